@@ -1,0 +1,79 @@
+# Needs python3 (3.11 or newer) and make, nothing else. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Words for pytest: make test ARGS="-k escalation -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test browser check lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
+	@$(BIN)/python manage.py up
+
+test: $(VENV)/.dev ## run every test; the browser's too where a Chromium is found
+	$(BIN)/python -m pytest $(ARGS)
+
+browser: $(VENV)/.dev ## run only the tests that drive a browser
+	$(BIN)/python -m pytest -m browser $(ARGS)
+
+# `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
+check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
+check: export RETRYCONTRACT_HTTPS = true
+check: export RETRYCONTRACT_ALLOWED_HOSTS = retrycontract.example
+check: export RETRYCONTRACT_TRUSTED_ORIGINS = https://retrycontract.example
+check: $(VENV)/.dev ## lint, formatting, types, import rules, migrations, deployment settings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check --deploy --fail-level WARNING
+
+# One resolution holds for every platform and for CPython 3.11 to 3.14. No configuration of this computer is read,
+# so that neither an address nor a local package gets into the files.
+LOCK = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
+	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra server pyproject.toml
+
+lock: $(BIN)/python ## renew the pins in the lock files
+	@test -x $(BIN)/uv || $(INSTALL) uv
+	$(LOCK) --output-file requirements.lock
+	$(LOCK) --group dev --constraints requirements.lock --output-file requirements-dev.lock
+
+clean: ## remove the virtual environment, caches and build results; data stays
+	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- the virtual environment ----
+# A stamp is newer than the lock that it stands for: the second run installs nothing.
+
+$(VENV)/.run: requirements.lock | $(BIN)/python
+	@echo "Installing the pinned packages of $< …"
+	@$(INSTALL) --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock requirements.lock | $(BIN)/python
+	@echo "Installing the pinned packages of $< …"
+	@$(INSTALL) --require-hashes -r $<
+	@touch $(VENV)/.run $@
+
+# uv where it is at hand, else the environment's own pip, else (no ensurepip: Debian without python3-venv) the system's.
+INSTALL = $(or $(shell command -v uv >/dev/null 2>&1 && echo uv pip install --quiet --python $(BIN)/python), \
+	$(shell test -x $(BIN)/pip && echo $(BIN)/python -m pip $(PIP_OPTIONS)), \
+	$(PYTHON) -m pip --python $(BIN)/python $(PIP_OPTIONS))
+PIP_OPTIONS := install -qq --disable-pip-version-check --no-input
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "retrycontract needs Python 3.11 or newer, but $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv $(VENV); \
+	elif command -v uv >/dev/null 2>&1 || $(PYTHON) -m pip --version >/dev/null 2>&1; then \
+		$(PYTHON) -m venv --without-pip $(VENV); \
+	else echo "$(PYTHON) can make no virtual environment: install python3-venv (or python3-pip, or uv)." >&2; exit 1; fi

@@ -1,0 +1,4 @@
+"""The pages of the desk."""
+
+app_name = "dashboard"
+urlpatterns: list = []

@@ -1,0 +1,71 @@
+"""Check what LLM agents produce against its contract, feed mistakes back, and ask a person when the model is stuck.
+
+The names below are the contract, usable alone: no Django, no server. They are imported when first used, so that
+`import retrycontract` stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrycontract.contract.aggregator import ErrorAggregator
+    from retrycontract.contract.codes import ErrorCode
+    from retrycontract.contract.configuration import RetryConfiguration
+    from retrycontract.contract.errors import ErrorSeverity, ValidationError
+    from retrycontract.contract.escalation import EscalationFormatter
+    from retrycontract.contract.formatter import ErrorFormatter, parse_feedback
+    from retrycontract.contract.sanitizer import ValueSanitizer
+    from retrycontract.contract.tool import Tool
+    from retrycontract.contract.tool_result import ToolResult
+    from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
+    from retrycontract.in_process import Outcome, RetryContract
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ErrorAggregator": "retrycontract.contract.aggregator",
+    "ErrorCode": "retrycontract.contract.codes",
+    "ErrorFormatter": "retrycontract.contract.formatter",
+    "ErrorSeverity": "retrycontract.contract.errors",
+    "EscalationFormatter": "retrycontract.contract.escalation",
+    "InMemoryRetryTracker": "retrycontract.contract.tracker",
+    "Outcome": "retrycontract.in_process",
+    "RetryConfiguration": "retrycontract.contract.configuration",
+    "RetryContract": "retrycontract.in_process",
+    "RetryTracker": "retrycontract.contract.tracker",
+    "Tool": "retrycontract.contract.tool",
+    "ToolResult": "retrycontract.contract.tool_result",
+    "ValidationError": "retrycontract.contract.errors",
+    "ValueSanitizer": "retrycontract.contract.sanitizer",
+    "parse_feedback": "retrycontract.contract.formatter",
+}
+
+__all__ = [
+    "ErrorAggregator",
+    "ErrorCode",
+    "ErrorFormatter",
+    "ErrorSeverity",
+    "EscalationFormatter",
+    "InMemoryRetryTracker",
+    "Outcome",
+    "RetryConfiguration",
+    "RetryContract",
+    "RetryTracker",
+    "Tool",
+    "ToolResult",
+    "ValidationError",
+    "ValueSanitizer",
+    "parse_feedback",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'retrycontract' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

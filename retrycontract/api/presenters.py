@@ -1,0 +1,136 @@
+"""Turn what is stored into what the API gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrycontract.api import schemas
+from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.tool_result import Provider, ToolResult, metadata
+from retrycontract.store.models import Attempt, Call, Escalation, Guidance
+
+PREFIX = "/api/v1"
+
+
+def links(call: Call) -> schemas.Links:
+    """Give the addresses of a call."""
+    base = f"{PREFIX}/calls/{call.public_id}"
+    return schemas.Links(self=base, wait=f"{base}/wait?for=guidance", guidance=f"{base}/guidance")
+
+
+def verdict(attempt: Attempt, render: Provider | None = None) -> schemas.VerdictOut:
+    """Give the verdict of an attempt, or its place in the queue while it has none."""
+    call = attempt.call
+    result = tool_result(attempt)
+    return schemas.VerdictOut(
+        call_id=call.public_id,
+        state=call.state,
+        status=attempt.status or None,
+        attempt=attempt.shown_attempt or min(attempt.number, call.attempts_allowed),
+        max_attempts=attempt.shown_max or call.attempts_allowed,
+        attempt_number=attempt.number,
+        errors=[_error(data) for data in attempt.errors_json if data["severity"] == "error"],
+        warnings=[_error(data) for data in attempt.errors_json if data["severity"] != "error"],
+        tool_result=schemas.ToolResultOut(**result.to_json()) if result else None,
+        rendered=result.render(render) if result and render else None,
+        links=links(call),
+    )
+
+
+def tool_result(attempt: Attempt) -> ToolResult | None:
+    """Rebuild the ToolResult of a judged attempt; None when there is nothing to tell the model."""
+    if attempt.status in ("", Status.VALID):
+        return None
+    twin = metadata(
+        attempt.errors, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status
+    )
+    twin |= {"call_id": attempt.call.public_id}
+    if attempt.status == Status.BLOCKED:
+        twin |= {"wait": links(attempt.call).wait}
+    return ToolResult(attempt.tool_call_id, attempt.feedback, metadata=twin)
+
+
+def call(found: Call) -> schemas.CallOut:
+    """Give a call with its history."""
+    return schemas.CallOut(
+        call_id=found.public_id,
+        kind=found.kind,
+        tool=found.tool_name,
+        version=found.version.number if found.version else None,
+        schema_hash=found.version.schema_hash if found.version else None,
+        state=found.state,
+        session_id=found.session_id,
+        task_id=found.task_id,
+        correlation_id=found.correlation_id,
+        attempts_made=found.attempts_made,
+        attempts_allowed=found.attempts_allowed,
+        context=found.context,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+        expires_at=found.expires_at,
+        attempts=[_attempt(attempt) for attempt in found.attempts.order_by("number")],
+        escalations=[_escalation(escalation) for escalation in found.escalations.order_by("round")],
+        links=links(found),
+    )
+
+
+def waiting(found: Call, given: Guidance | None) -> schemas.WaitOut:
+    """Give where a call stands for an agent that waits."""
+    return schemas.WaitOut(
+        call_id=found.public_id, state=found.state, guidance=guidance(given) if given else None, links=links(found)
+    )
+
+
+def guidance(given: Guidance) -> schemas.GuidanceOut:
+    """Give an operator's answer as the agent takes it."""
+    base = given.base
+    return schemas.GuidanceOut(
+        id=given.pk,
+        decision=given.decision,
+        text=given.rendered,
+        operator_text=given.text,
+        arguments=given.arguments,
+        patch=given.patch,
+        base=schemas.BaseOut(attempt=base.number, hash=base.output_hash) if base else None,
+        granted=given.granted,
+        next_attempt=given.call.attempts_made + 1,
+        max_attempts=given.call.attempts_allowed,
+        given_at=given.given_at,
+        acknowledged=given.acknowledged_at is not None,
+    )
+
+
+def is_waiting_for_guidance(found: Call) -> bool:
+    """Tell whether only a person can move the call on."""
+    return found.state == CallState.BLOCKED
+
+
+def _attempt(attempt: Attempt) -> schemas.AttemptOut:
+    return schemas.AttemptOut(
+        number=attempt.number,
+        tool_call_id=attempt.tool_call_id,
+        turn=attempt.turn,
+        state=attempt.state,
+        status=attempt.status,
+        is_valid=attempt.is_valid,
+        errors=[_error(data) for data in attempt.errors_json],
+        output=attempt.output,
+        feedback=attempt.feedback,
+        submitted_at=attempt.submitted_at,
+        judged_at=attempt.judged_at,
+    )
+
+
+def _escalation(escalation: Escalation) -> schemas.EscalationOut:
+    return schemas.EscalationOut(
+        id=escalation.public_id,
+        round=escalation.round,
+        state=escalation.state,
+        text=escalation.text,
+        opened_at=escalation.opened_at,
+        closed_at=escalation.closed_at,
+    )
+
+
+def _error(data: dict[str, Any]) -> schemas.ErrorOut:
+    return schemas.ErrorOut(**data)

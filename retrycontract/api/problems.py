@@ -1,0 +1,160 @@
+"""Errors as problem documents (RFC 9457): what went wrong and what to do, never a value that was sent."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError
+from ninja.errors import ValidationError as BodyError
+
+from retrycontract.contract import pointers
+from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.matching import AmbiguousCallError
+from retrycontract.contract.tool_lists import InvalidToolListError
+from retrycontract.store.models import LostRaceError
+from retrycontract.usecases.submit_attempt import CallEndedError, OtherToolError, UnknownCallError, UnknownVersionError
+
+logger = logging.getLogger("retrycontract")
+
+CONTENT_TYPE = "application/problem+json"
+TITLES = {
+    400: "Bad request",
+    401: "Not authenticated",
+    404: "Not found",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    422: "Not processable",
+    500: "Internal error",
+    503: "Try again",
+}
+
+
+class Problem(Exception):  # noqa: N818 - the RFC's word for it
+    """Raise an answer: status, a stable code, a sentence, and pointers to the faults."""
+
+    def __init__(self, status: int, code: str, detail: str, *, errors: list[dict[str, str]] | None = None) -> None:
+        self.status, self.code, self.detail, self.errors = status, code, detail, errors
+        super().__init__(detail)
+
+
+def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpResponse:
+    """Write a problem document."""
+    body = {
+        "type": f"urn:retrycontract:problem:{code}",
+        "title": TITLES.get(status, "Error"),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        **{key: value for key, value in extra.items() if value is not None},
+    }
+    response = HttpResponse(json.dumps(body), status=status, content_type=CONTENT_TYPE)
+    if status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="retrycontract"'
+    if status == 503:
+        response["Retry-After"] = "1"
+    return response
+
+
+def install(api: NinjaAPI) -> None:
+    """Answer every exception of the API with a problem document."""
+    for exception, handler in HANDLERS.items():
+        api.add_exception_handler(exception, handler)
+
+
+def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
+    return problem_response(error.status, error.code, error.detail, errors=error.errors)
+
+
+def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
+    """Name the fields that are wrong; what they held is not repeated."""
+    errors = [
+        {"pointer": _location(fault["loc"]), "code": fault["type"], "detail": fault["msg"]} for fault in error.errors
+    ]
+    detail = "Correct the fields named in 'errors' and send it again."
+    return problem_response(422, "invalid-request", detail, errors=errors)
+
+
+def _location(location: tuple[Any, ...]) -> str:
+    """Turn ninja's ('body', 'data', 'turn') into '/turn'."""
+    parts = [str(part) for part in location]
+    if parts[:1] in (["body"], ["query"], ["path"], ["header"]):
+        parts = parts[2:] if parts[0] == "body" and len(parts) > 1 else parts[1:]
+    return pointers.from_tokens(parts)
+
+
+def _http(_: HttpRequest, error: HttpError) -> HttpResponse:
+    code = "bad-json" if error.status_code == 400 else "http-error"
+    return problem_response(error.status_code, code, error.message)
+
+
+def _not_found(_: HttpRequest, __: Http404) -> HttpResponse:
+    return problem_response(404, "not-found", "Nothing of yours has this address. Check the id and the API key.")
+
+
+def _unknown_call(_: HttpRequest, __: UnknownCallError) -> HttpResponse:
+    detail = "You have no call with this call_id; leave it out to begin a new one."
+    return problem_response(404, "call-not-found", detail)
+
+
+def _ended(_: HttpRequest, error: CallEndedError) -> HttpResponse:
+    detail = f"The call has ended ({error.call.state}); leave call_id out to begin a new one."
+    return problem_response(409, "call-ended", detail, state=error.call.state, call_id=error.call.public_id)
+
+
+def _other_tool(_: HttpRequest, error: OtherToolError) -> HttpResponse:
+    detail = "The call belongs to another tool; leave call_id out to begin a new one."
+    return problem_response(409, "other-tool", detail, call_id=error.call.public_id)
+
+
+def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
+    detail = "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'."
+    ids = [getattr(call, "public_id", "") for call in error.candidates]
+    return problem_response(409, "ambiguous-call", detail, candidates=ids)
+
+
+def _unknown_version(_: HttpRequest, __: UnknownVersionError) -> HttpResponse:
+    return problem_response(404, "version-not-found", "The tool has no version with this hash; register it first.")
+
+
+def _invalid_schema(_: HttpRequest, fault: InvalidSchema) -> HttpResponse:
+    errors = [{"pointer": fault.pointer, "code": fault.code, "detail": fault.reason}]
+    detail = "The tool's schema cannot be registered; see 'errors'."
+    return problem_response(422, "invalid-schema", detail, errors=errors)
+
+
+def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:
+    errors = [{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}]
+    return problem_response(422, "invalid-tool-list", "The tools cannot be read; see 'errors'.", errors=errors)
+
+
+def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
+    return problem_response(503, "busy", "The call changed at the same moment; send the request again.")
+
+
+def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
+    logger.error("A request of the API failed", exc_info=error)
+    return problem_response(
+        500, "internal", "The service failed and changed nothing. Try again, and tell its operator."
+    )
+
+
+HANDLERS: dict[Any, Any] = {
+    Problem: _problem,
+    BodyError: _body,
+    HttpError: _http,
+    Http404: _not_found,
+    UnknownCallError: _unknown_call,
+    CallEndedError: _ended,
+    OtherToolError: _other_tool,
+    AmbiguousCallError: _ambiguous,
+    UnknownVersionError: _unknown_version,
+    InvalidSchema: _invalid_schema,
+    InvalidToolListError: _invalid_list,
+    LostRaceError: _race,
+    Exception: _crash,
+}

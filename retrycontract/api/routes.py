@@ -1,0 +1,210 @@
+"""The agents' API: each route translates, calls one use case or reads through one queryset, and answers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Body, NinjaAPI, Query, Status
+from pydantic import JsonValue
+
+from retrycontract.api import presenters, problems, schemas
+from retrycontract.api.auth import ApiKeyAuth
+from retrycontract.api.bodies import StrictParser
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.tool_lists import read_tool_list
+from retrycontract.store.models import Agent, Attempt, Call, Guidance
+from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.dry_run import dry_run
+from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
+from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+
+# Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
+PENDING_HEADER = "Retrycontract-Pending"
+RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
+
+api = NinjaAPI(
+    title="retrycontract",
+    version="1",
+    description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
+    auth=ApiKeyAuth(),
+    parser=StrictParser(),
+    urls_namespace="api",
+    openapi_extra={"info": {"license": {"name": "MIT"}}},
+)
+problems.install(api)
+
+PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 500, 503), schemas.ProblemOut)
+READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500), schemas.ProblemOut)
+
+
+@api.put("/tools/{path:name}", response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS}, tags=["tools"])
+def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
+    """Register a tool, or a new version of it when its schema changed."""
+    if not name or len(name) > 300 or not name.isprintable():
+        raise problems.Problem(422, "invalid-name", "A tool's name has 1 to 300 printable characters.")
+    settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
+    done = register_tool(_agent(request), name, body.input_schema, now=timezone.now(), settings=settings)
+    return Status(201 if done.is_new_tool else 200, _tool(done))
+
+
+@api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
+def post_tool_import(request: HttpRequest, body: Body[JsonValue]) -> schemas.ImportOut:
+    """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
+    result = import_tools(_agent(request), read_tool_list(body), now=timezone.now())
+    return schemas.ImportOut(
+        registered=[_tool(done) for done in result.registered],
+        refused=[
+            schemas.RefusedTool(name=name, pointer=fault.pointer, code=fault.code, detail=fault.reason)
+            for name, fault in result.refused
+        ],
+    )
+
+
+@api.post("/calls", response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **PROBLEMS}, tags=["calls"])
+def post_call(request: HttpRequest, response: HttpResponse, body: schemas.CallIn) -> Status[schemas.VerdictOut]:
+    """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
+    given = body.model_dump(exclude={"arguments", "raw", "render", "kind"})
+    new = NewAttempt(**given, kind=Kind(body.kind), output=body.output)
+    attempt = submit_attempt(_agent(request), new, now=timezone.now())
+    return _verdict(response, attempt, body.render)
+
+
+@api.get("/calls/{call_id}", response={200: schemas.CallOut, **READ_PROBLEMS}, tags=["calls"])
+def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
+    """Read a call with its history; outputs are redacted."""
+    return presenters.call(_call(request, call_id))
+
+
+@api.get(
+    "/calls/{call_id}/wait",
+    response={200: schemas.VerdictOut | schemas.WaitOut, 202: schemas.VerdictOut | schemas.WaitOut, **READ_PROBLEMS},
+    tags=["calls"],
+)
+def get_wait(
+    request: HttpRequest,
+    response: HttpResponse,
+    call_id: str,
+    for_: Literal["verdict", "guidance"] = Query("guidance", alias="for"),
+    attempt: int | None = Query(None, ge=1, le=2**31),
+    render: Literal["openai", "openai_responses", "anthropic", "mcp"] | None = None,
+) -> Status[Any]:
+    """Wait for a verdict or for guidance, at most `Prefer: wait=N` (10 s, up to 60); 202 when there is none yet."""
+    found = _call(request, call_id)
+    if for_ == "verdict":
+        attempts = found.attempts.order_by("-number")
+        wanted = attempts.first() if attempt is None else attempts.filter(number=attempt).first()
+        if wanted is None:
+            raise Http404
+        wanted.call = found
+        return _verdict(response, wanted, render)
+    return _guidance(response, found)
+
+
+@api.get("/calls/{call_id}/guidance", response={200: schemas.GuidanceOut, **READ_PROBLEMS}, tags=["guidance"])
+def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
+    """Read the newest guidance of a call; 404 while there is none."""
+    given = _newest_guidance(_call(request, call_id))
+    if given is None:
+        raise problems.Problem(404, "no-guidance", "Nobody has answered yet; wait at /wait?for=guidance.")
+    return presenters.guidance(given)
+
+
+@api.post("/calls/{call_id}/guidance/ack", response={200: schemas.AckOut, **READ_PROBLEMS}, tags=["guidance"])
+def post_guidance_ack(request: HttpRequest, call_id: str) -> schemas.AckOut:
+    """Say that the guidance was taken over; saying it again is harmless."""
+    given = _newest_guidance(_call(request, call_id))
+    if given is None:
+        raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
+    return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
+
+
+@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, 503: schemas.ProblemOut, **READ_PROBLEMS},
+          tags=["calls"])  # fmt: skip
+def post_cancel(request: HttpRequest, call_id: str) -> schemas.WaitOut:
+    """Give a call up: its waiting attempts are discarded and nobody is asked any more."""
+    found = _call(request, call_id)
+    cancel_call(found, now=timezone.now())
+    return presenters.waiting(found, None)
+
+
+@api.post("/check", response={200: schemas.CheckOut, **PROBLEMS}, tags=["playground"])
+def post_check(request: HttpRequest, body: schemas.CheckIn) -> schemas.CheckOut:  # noqa: ARG001
+    """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
+    result = dry_run(
+        body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
+        max_attempts=body.max_attempts,
+    )  # fmt: skip
+    return schemas.CheckOut(
+        valid=result.is_valid,
+        errors=[schemas.ErrorOut(**error.to_json()) for error in result.errors],
+        feedback=result.feedback,
+        characters=len(result.feedback),
+        tokens_estimate=-(-len(result.feedback) // 4),
+    )
+
+
+@api.get("/{path:rest}", include_in_schema=False)
+def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
+    """Answer every other address with a problem document."""
+    raise Http404
+
+
+def _agent(request: HttpRequest) -> Agent:
+    agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
+    return agent
+
+
+def _call(request: HttpRequest, call_id: str) -> Call:
+    found = Call.objects.of(_agent(request)).select_related("agent", "tool", "version").filter(public_id=call_id)
+    call = found.first()
+    if call is None:
+        raise Http404
+    return call
+
+
+def _tool(done: Registration) -> schemas.ToolOut:
+    return schemas.ToolOut(
+        name=done.tool.name,
+        namespace=done.tool.namespace,
+        version=done.version.number,
+        schema_hash=done.version.schema_hash,
+        created=done.is_new_tool,
+        changed=done.is_new_version,
+    )
+
+
+def _verdict(response: HttpResponse, attempt: Attempt, render: Any) -> Status[schemas.VerdictOut]:
+    """Answer with the verdict, or with 202 and the bell that will announce it."""
+    answer = presenters.verdict(attempt, render)
+    if not attempt.is_waiting:
+        return Status(200, answer)
+    query = {"for": "verdict", "attempt": attempt.number} | ({"render": render} if render else {})
+    _is_pending(response, attempt.call, f"{answer.links.self}/wait?{urlencode(query)}")
+    return Status(202, answer)
+
+
+def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
+    given = _newest_guidance(found)
+    if presenters.is_waiting_for_guidance(found):
+        _is_pending(response, found, presenters.links(found).wait)
+        return Status(202, presenters.waiting(found, None))
+    return Status(200, presenters.waiting(found, given))
+
+
+def _newest_guidance(found: Call) -> Guidance | None:
+    given = found.guidance.select_related("base").order_by("-pk").first()
+    if given is None or presenters.is_waiting_for_guidance(found):
+        return None
+    given.call = found
+    mark_delivered(given, now=timezone.now())
+    return given
+
+
+def _is_pending(response: HttpResponse, found: Call, ask_again: str) -> None:
+    response["Location"] = ask_again
+    response["Retry-After"] = RETRY_AFTER
+    response[PENDING_HEADER] = f"{found.public_id}; {ask_again}"

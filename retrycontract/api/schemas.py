@@ -1,0 +1,275 @@
+"""What the API takes and gives, as pydantic models; OpenAPI is made from them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
+MAX_TURN = 2**53 - 1
+
+
+class Strict(Schema):
+    """Refuse fields that the API does not know: a misspelt option must not be ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ToolIn(Strict):
+    """A tool to register."""
+
+    input_schema: JsonValue = Field(description="The JSON Schema of the tool's arguments.")
+    description: Annotated[str, StringConstraints(max_length=20_000)] | None = None
+    strict: bool | None = Field(None, description="Refuse fields that the schema does not declare (default true).")
+    hold: bool | None = Field(None, description="Keep a Blocked call closed until a person answered.")
+    mode: Literal["enforce", "observe"] | None = None
+    max_attempts: int | None = Field(None, ge=1, le=10)
+
+
+class ToolOut(Schema):
+    """A registered tool."""
+
+    name: str
+    namespace: str
+    version: int
+    schema_hash: str
+    created: bool = Field(description="The tool was not known before.")
+    changed: bool = Field(description="The schema made a new version.")
+
+
+class RefusedTool(Schema):
+    """A tool of an imported list that was refused."""
+
+    name: str
+    pointer: str
+    code: str
+    detail: str
+
+
+class ImportOut(Schema):
+    """What became of an imported list."""
+
+    registered: list[ToolOut]
+    refused: list[RefusedTool]
+
+
+class CallIn(Strict):
+    """An attempt: the arguments of a tool call, as an object or as the raw text that the model wrote."""
+
+    kind: Literal["tool_call"] = "tool_call"
+    tool: ToolName
+    tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
+    arguments: JsonValue = None
+    raw: str | None = Field(None, description="The arguments as text, when they are not parsed yet.")
+    call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
+    session_id: Identifier | None = None
+    turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
+    task_id: Identifier | None = None
+    correlation_id: Identifier | None = None
+    finish_reason: Identifier | None = None
+    callback_error: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] | None = None
+    version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        None, description="Hash of the schema's version to judge by; else the current one."
+    )
+    render: Literal["openai", "openai_responses", "anthropic", "mcp"] | None = None
+    context: dict[str, JsonValue] | None = Field(
+        None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
+    )
+
+    @model_validator(mode="after")
+    def _one_output(self) -> CallIn:
+        given = {"arguments", "raw"} & self.model_fields_set
+        if len(given) != 1:
+            raise ValueError("send either 'arguments' or 'raw'")
+        return self
+
+    @property
+    def output(self) -> Any:
+        """Give what the model produced: text, or the parsed arguments."""
+        return self.raw if "raw" in self.model_fields_set else self.arguments
+
+
+class ErrorOut(Schema):
+    """One violation; see docs/codes.md."""
+
+    error_code: str
+    field_path: str
+    message: str
+    severity: str
+    expected_value: str | None = None
+    actual_value: str | None = None
+    keyword: str = ""
+    hint: str | None = None
+
+
+class ToolResultOut(Schema):
+    """The answer for the model."""
+
+    role: str = "tool"
+    tool_call_id: str
+    content: str
+    is_error: bool
+    metadata: dict[str, Any]
+
+
+class Links(Schema):
+    """Where to go from here."""
+
+    self: str
+    wait: str
+    guidance: str
+
+
+class VerdictOut(Schema):
+    """What became of an attempt. While it waits `status` is null."""
+
+    call_id: str
+    state: str
+    status: Literal["valid", "retry", "blocked"] | None
+    attempt: int
+    max_attempts: int
+    attempt_number: int
+    errors: list[ErrorOut]
+    warnings: list[ErrorOut]
+    tool_result: ToolResultOut | None = None
+    rendered: dict[str, Any] | None = None
+    links: Links
+
+
+class AttemptOut(Schema):
+    """One attempt in a call's history; the output is redacted."""
+
+    number: int
+    tool_call_id: str
+    turn: int | None
+    state: str
+    status: str
+    is_valid: bool | None
+    errors: list[ErrorOut]
+    output: Any
+    feedback: str
+    submitted_at: datetime
+    judged_at: datetime | None
+
+
+class EscalationOut(Schema):
+    """A request for a person."""
+
+    id: str
+    round: int
+    state: str
+    text: str
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+class CallOut(Schema):
+    """A call with its history."""
+
+    call_id: str
+    kind: str
+    tool: str
+    version: int | None
+    schema_hash: str | None
+    state: str
+    session_id: str | None
+    task_id: str | None
+    correlation_id: str | None
+    attempts_made: int
+    attempts_allowed: int
+    context: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    attempts: list[AttemptOut]
+    escalations: list[EscalationOut]
+    links: Links
+
+
+class BaseOut(Schema):
+    """The submission that a patch is made against."""
+
+    attempt: int
+    hash: str
+
+
+class GuidanceOut(Schema):
+    """An operator's answer; `text` is what the model should read."""
+
+    id: int
+    decision: Literal["hint", "corrected", "accept", "reject"]
+    text: str
+    operator_text: str
+    arguments: Any = None
+    patch: list[dict[str, Any]] | None = None
+    base: BaseOut | None = None
+    granted: int
+    next_attempt: int
+    max_attempts: int
+    given_at: datetime
+    acknowledged: bool
+
+
+class WaitOut(Schema):
+    """Where a call stands, and the guidance when there is some."""
+
+    call_id: str
+    state: str
+    guidance: GuidanceOut | None = None
+    links: Links
+
+
+class AckOut(Schema):
+    """Whether the acknowledgement was the first."""
+
+    acknowledged: bool
+
+
+class CheckIn(Strict):
+    """An output to try against a schema; nothing is stored."""
+
+    input_schema: JsonValue
+    arguments: JsonValue = None
+    raw: str | None = None
+    tool: ToolName = "tool"
+    strict: bool = True
+    attempt: int = Field(1, ge=1, le=10)
+    max_attempts: int = Field(3, ge=1, le=10)
+
+    @property
+    def output(self) -> Any:
+        """Give what is checked: text, or the parsed arguments."""
+        return self.raw if "raw" in self.model_fields_set else self.arguments
+
+
+class CheckOut(Schema):
+    """The verdict and the exact text that a model would read."""
+
+    valid: bool
+    errors: list[ErrorOut]
+    feedback: str
+    characters: int
+    tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")
+
+
+class ProblemItem(Schema):
+    """One fault of a request."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class ProblemOut(Schema):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[ProblemItem] | None = None

@@ -1,0 +1,275 @@
+"""The bridge from ASGI to a WSGI application: buffers both ways, and bounds what it buffers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+    ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+Answer = Callable[[Scope, bytes], Awaitable["Response | None"]]
+
+logger = logging.getLogger(__name__)
+
+# A client that still uploads when it is refused must get the time to read why: closing at once resets the
+# connection under its answer. Two seconds pass over slow links and keep nobody's connection for long.
+LINGER_SECONDS: Final = 2.0
+# Responses that never have a body; a length on them would describe another response.
+BODILESS: Final = frozenset({204, 304})
+# What the bridge itself has undone (chunks) or counted (length) is not the application's to read again.
+TRANSPORT_HEADERS: Final = frozenset({b"transfer-encoding", b"content-length"})
+
+
+class BodyTooLargeError(Exception):
+    """Refuse a request body; `limit` is the most that is taken, in bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The request body is over {limit} bytes. Send less in one request.")
+        self.limit = limit
+
+
+class ClientLeftError(Exception):
+    """Tell that the client closed the connection before its request was complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Hold one whole HTTP response; header names are lower case."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes
+
+    def header(self, name: bytes) -> bytes | None:
+        """Give the first value of a header, or None."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    def without(self, name: bytes) -> Response:
+        """Drop a header, however often it is there."""
+        return replace(self, headers=tuple(pair for pair in self.headers if pair[0] != name))
+
+    def plus(self, name: bytes, value: bytes) -> Response:
+        """Append a header."""
+        return replace(self, headers=(*self.headers, (name, value)))
+
+
+class WsgiBridge:
+    """Serve a WSGI application over ASGI.
+
+    Paths under `api_prefix` run on a pool of their own, so that slow pages never queue before submits. It has
+    one thread by default: one writer is quicker than several that fight for SQLite's lock.
+    """
+
+    def __init__(
+        self,
+        wsgi_app: WSGIApplication,
+        *,
+        api_threads: int = 1,
+        page_threads: int = 4,
+        max_body_bytes: int,
+        api_prefix: str = "/api/",
+    ) -> None:
+        self._app = wsgi_app
+        self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
+        self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
+        self._limit = max_body_bytes
+        self._api_prefix = api_prefix.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request."""
+        if scope["type"] != "http":
+            raise NotImplementedError(f"The bridge serves HTTP only, not {scope['type']!r}.")
+        await self.serve(scope, receive, send, self.ask)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, answer: Answer) -> None:
+        """Read the body, refuse it or have it answered, send the response; None sends nothing."""
+        try:
+            body = await self._read(scope, receive)
+        except ClientLeftError:
+            return
+        except BodyTooLargeError as refusal:
+            await _refuse(receive, send, self._too_large(scope, refusal))
+            return
+        response = await answer(scope, body)
+        if response is not None:
+            await _send(send, response)
+
+    async def ask(self, scope: Scope, body: bytes) -> Response:
+        """Run the application for one request and give its whole response; what it raises becomes a 500."""
+        pool = self._api if self.is_api(scope) else self._pages
+        return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
+
+    def is_api(self, scope: Scope) -> bool:
+        """Tell whether the path, as the application will see it, is the API's."""
+        return _path(scope).startswith(self._api_prefix)
+
+    def close(self) -> None:
+        """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
+        for pool in (self._api, self._pages):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and int(declared[:18]) > self._limit:  # Python refuses to read endless numbers
+            raise BodyTooLargeError(self._limit)
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientLeftError
+            body += message.get("body", b"")
+            if len(body) > self._limit:
+                raise BodyTooLargeError(self._limit)
+            more = message.get("more_body", False)
+        return bytes(body)
+
+    def _run(self, scope: Scope, body: bytes) -> Response:
+        try:
+            return _call(self._app, _environ(scope, body), head=scope["method"] == "HEAD")
+        except Exception:
+            logger.exception("The application raised on %s %r", scope["method"], _path(scope))
+            return self._failure(scope)
+
+    def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
+        problem: Mapping[str, str | int] = {
+            "title": "Content too large",
+            "detail": str(refusal),
+            "limit": refusal.limit,
+        }
+        # What is left of the body is not read as the next request: the connection ends here.
+        return self._problem(scope, 413, "body-too-large", problem).plus(b"connection", b"close")
+
+    def _failure(self, scope: Scope) -> Response:
+        problem = {"title": "Internal server error", "detail": "The server failed. Its log has the reason."}
+        return self._problem(scope, 500, "internal-error", problem)
+
+    def _problem(self, scope: Scope, status: int, code: str, problem: Mapping[str, str | int]) -> Response:
+        if not self.is_api(scope):
+            return _response(status, b"text/plain; charset=utf-8", f"{problem['detail']}\n".encode())
+        document = {"type": "about:blank", "status": status, "code": code, **problem}
+        return _response(status, b"application/problem+json", json.dumps(document).encode())
+
+
+def _response(status: int, content_type: bytes, body: bytes) -> Response:
+    headers = ((b"content-type", content_type), (b"content-length", str(len(body)).encode()))
+    return Response(status, headers, body)
+
+
+def _call(app: WSGIApplication, environ: WSGIEnvironment, *, head: bool) -> Response:
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    chunks: list[bytes] = []
+
+    def start_response(
+        status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
+    ) -> Callable[[bytes], object]:
+        if started and exc_info is None:
+            raise RuntimeError("start_response was called twice; the second call must pass exc_info.")
+        # Nothing has left yet, so what exc_info announces can still replace the whole response.
+        started[:] = [(status, headers)]
+        return chunks.append
+
+    iterable = app(environ, start_response)
+    try:
+        chunks.extend(iterable)
+    finally:
+        close = getattr(iterable, "close", None)
+        if close is not None:
+            close()
+    if not started:
+        raise RuntimeError("The application answered without calling start_response.")
+    status, headers = started[0]
+    return _buffered(int(status[:3]), headers, b"".join(chunks), head=head)
+
+
+def _buffered(status: int, headers: Iterable[tuple[str, str]], body: bytes, *, head: bool) -> Response:
+    encoded = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+    response = Response(status, encoded, body)
+    if head or status in BODILESS:
+        return replace(response, body=b"")
+    length = str(len(body)).encode()
+    return response.without(b"content-length").plus(b"content-length", length)
+
+
+def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
+    host, port = scope.get("server") or ("localhost", None)
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": scope.get("root_path", "").encode().decode("latin-1"),
+        "PATH_INFO": _path(scope).decode("latin-1"),
+        "QUERY_STRING": scope.get("query_string", b"").decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port or 80),
+        "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
+        "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    return environ | _header_variables(scope["headers"])
+
+
+def _header_variables(headers: Iterable[Header]) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for name, value in headers:
+        # `X_Forwarded_For` would arrive as X-Forwarded-For does, past the proxy that guards the real one.
+        if b"_" in name or name in TRANSPORT_HEADERS:
+            continue
+        key = name.decode("latin-1").upper().replace("-", "_")
+        key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
+        text = value.decode("latin-1")
+        separator = "; " if name == b"cookie" else ","
+        variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
+    return variables
+
+
+def _path(scope: Scope) -> bytes:
+    # The server's own decoding puts U+FFFD for what is not UTF-8; WSGI wants the bytes themselves.
+    raw = scope.get("raw_path")
+    path = scope["path"].encode() if raw is None else unquote_to_bytes(raw)
+    root: bytes = scope.get("root_path", "").encode()
+    return path.removeprefix(root)
+
+
+async def _send(send: Send, response: Response, *, more: bool = False) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
+    await send({"type": "http.response.body", "body": response.body, "more_body": more})
+
+
+async def _refuse(receive: Receive, send: Send, response: Response) -> None:
+    await _send(send, response, more=True)
+    try:
+        async with asyncio.timeout(LINGER_SECONDS):
+            await _discard(receive)
+    except TimeoutError:
+        pass
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _discard(receive: Receive) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            return

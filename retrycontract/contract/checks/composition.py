@@ -1,0 +1,292 @@
+"""Follow an instance through its schema: which subschemas describe each place, composition included.
+
+JSON Schema lets `allOf`, `anyOf`, `oneOf`, `if`, `$ref` and `dependentSchemas` describe one place together. Strict
+mode, sensitive marks and deprecation need all of them at once; the checking engine tells none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import re2
+
+from retrycontract.contract import pointers
+from retrycontract.contract.json_types import Schema
+
+BRANCHES = ("anyOf", "oneOf")
+OPENERS = ("additionalProperties", "unevaluatedProperties")
+MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
+
+
+class Place:
+    """Hold the subschemas that describe one place of an instance, and what follows from them together."""
+
+    __slots__ = (
+        "_children",
+        "_index",
+        "closed",
+        "declared",
+        "deprecated",
+        "patterns",
+        "schemas",
+        "sensitive",
+    )
+
+    def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, open_branch: bool) -> None:
+        self._index = index
+        self._children: dict[str | int, Place] = {}
+        self.schemas = schemas
+        self.declared = frozenset(name for schema in schemas for name in _mapping(schema, "properties"))
+        self.patterns = tuple(_patterns(schemas))
+        declares = any("properties" in schema for schema in schemas)
+        explicit = any(key in schema for schema in schemas for key in OPENERS)
+        self.closed = declares and not explicit and not open_branch and None not in self.patterns
+        self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
+        self.sensitive = any(_is_sensitive(schema) for schema in schemas)
+
+    def unknown(self, value: dict[str, Any]) -> list[str]:
+        """List the keys of an object that no subschema of this place declares; none when it is open."""
+        if not self.closed or value.keys() <= self.declared:
+            return []
+        return [key for key in value if not self.declares(key)]
+
+    def declares(self, key: str) -> bool:
+        """Tell whether some subschema of this place knows the key."""
+        return key in self.declared or any(p is not None and p.search(key) for p in self.patterns)
+
+    @property
+    def prefix_length(self) -> int:
+        """Give how many leading items have a schema of their own."""
+        return max((len(_prefix(schema)) for schema in self.schemas), default=0)
+
+    def child(self, token: str | int) -> Place:
+        """Give the place of a member (by name) or of an item (by index)."""
+        # Indices after the longest tuple fold into one, so that long arrays share one place.
+        key = token if isinstance(token, str) else min(token, self.prefix_length)
+        found = self._children.get(key)
+        if found is None:
+            found = self._index.place(_child_schemas(self.schemas, key))
+            # Only names that the schema knows are remembered: what models invent must not fill the memory.
+            if isinstance(key, int) or key in self.declared:
+                self._children[key] = found
+        return found
+
+
+class SchemaIndex:
+    """Answer for one schema which subschemas apply where; built lazily and kept."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._anchors: dict[str, Schema] | None = None
+        self._places: dict[tuple[int, ...], Place] = {}
+        self.root = self.place([root])
+        self.marks_anything = _mentions(root, ("writeOnly", "x-sensitive")) or _mentions_value(root, "password")
+        self.deprecates_anything = _mentions(root, ("deprecated",))
+
+    def resolve(self, reference: str) -> Schema | None:
+        """Find the target of a local reference, or None."""
+        if reference == "#":
+            return self._root
+        if reference.startswith("#/"):
+            return lookup(self._root, pointers.tokens(unquote(reference[1:])))
+        if self._anchors is None:
+            self._anchors = dict(_anchors(self._root))
+        return self._anchors.get(reference)
+
+    def place(self, schemas: Iterable[Schema]) -> Place:
+        """Close subschemas under everything that applies in the same place, and remember the result."""
+        closure: dict[int, dict[str, Any]] = {}
+        open_branch = False
+        queue: list[tuple[Schema, bool]] = [(schema, False) for schema in schemas]
+        while queue and len(closure) < MAX_CLOSURE:
+            schema, is_branch = queue.pop(0)
+            if not isinstance(schema, dict) or id(schema) in closure:
+                continue
+            closure[id(schema)] = schema
+            open_branch = open_branch or (is_branch and _is_free_form(schema))
+            queue.extend(self._in_place(schema))
+        key = tuple(closure)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = Place(self, tuple(closure.values()), open_branch=open_branch)
+        return found
+
+    def _in_place(self, schema: dict[str, Any]) -> Iterator[tuple[Schema, bool]]:
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if isinstance(reference := schema.get(keyword), str):
+                target = self.resolve(reference)
+                if target is not None:
+                    yield target, False
+        for keyword in ("allOf", *BRANCHES):
+            for branch in _sequence(schema, keyword):
+                yield branch, keyword in BRANCHES
+        for keyword in ("if", "then", "else"):
+            if keyword in schema:
+                yield schema[keyword], False
+        for keyword in ("dependentSchemas", "dependencies"):
+            for dependent in _mapping(schema, keyword).values():
+                yield dependent, False
+
+
+def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, Place]]:
+    """Yield (pointer of the object, unknown key, place) for every field that no schema declares."""
+    for pointer, item, place in walk(index, value):
+        if isinstance(item, dict):
+            for key in place.unknown(item):
+                yield pointer, key, place
+
+
+def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
+    """Yield (pointer, value, place) for the value and everything within it that the schema describes."""
+    stack: list[tuple[str, Any, Place]] = [("", value, index.root)]
+    while stack:
+        pointer, item, place = stack.pop()
+        yield pointer, item, place
+        if isinstance(item, dict):
+            for key, member in item.items():
+                child = place.child(key)
+                if child.schemas and (isinstance(member, dict | list) or child.deprecated or child.sensitive):
+                    stack.append((pointers.join(pointer, key), member, child))
+        elif isinstance(item, list):
+            for position, member in enumerate(item):
+                child = place.child(position)
+                if child.schemas and (isinstance(member, dict | list) or child.deprecated or child.sensitive):
+                    stack.append((f"{pointer}/{position}", member, child))
+
+
+def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
+    """List the places of an instance that the schema marks as secret."""
+    if not index.marks_anything:
+        return frozenset()
+    return frozenset(pointer for pointer, _, place in walk(index, value) if place.sensitive)
+
+
+def place_of(index: SchemaIndex, pointer_tokens: Iterable[str | int]) -> Place:
+    """Find the place that a path of member names and item indices leads to."""
+    place = index.root
+    for token in pointer_tokens:
+        place = place.child(token)
+    return place
+
+
+def lookup(document: Any, path: Iterable[str | int]) -> Any:
+    """Follow a path of keys and indices through a schema; None when it leads nowhere.
+
+    The engine hands over keys such as "7" as numbers, hence both are tried.
+    """
+    for token in path:
+        if isinstance(document, list):
+            position = int(token) if str(token).isdigit() else len(document)
+            document = document[position] if position < len(document) else None
+        elif isinstance(document, dict):
+            document = document.get(str(token), document.get(_padded(document, token)))
+        else:
+            return None
+    return document
+
+
+def _padded(document: dict[str, Any], token: str | int) -> str:
+    if isinstance(token, str):
+        return token
+    return next((key for key in document if key.isdigit() and int(key) == token), "")
+
+
+def _child_schemas(schemas: tuple[dict[str, Any], ...], key: str | int) -> Iterator[Schema]:
+    for schema in schemas:
+        yield from _member_schemas(schema, key) if isinstance(key, str) else _item_schemas(schema, key)
+
+
+def _member_schemas(schema: dict[str, Any], name: str) -> Iterator[Schema]:
+    properties = _mapping(schema, "properties")
+    matched = [member for pattern, member in _mapping(schema, "patternProperties").items() if _matches(pattern, name)]
+    if name in properties:
+        matched.append(properties[name])
+    yield from matched
+    if not matched:
+        for keyword in OPENERS:
+            if isinstance(schema.get(keyword), dict):
+                yield schema[keyword]
+
+
+def _item_schemas(schema: dict[str, Any], index: int) -> Iterator[Schema]:
+    prefix = _prefix(schema)
+    if index < len(prefix):
+        yield prefix[index]
+    elif prefix and not isinstance(schema.get("items"), dict):
+        if isinstance(schema.get("additionalItems"), dict):
+            yield schema["additionalItems"]
+    elif isinstance(schema.get("items"), dict):
+        yield schema["items"]
+
+
+def _prefix(schema: dict[str, Any]) -> list[Schema]:
+    return _sequence(schema, "prefixItems") or _sequence(schema, "items")
+
+
+def _is_free_form(schema: dict[str, Any]) -> bool:
+    """Tell a union's branch that takes any object ({"type": "object"}) from one that only constrains."""
+    kinds = schema.get("type")
+    takes_objects = kinds == "object" or (isinstance(kinds, list) and "object" in kinds)
+    return takes_objects and not any(key in schema for key in ("properties", "$ref", "allOf", "required", *BRANCHES))
+
+
+def _is_sensitive(schema: dict[str, Any]) -> bool:
+    return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
+
+
+def _patterns(schemas: tuple[dict[str, Any], ...]) -> Iterator[Any]:
+    """Compile the property patterns; None stands for one that this engine can't read, which opens the object."""
+    for schema in schemas:
+        for pattern in _mapping(schema, "patternProperties"):
+            try:
+                yield re2.compile(pattern)
+            except re2.error:
+                yield None
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re2.search(pattern, name) is not None
+    except re2.error:
+        return True
+
+
+def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(schema: dict[str, Any], keyword: str) -> list[Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
+
+
+def _nodes(root: Any) -> Iterator[dict[str, Any]]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            yield node
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+
+
+def _mentions(root: Schema, keywords: tuple[str, ...]) -> bool:
+    return any(node.get(keyword) is True for node in _nodes(root) for keyword in keywords)
+
+
+def _mentions_value(root: Schema, form: str) -> bool:
+    return any(node.get("format") == form for node in _nodes(root))
+
+
+def _anchors(root: Schema) -> Iterator[tuple[str, Schema]]:
+    for node in _nodes(root):
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(node.get(keyword), str):
+                yield f"#{node[keyword]}", node
+        for keyword in ("$id", "id"):
+            if isinstance(node.get(keyword), str):
+                yield node[keyword], node

@@ -1,0 +1,105 @@
+"""What is known about one failing place: the value, the schema that refused it, and how to show both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import Place
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_types import Resolve, Schema
+from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.type_expressions import describe
+
+MAX_NAME = 80  # characters of a field's name in a message
+MAX_CONSTRAINT = 160  # characters of a pattern or another constraint in a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Bring together what a keyword's explanation needs; builds the ValidationErrors itself."""
+
+    pointer: str
+    value: Any
+    schema: dict[str, Any]
+    keyword: str
+    place: Place
+    resolve: Resolve
+    sanitizer: ValueSanitizer
+    marked: Collection[str]
+    path: tuple[str, ...] = ()
+    root: Schema = True
+
+    @property
+    def constraint(self) -> Any:
+        """Give the failing keyword's own value in the schema."""
+        return self.schema.get(self.keyword)
+
+    @property
+    def subject(self) -> str:
+        """Name the failing place in a hint; the whole document has no name of its own."""
+        return f"'{self.name(pointers.last(self.pointer))}'" if self.pointer else "the arguments"
+
+    @property
+    def depth(self) -> int:
+        """Give how deep the failing value lies."""
+        return self.pointer.count("/")
+
+    def describe(self, schema: Schema) -> str:
+        """Write a schema's type expression, safe to show."""
+        return visible(describe(schema, self.resolve))
+
+    def name(self, token: str) -> str:
+        """Show a field's name: sanitised, bounded, one line."""
+        return elide_middle(visible(self.sanitizer.redact_name(token)), MAX_NAME)
+
+    def limit(self, text: str) -> str:
+        """Show a constraint of the schema: bounded, one line."""
+        return elide_middle(visible(text), MAX_CONSTRAINT)
+
+    def actual(self, value: Any, pointer: str | None = None) -> str:
+        """Show a value: redacted, shortened, one line."""
+        return self.sanitizer.preview(value, self.pointer if pointer is None else pointer, marked=self.marked)
+
+    def error(
+        self,
+        code: ErrorCode,
+        parts: Mapping[str, object],
+        *,
+        at: str | None = None,
+        expected: str | None = None,
+        actual: bool = True,
+        hint: str | None = None,
+        severity: ErrorSeverity | None = None,
+    ) -> ValidationError:
+        """Build the error: the code's template filled with `parts`, the pointer `at` or the failing value's."""
+        where = self.pointer if at is None else at
+        return ValidationError(
+            error_code=code,
+            field_path=self.sanitizer.redact_pointer(where),
+            message=code.template.format(**parts),
+            severity=self._severity() if severity is None else severity,
+            expected_value=expected,
+            actual_value=self.actual(self.value) if actual else None,
+            keyword=self.keyword,
+            hint=self._author_hint() or hint,
+        )
+
+    def member(self, name: str) -> str:
+        """Give the pointer of a member of the failing object."""
+        return pointers.join(self.pointer, name)
+
+    def _severity(self) -> ErrorSeverity:
+        lowered = {"warning": ErrorSeverity.WARNING, "info": ErrorSeverity.INFO}
+        mark = self.schema.get("x-severity")
+        return lowered.get(mark, ErrorSeverity.ERROR) if isinstance(mark, str) else ErrorSeverity.ERROR
+
+    def _author_hint(self) -> str | None:
+        """Take the hint that the schema's author wrote for this keyword or for the whole subschema."""
+        by_keyword = self.schema.get("x-hints")
+        hint = by_keyword.get(self.keyword) if isinstance(by_keyword, dict) else None
+        hint = hint or self.schema.get("x-hint")
+        return self.limit(hint) if isinstance(hint, str) else None

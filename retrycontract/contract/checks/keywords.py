@@ -1,0 +1,348 @@
+"""One explanation per JSON Schema keyword: what the engine reports becomes our error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import lookup
+from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_types import type_name
+from retrycontract.contract.near_misses import did_you_mean
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.type_expressions import describe_options, describe_types
+
+Explain = Callable[[Failure, Any], Iterator[ValidationError]]
+
+
+def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    """Yield the errors for one failure; a keyword that no row names is a generic constraint (VAL-003)."""
+    yield from EXPLANATIONS.get(type(kind).__name__, _other)(failure, kind)
+
+
+def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None = None) -> ValidationError:
+    """Report one key that the schema does not know, with the nearest known one."""
+    known = [name for name in failure.place.declared if name not in failure.value] or list(failure.place.declared)
+    guess = did_you_mean(key, sorted(known))
+    name = failure.name(key)
+    return failure.error(
+        ErrorCode.UNKNOWN_FIELD,
+        {"field": name},
+        at=failure.member(key),
+        expected=_known_fields(failure),
+        actual=False,
+        hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
+        severity=severity,
+    )
+
+
+def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
+    """Warn that a field is deprecated."""
+    return ValidationError(
+        error_code=ErrorCode.CONSTRAINT_VIOLATION,
+        field_path=sanitizer.redact_pointer(pointer),
+        message=ErrorCode.CONSTRAINT_VIOLATION.template.format(constraint="the field is deprecated"),
+        severity=ErrorSeverity.WARNING,
+        keyword="deprecated",
+    )
+
+
+def property_name(failure: Failure, inner: Any) -> ValidationError:
+    """Report one key that breaks `propertyNames`, at the key's own pointer."""
+    key = str(inner.instance)
+    name = failure.name(key)
+    return failure.error(
+        ErrorCode.CONSTRAINT_VIOLATION,
+        {"constraint": f"the field name '{name}' is not allowed"},
+        at=failure.member(key),
+        expected=f"field names: {failure.describe({'type': 'string', **failure.schema})}",
+        actual=False,
+        hint=f"rename '{name}'",
+    )
+
+
+def _required(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    needed = str(kind.property)
+    name = failure.name(needed)
+    triggers = "' and '".join(failure.name(trigger) for trigger in _triggers(failure, needed))
+    schemas = failure.place.child(needed).schemas
+    yield failure.error(
+        ErrorCode.DEPENDENCY_VIOLATION if triggers else ErrorCode.REQUIRED_FIELD_MISSING,
+        {"field": triggers, "needed": name} if triggers else {"field": name},
+        at=failure.member(needed),
+        expected=failure.describe(schemas[0]) if schemas else None,
+        actual=False,
+        hint=f"send '{name}' along with '{triggers}'" if triggers else None,
+    )
+
+
+def _triggers(failure: Failure, needed: str) -> list[str]:
+    """Name the fields whose presence makes another one necessary; none for a plain `required`."""
+    if failure.keyword in ("dependentRequired", "dependencies"):
+        table = failure.constraint if isinstance(failure.constraint, dict) else {}
+        present = failure.value if isinstance(failure.value, dict) else {}
+        return [
+            name for name, names in table.items() if name in present and isinstance(names, list) and needed in names
+        ]
+    path = failure.path
+    if len(path) > 1 and path[-2] in ("dependentSchemas", "dependencies"):
+        return [path[-1]]
+    if path and path[-1] in ("then", "else"):
+        return _condition(failure)
+    return []
+
+
+def _condition(failure: Failure) -> list[str]:
+    """Name the fields that the `if` beside a `then` or `else` looks at."""
+    condition = lookup(failure.root, (*failure.path[:-1], "if"))
+    if not isinstance(condition, dict):
+        return []
+    properties, required = condition.get("properties"), condition.get("required")
+    names = [
+        *(properties if isinstance(properties, dict) else ()),
+        *(required if isinstance(required, list) else ()),
+    ]
+    return list(dict.fromkeys(str(name) for name in names))
+
+
+def _type(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    declared = failure.constraint
+    names = declared if isinstance(declared, list) else [declared] if isinstance(declared, str) else kind.types
+    short = describe_types(str(name) for name in names)
+    yield failure.error(
+        ErrorCode.TYPE_MISMATCH,
+        {"expected": short, "actual": type_name(failure.value)},
+        expected=failure.describe(failure.schema) if failure.schema else short,
+        hint=f"send {failure.subject} as {short}",
+    )
+
+
+def _enum(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    options = list(kind.options) if hasattr(kind, "options") else [kind.expected_value]
+    listed = failure.limit(describe_options(options))
+    guess = did_you_mean(failure.value, options)
+    suggestion = f" (did you mean '{failure.limit(guess)}'?)" if guess else ""
+    shown = failure.actual(failure.value)
+    several = len(options) > 1
+    yield failure.error(
+        ErrorCode.INVALID_ENUM_VALUE,
+        {"value": shown[1:-1] if shown.startswith('"') and shown.endswith('"') else shown},
+        expected=f"one of: {listed}" if several else listed,
+        hint=f"change {failure.subject} to {'one of the allowed values' if several else listed}{suggestion}",
+    )
+
+
+def _text_length(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    too_long = failure.keyword == "maxLength"
+    yield failure.error(
+        ErrorCode.STRING_LENGTH_VIOLATION,
+        {"actual": len(failure.value), "limit": _exceeded(kind.limit, too_much=too_long)},
+        expected=f"string with {'max' if too_long else 'min'} length {kind.limit}",
+        hint=f"{'reduce' if too_long else 'increase'} {failure.subject} length",
+    )
+
+
+def _item_count(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    too_many = failure.keyword == "maxItems"
+    yield failure.error(
+        ErrorCode.ARRAY_LENGTH_VIOLATION,
+        {"actual": len(failure.value), "limit": _exceeded(kind.limit, too_much=too_many)},
+        expected=f"array with at {'most' if too_many else 'least'} {kind.limit} items",
+        hint=f"{'remove items from' if too_many else 'add items to'} {failure.subject}",
+    )
+
+
+def _exceeded(limit: int, *, too_much: bool) -> str:
+    return f"exceeds maximum {limit}" if too_much else f"is below minimum {limit}"
+
+
+def _pattern(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    pattern = failure.limit(str(kind.pattern))
+    yield failure.error(ErrorCode.PATTERN_MISMATCH, {"pattern": pattern}, expected=f"string matching {pattern}")
+
+
+def _format(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    form = failure.limit(str(failure.constraint or getattr(kind, "format", "")))
+    yield failure.error(
+        ErrorCode.FORMAT_VIOLATION,
+        {"format": form},
+        expected=f"string in format {form}",
+        hint=f"write {failure.subject} in the format {form}",
+    )
+
+
+SIGNS = {
+    "minimum": ">=",
+    "maximum": "<=",
+    "exclusiveMinimum": ">",
+    "exclusiveMaximum": "<",
+    "multipleOf": "a multiple of",
+}
+
+
+def _range(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    bound = kind.multiple_of if hasattr(kind, "multiple_of") else kind.limit
+    constraint = f"{SIGNS.get(failure.keyword, failure.keyword)} {bound}"
+    yield failure.error(
+        ErrorCode.NUMBER_RANGE_VIOLATION,
+        {"actual": failure.actual(failure.value), "constraint": f"must be {constraint}"},
+        expected=failure.describe(failure.schema) if failure.schema else constraint,
+        hint=f"make {failure.subject} {constraint}",
+    )
+
+
+def _unique(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    first, second = _equal_items(failure.value)
+    yield failure.error(
+        ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
+        {"i": first, "j": second},
+        expected="array without equal items",
+        hint=f"remove the repeated items of {failure.subject}",
+    )
+
+
+def _equal_items(items: list[Any]) -> tuple[int, int]:
+    seen: dict[str, int] = {}
+    for position, item in enumerate(items):
+        key = json.dumps(item, sort_keys=True)
+        if key in seen:
+            return seen[key], position
+        seen[key] = position
+    return 0, 1  # equal by number only, such as 1 and 1.0
+
+
+def _unknown(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    for key in dict.fromkeys(str(name) for name in kind.unexpected):
+        yield unknown_field(failure, key)
+
+
+def _unknown_items(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    known = failure.place.prefix_length
+    for position in range(known, len(failure.value)):
+        yield failure.error(
+            ErrorCode.UNKNOWN_FIELD,
+            {"field": position},
+            at=pointers.join(failure.pointer, position),
+            expected=f"array of {known} items",
+            actual=False,
+            hint=f"remove the items after the first {known} of {failure.subject}",
+        )
+
+
+def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    """Tell the uses of the schema `false` apart by the keyword that holds it."""
+    if failure.keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(failure.value, dict):
+        for key in failure.value:
+            if not failure.place.declares(key):
+                yield unknown_field(failure, key)
+    elif failure.keyword in ("items", "additionalItems", "unevaluatedItems"):
+        yield failure.error(ErrorCode.UNKNOWN_FIELD, {"field": pointers.last(failure.pointer)}, actual=False)
+    else:
+        yield failure.error(
+            ErrorCode.OBJECT_SCHEMA_VIOLATION,
+            {"reason": "no value is allowed here"},
+            expected="nothing",
+            actual=False,
+            hint=f"remove {failure.subject}",
+        )
+
+
+def _contains(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    low, high = failure.schema.get("minContains", 1), failure.schema.get("maxContains")
+    count = f"at most {high}" if failure.keyword == "maxContains" else f"at least {low}"
+    wanted = failure.describe(failure.schema.get("contains", True))
+    yield failure.error(
+        ErrorCode.CONSTRAINT_VIOLATION,
+        {"constraint": f"must contain {count} of: {wanted}"},
+        expected=f"array with {count} of: {wanted}",
+    )
+
+
+def _size(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    too_many = failure.keyword == "maxProperties"
+    bound = f"at {'most' if too_many else 'least'} {kind.limit} fields"
+    yield failure.error(
+        ErrorCode.OBJECT_SCHEMA_VIOLATION,
+        {"reason": f"it has {len(failure.value)} fields, allowed are {bound}"},
+        expected=f"object with {bound}",
+        hint=f"{'remove fields from' if too_many else 'add fields to'} {failure.subject}",
+    )
+
+
+def _not(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    refused = failure.constraint
+    names = refused.get("required") if isinstance(refused, dict) else None
+    if isinstance(names, list) and names:
+        yield _exclusive(failure, [str(name) for name in names])
+    else:
+        yield failure.error(
+            ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION,
+            {"fields": "This value and the schema's 'not'"},
+            expected=f"anything but {failure.describe(refused if isinstance(refused, dict | bool) else True)}",
+            hint=f"change {failure.subject}",
+        )
+
+
+def _several(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+    """Explain a oneOf with several matches: the fields that the matching branches ask for exclude each other."""
+    branches = failure.constraint if isinstance(failure.constraint, list) else []
+    matching = [branch for branch, errors in zip(branches, kind.context, strict=False) if not errors]
+    names = [str(name) for branch in matching if isinstance(branch, dict) for name in branch.get("required", ())]
+    yield _exclusive(failure, list(dict.fromkeys(names)))
+
+
+def _exclusive(failure: Failure, names: list[str]) -> ValidationError:
+    shown = " and ".join(f"'{failure.name(name)}'" for name in names) if len(names) > 1 else ""
+    return failure.error(
+        ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION,
+        {"fields": shown or "Several alternatives that this value matches"},
+        expected="exactly one of the alternatives" if failure.keyword == "oneOf" else "not all of these together",
+        hint=f"keep only one of {shown}" if shown else f"make {failure.subject} match exactly one alternative",
+    )
+
+
+def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
+    yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
+
+
+def _known_fields(failure: Failure) -> str | None:
+    """List the fields that the object may have, so that the model need not guess."""
+    names = sorted(failure.place.declared)
+    return f"only: {failure.limit(describe_options(names))}" if names else None
+
+
+EXPLANATIONS: dict[str, Explain] = {
+    "Required": _required,
+    "Type": _type,
+    "Enum": _enum,
+    "Constant": _enum,
+    "MinLength": _text_length,
+    "MaxLength": _text_length,
+    "MinItems": _item_count,
+    "MaxItems": _item_count,
+    "Pattern": _pattern,
+    "Format": _format,
+    "ContentEncoding": _format,
+    "ContentMediaType": _format,
+    "FromUtf8": _format,
+    "Minimum": _range,
+    "Maximum": _range,
+    "ExclusiveMinimum": _range,
+    "ExclusiveMaximum": _range,
+    "MultipleOf": _range,
+    "UniqueItems": _unique,
+    "AdditionalProperties": _unknown,
+    "UnevaluatedProperties": _unknown,
+    "AdditionalItems": _unknown_items,
+    "UnevaluatedItems": _unknown_items,
+    "FalseSchema": _false,
+    "Contains": _contains,
+    "MinProperties": _size,
+    "MaxProperties": _size,
+    "Not": _not,
+    "OneOfMultipleValid": _several,
+}

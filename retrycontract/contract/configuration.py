@@ -1,0 +1,155 @@
+"""The settings of a contract: bounded, immutable, and loud about what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Self
+
+Mode = Literal["observe", "enforce"]
+
+
+class ConfigurationError(ValueError):
+    """Raised for an unknown key or a value out of range; says where, which key and what is allowed."""
+
+    def __init__(self, source: str, key: str, problem: str) -> None:
+        self.source, self.key, self.problem = source, key, problem
+        super().__init__(f"{source}: {key}: {problem}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryConfiguration:
+    """Hold every setting of the contract, flat; the sections of the file are for people.
+
+    Lengths are in characters. Raises ConfigurationError when a value is out of its range.
+    """
+
+    max_attempts: int = 3
+    track_history: bool = True
+    max_message_length: int = 2000
+    max_errors_shown: int = 10
+    max_value_preview: int = 100
+    include_hints: bool = True
+    include_actual_values: bool = True
+    redact_secrets: bool = True
+    relativize_paths: bool = True
+    project_roots: tuple[str, ...] = (".",)
+    mode: Mode = "enforce"
+    overrides: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            problem = _problem(setting.name, getattr(self, setting.name))
+            if problem:
+                raise ConfigurationError("RetryConfiguration", setting.name, problem)
+
+    def for_tool(self, name: str) -> RetryConfiguration:
+        """Apply the overrides that name the tool, exactly or as a glob; the exact name wins."""
+        matching = [(key == name, changes) for key, changes in self.overrides if fnmatchcase(name, key)]
+        if not matching:
+            return self
+        merged: dict[str, Any] = {}
+        for _, changes in sorted(matching, key=lambda item: item[0]):
+            merged.update(changes)
+        return replace(self, **{key: value for key, value in merged.items() if key in SETTINGS})
+
+    @classmethod
+    def from_mapping(cls, section: Mapping[str, Any], *, source: str) -> Self:
+        """Read the `tools.validation` section, snake_case or PascalCase; raises ConfigurationError."""
+        return cls(**_flatten(section, source=source))
+
+
+SETTINGS = frozenset(setting.name for setting in fields(RetryConfiguration)) - {"overrides"}
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "retry": ("max_attempts", "track_history"),
+    "formatting": (
+        "max_message_length", "max_errors_shown", "max_value_preview", "include_hints", "include_actual_values",
+    ),
+    "sanitizing": ("redact_secrets", "relativize_paths", "project_roots"),
+}  # fmt: skip
+# The service reads these from the same override; the in-process contract has no use for them.
+SERVICE_OVERRIDES = frozenset({"expires_after", "on_expiry"})
+RANGES: dict[str, tuple[int, int]] = {
+    "max_attempts": (1, 10),             # more than ten failures in a row is a loop, not a correction
+    "max_message_length": (500, 4000),
+    "max_errors_shown": (1, 100),
+    "max_value_preview": (20, 1000),
+}  # fmt: skip
+
+
+def _problem(name: str, value: Any) -> str | None:
+    """Say what is wrong with one value, or None."""
+    if name in RANGES:
+        low, high = RANGES[name]
+        if type(value) is not int or not low <= value <= high:
+            return f"must be a whole number from {low} to {high}, not {value!r}"
+    elif name == "mode":
+        if value not in ("observe", "enforce"):
+            return f"must be 'observe' or 'enforce', not {value!r}"
+    elif name == "project_roots":
+        if not isinstance(value, tuple) or not all(isinstance(root, str) for root in value):
+            return f"must be a list of folder names, not {value!r}"
+    elif name == "overrides":
+        return None
+    elif type(value) is not bool:
+        return f"must be true or false, not {value!r}"
+    return None
+
+
+def _flatten(section: Mapping[str, Any], *, source: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in section.items():
+        name = _snake_case(str(key))
+        if name == "overrides":
+            flat["overrides"] = tuple(_overrides(value, source=source))
+        elif name in SECTIONS:
+            flat.update(_settings(value, allowed=SECTIONS[name], where=str(key), source=source))
+        else:
+            known = ", ".join([*SECTIONS, "overrides"])
+            raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
+    return flat
+
+
+def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(source, "overrides", "must map tool names or globs to settings")
+    for tool, changes in value.items():
+        if not isinstance(changes, Mapping):
+            raise ConfigurationError(source, f"overrides.{tool}", "must be a mapping of settings")
+        merged: dict[str, Any] = {}
+        for key, setting in changes.items():
+            name, where = _snake_case(str(key)), f"overrides.{tool}.{key}"
+            if name in SECTIONS:
+                merged.update(_settings(setting, allowed=SECTIONS[name], where=where, source=source))
+            elif name == "mode" or name in SERVICE_OVERRIDES:
+                merged[name] = _checked(name, setting, where=where, source=source)
+            else:
+                known = ", ".join([*SECTIONS, "mode", *sorted(SERVICE_OVERRIDES)])
+                raise ConfigurationError(source, where, f"unknown key; known are {known}")
+        yield str(tool), merged
+
+
+def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(source, where, "must be a mapping of settings")
+    for key, setting in value.items():
+        name = _snake_case(str(key))
+        if name not in allowed:
+            raise ConfigurationError(source, f"{where}.{key}", f"unknown key; known are {', '.join(allowed)}")
+        yield name, _checked(name, setting, where=f"{where}.{key}", source=source)
+
+
+def _checked(name: str, value: Any, *, where: str, source: str) -> Any:
+    if name in SERVICE_OVERRIDES:
+        return value
+    if name == "project_roots" and isinstance(value, list):
+        value = tuple(value)
+    if problem := _problem(name, value):
+        raise ConfigurationError(source, where, problem)
+    return value
+
+
+def _snake_case(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()

@@ -1,0 +1,63 @@
+"""One violation of a contract, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Self
+
+from retrycontract.contract.codes import ErrorCode
+
+
+class ErrorSeverity(IntEnum):
+    """Say how bad an error is; the order matters, it sorts. Only ERROR blocks execution."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationError:
+    """Hold one violation: code, JSON Pointer, message and severity; `actual_value` is sanitised.
+
+    `field_path` is an RFC 6901 pointer, `""` the whole document. For a missing field it names the missing
+    field, for an unknown one the unknown field. `keyword` is the JSON Schema keyword that failed, empty where
+    none did, and `hint` is advice of this very error that replaces the code's default hint.
+    """
+
+    error_code: ErrorCode
+    field_path: str
+    message: str
+    severity: ErrorSeverity = ErrorSeverity.ERROR
+    expected_value: str | None = None
+    actual_value: str | None = None
+    keyword: str = ""
+    hint: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Serialise to plain JSON values, without loss."""
+        return {
+            "error_code": self.error_code.value,
+            "field_path": self.field_path,
+            "message": self.message,
+            "severity": self.severity.name.lower(),
+            "expected_value": self.expected_value,
+            "actual_value": self.actual_value,
+            "keyword": self.keyword,
+            "hint": self.hint,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Read back what `to_json` wrote; raises KeyError or ValueError on anything else."""
+        return cls(
+            error_code=ErrorCode(data["error_code"]),
+            field_path=data["field_path"],
+            message=data["message"],
+            severity=ErrorSeverity[data["severity"].upper()],
+            expected_value=data.get("expected_value"),
+            actual_value=data.get("actual_value"),
+            keyword=data.get("keyword", ""),
+            hint=data.get("hint"),
+        )

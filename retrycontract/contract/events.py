@@ -1,0 +1,35 @@
+"""The structured log events of the contract: who failed where and how often, never with values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from retrycontract.contract.errors import ValidationError
+
+MAX_LOGGED = 50  # errors listed in one event; error_count has them all
+
+FAILED = "Tool validation failed"
+RETRIED = "Tool call is retried"
+ESCALATED = "Tool call escalated to a person"
+
+
+def failure_fields(
+    tool_name: str,
+    errors: Sequence[ValidationError],
+    *,
+    attempt: int,
+    max_attempts: int,
+    correlation_id: str | None = None,
+    duration_us: int | None = None,
+) -> dict[str, Any]:
+    """Give the fields of the event FAILED: names, counts, pointers and codes."""
+    return {
+        "tool_name": tool_name,
+        "error_count": len(errors),
+        "retry_attempt": attempt,
+        "max_retries": max_attempts,
+        "errors": [{"path": error.field_path, "code": error.error_code.value} for error in errors[:MAX_LOGGED]],
+        "correlation_id": correlation_id,
+        "duration_us": duration_us,
+    }

@@ -1,0 +1,183 @@
+"""Judge field names: which words make a value secret, which make it harmless."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Read a set of words that white space separates."""
+    return frozenset(words.split())
+
+
+# Longer names are judged by their two ends, so that a name of a megabyte costs no more than this.
+LONGEST_NAME = 160
+
+# One table per mark: a word of the name (or two neighbours joined, as in `api_key`) that makes the value secret.
+_MARKS: dict[str, str] = {
+    "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode passwort kennwort contraseña "
+    "contrasena senha parola пароль 密码 密碼 パスワード 비밀번호 masterpassword",
+    "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes",
+    "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
+    "refreshtokens authtokens apitokens authcode authcookie",
+    "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey authkey "
+    "accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi",
+    "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey",
+    "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
+    "sharedkey cryptokey serverkey privkey",
+    "AUTHORIZATION": "auth authorization authorisation proxyauthorization xauth",
+    "CREDENTIAL": "credential credentials cred creds",
+    "JWT": "jwt jwts",
+    "SESSION": "session sessions phpsessid jsessionid sessid sessionkey sessionsecret sessioncookie",
+    "COOKIE": "cookie cookies setcookie",
+    "CONNECTION_STRING": "dsn connectionstring connectionstrings connstr connstring connectionuri",
+    "PIN": "pin pincode",
+    "OTP": "otp totp otpcode mfacode twofactorcode verificationcode",
+    "CVV": "cvv cvc cvv2 cvc2 securitycode",
+    "SSN": "ssn socialsecuritynumber socialsecurity",
+}
+_SECRET_WORDS = {word: mark for mark, words in _MARKS.items() for word in words.split()}
+# `dbpassword`, `userauthtoken`: a word that ends so was written without a separator.
+_SECRET_ENDINGS = {
+    "password": "PASSWORD", "passwd": "PASSWORD", "passphrase": "PASSWORD", "passcode": "PASSWORD",
+    "pwd": "PASSWORD", "secret": "SECRET", "token": "TOKEN", "apikey": "API_KEY", "accesskey": "ACCESS_KEY",
+    "secretkey": "ACCESS_KEY", "privatekey": "PRIVATE_KEY", "connectionstring": "CONNECTION_STRING",
+}  # fmt: skip
+_NOT_SECRETS = frozenset({"secretary", "secretaries", "secretariat", "secretariats", "secretion", "secretly"})
+# These also name ordinary things, so they count only as the last word or before one of the tails.
+_SOFT_MARKS = frozenset({"SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP"})
+_TAILS = word_set(
+    "value string header headers data key code hash secret raw text b64 base64 encoded new old current plain "
+    "prod production staging live token jar store"
+)
+# A name that ends so speaks *about* a secret: `token_count`, `password_policy`, `secret_name`.
+_DESCRIPTORS = word_set(
+    "address algorithm alias allowed arn at attempts audience behavior behaviour budget cap class column cost "
+    "count counts created date days default description dir directory domain duration email enabled encoding "
+    "endpoint env error exists expiration expires expiry field fields file filename format hint hints host id ids "
+    "in index input issuer kind label length level lifetime limit limits link location manager max message "
+    "method min minutes missing mode name names note notes number options output owner param parameter path paths "
+    "permissions policy port position prefix price prompt properties property protected provider purpose rate ref "
+    "reference region required requirements requirement role rotation rule rules scheme scope scopes seconds "
+    "selector server service size source stage start state stats status stdin step strategy strength style "
+    "suffix supply symbol term text_length threshold time timeout title topic total ttl type types uri url urls "
+    "usage used user username valid validation validator variable version visible window"
+)  # fmt: skip
+# In front of `token`, these make it a unit of text or a place in a listing: `page_token`, `max_tokens`, `eos_token`.
+_TOKEN_UNITS = word_set(
+    "max min num n nb total count page next prev previous continuation continue sync cursor pagination paging "
+    "stop eos bos pad unk mask sep cls special end first last per cached reasoning image audio prompt completion "
+    "input output budget used remaining j sub tokenizer nft erc20 base quote"
+)
+_QUESTIONS = frozenset({"is", "has", "requires", "require", "needs", "forgot", "no", "num", "count", "show", "hide"})
+# The last word of a name whose value may be secret: the value has to look random as well.
+_WEAK_WORDS = frozenset(
+    {"key", "keys", "tokens", "login", "sig", "signature", "salt", "seed", "pat", "sid", "license", "sas", "hmac",
+     "accessid", "signed", "srt", "clientkey", "userkey", "adminkey", "webhook"}
+)  # fmt: skip
+# In front of `key`, these make it a place or a public thing.
+_PUBLIC_KEYS = word_set(
+    "primary foreign sort partition cache public pub map row object s3 bucket idempotency dedup dedupe unique hash "
+    "group issue project lookup index range shard routing translation i18n message locale column config node react "
+    "dict json field registry item record entity document doc game hot short arrow answer foreignkey state"
+)
+# The last word of a name whose random-looking value is a digest, an identifier or a body of text.
+_IDENTIFIERS = word_set(
+    "sha md commit commits digest hash hashes etag id ids uuid guid trace span checksum rev "
+    "revision revisions ref refs cursor content contents body text base b64 image images blob bytes payload "
+    "integrity fingerprint hex address addr tx txid txn cid oid slug path paths file filename url urls uri href "
+    "link src html markdown code script source sources query data buffer screenshot attachment audio video "
+    "parent head tree snapshot version nonce challenge"
+)
+
+_BOUNDARY = re.compile(
+    r"[\W_]+|(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameVerdict:
+    """Say what a name tells of its value.
+
+    `mark` is set when the name alone makes the value secret, `weak` when the value has to look random as well;
+    `public` when even a random value, such as an idempotency key, is none; `descriptor` when the value only
+    describes a secret; `identifier` when it is a digest, an id or content.
+    """
+
+    mark: str | None = None
+    weak: bool = False
+    public: bool = False
+    descriptor: bool = False
+    identifier: bool = False
+
+
+def judge(name: str) -> NameVerdict:
+    """Judge one field name, case-insensitively and across snake_case, camelCase and kebab-case."""
+    if len(name) > LONGEST_NAME:
+        name = name[: LONGEST_NAME // 2] + "_" + name[-LONGEST_NAME // 2 :]
+    return _judge(name)
+
+
+@lru_cache(maxsize=4096)
+def _judge(name: str) -> NameVerdict:
+    words = split_words(name)
+    if not words:
+        return NameVerdict()
+    if _is_public_key(words):
+        return NameVerdict(public=True, identifier=words[-1] in _IDENTIFIERS)
+    mark = None if words[0] in _QUESTIONS else _mark(words)
+    if mark:
+        return NameVerdict(mark=mark)
+    return NameVerdict(
+        weak=words[-1] in _WEAK_WORDS or "".join(words[-2:]) in _WEAK_WORDS,
+        public=_counts_or_pages(words),
+        descriptor=words[-1] in _DESCRIPTORS,
+        identifier=words[-1] in _IDENTIFIERS or _counts_or_pages(words),
+    )
+
+
+def split_words(name: str) -> tuple[str, ...]:
+    """Split a name into folded words; NFKC folds full-width letters, digits at the end are dropped."""
+    parts = _BOUNDARY.split(unicodedata.normalize("NFKC", name))
+    words = [part.casefold() for part in parts if part]
+    while len(words) > 1 and words[-1].isdigit():
+        words.pop()
+    return tuple(words)
+
+
+def _mark(words: tuple[str, ...]) -> str | None:
+    """Find the mark of the last secret word that nothing after it takes back."""
+    for end in range(len(words), 0, -1):
+        if words[end - 1] in _DESCRIPTORS:
+            return None
+        mark = _mark_at(words, end)
+        soft = mark in _SOFT_MARKS or words[end - 1] in ("pass", "pw")
+        if mark and not (soft and any(word not in _TAILS for word in words[end:])):
+            return mark
+    return None
+
+
+def _mark_at(words: tuple[str, ...], end: int) -> str | None:
+    word = words[end - 1]
+    pair = "".join(words[max(end - 2, 0) : end])
+    if pair in _SECRET_WORDS and len(pair) > len(word):
+        return _SECRET_WORDS[pair]
+    if word == "token" and _counts_or_pages(words[:end]):
+        return None
+    if word in _SECRET_WORDS:
+        return _SECRET_WORDS[word]
+    if word.startswith("secret") and word not in _NOT_SECRETS:
+        return "SECRET"
+    return next((mark for ending, mark in _SECRET_ENDINGS.items() if word.endswith(ending)), None)
+
+
+def _counts_or_pages(words: tuple[str, ...]) -> bool:
+    """Tell `max_tokens` and `next_page_token` from `access_token`."""
+    return words[-1] in ("token", "tokens") and any(word in _TOKEN_UNITS for word in words[:-1])
+
+
+def _is_public_key(words: tuple[str, ...]) -> bool:
+    return len(words) > 1 and words[-1] in ("key", "keys") and words[-2] in _PUBLIC_KEYS

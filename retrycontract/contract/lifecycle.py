@@ -1,0 +1,134 @@
+"""The states of a call, the legal moves between them, and what a verdict or an answer does to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from retrycontract.contract.configuration import Mode
+
+
+class CallState(StrEnum):
+    """Name where a call stands; see LEGAL_MOVES for the ways between."""
+
+    PENDING = "pending"  # an attempt waits to be judged
+    RETRYING = "retrying"  # the agent's turn
+    BLOCKED = "blocked"  # an operator's turn
+    GUIDED = "guided"  # guidance waits for the agent, or the agent is trying it
+    VALID = "valid"
+    ACCEPTED = "accepted"  # an operator accepted the output as it is
+    REJECTED = "rejected"  # an operator said no
+    CANCELLED = "cancelled"  # the agent gave up
+    EXPIRED = "expired"  # nobody answered in time
+    OBSERVED = "observed"  # failed while its tool was only observed: nothing was blocked
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether no attempt can follow; an expired call is reopened by a late answer only."""
+        return self in ENDS
+
+
+ENDS = frozenset(
+    {
+        CallState.VALID, CallState.ACCEPTED, CallState.REJECTED, CallState.CANCELLED, CallState.EXPIRED,
+        CallState.OBSERVED,
+    }
+)  # fmt: skip
+
+_VERDICTS = {CallState.VALID, CallState.RETRYING, CallState.BLOCKED, CallState.OBSERVED}
+_ANSWERS = {CallState.GUIDED, CallState.ACCEPTED, CallState.REJECTED}
+
+LEGAL_MOVES: dict[CallState, frozenset[CallState]] = {
+    CallState.PENDING: frozenset({*_VERDICTS, CallState.CANCELLED}),
+    CallState.RETRYING: frozenset({*_VERDICTS, CallState.PENDING, CallState.CANCELLED}),
+    # While Blocked or guided a call keeps that state until its next attempt is judged: the operator's list must
+    # not flicker because the agent tries again.
+    CallState.BLOCKED: frozenset({*_ANSWERS, CallState.VALID, CallState.CANCELLED, CallState.EXPIRED}),
+    CallState.GUIDED: frozenset({CallState.VALID, CallState.BLOCKED, CallState.CANCELLED}),
+    CallState.EXPIRED: frozenset(_ANSWERS),
+    **{state: frozenset() for state in ENDS - {CallState.EXPIRED}},
+}
+
+
+class Status(StrEnum):
+    """Name what a submission is answered: run the tool, try again, or wait for a person."""
+
+    VALID = "valid"
+    RETRY = "retry"
+    BLOCKED = "blocked"
+
+
+class Decision(StrEnum):
+    """Name the operator's answers."""
+
+    HINT = "hint"
+    CORRECTED = "corrected"
+    ACCEPT = "accept"
+    REJECT = "reject"
+
+    @property
+    def leads_to(self) -> CallState:
+        """Give the state that the answer moves a call to."""
+        return {Decision.ACCEPT: CallState.ACCEPTED, Decision.REJECT: CallState.REJECTED}.get(self, CallState.GUIDED)
+
+    def grant(self, asked: int | None = None) -> int:
+        """Give how many attempts the answer grants: a hint 1–5 (default 2), corrected arguments one."""
+        match self:
+            case Decision.HINT:
+                return min(max(asked or DEFAULT_GRANT, 1), MAX_GRANT)
+            case Decision.CORRECTED | Decision.ACCEPT:
+                return 1
+            case Decision.REJECT:
+                return 0
+
+
+DEFAULT_GRANT = 2
+MAX_GRANT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Hold how many attempts a call has made and how many it may make."""
+
+    made: int
+    allowed: int
+
+    @property
+    def is_used_up(self) -> bool:
+        """Tell whether no attempt is left."""
+        return self.made >= self.allowed
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """Give (n, max) as the model reads it; what it tries while Blocked does not count beyond the maximum."""
+        return min(self.made, self.allowed), self.allowed
+
+    def granted(self, attempts: int) -> Budget:
+        """Add attempts after those made: numbers go on, so a grant of 2 after three makes 'attempt 4/5'."""
+        return Budget(self.made, self.made + attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Say what a judged attempt does to its call."""
+
+    state: CallState
+    status: Status
+    opens_escalation: bool = False
+    closes_escalation: bool = False
+    is_held: bool = False
+
+
+def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Verdict:
+    """Decide the move of a call in `state` whose attempt was just judged; `budget` includes that attempt."""
+    if valid:
+        if state is CallState.BLOCKED and hold:
+            return Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True)
+        return Verdict(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
+    if mode == "observe":
+        return Verdict(CallState.OBSERVED, Status.VALID)
+    if state is CallState.BLOCKED:
+        return Verdict(CallState.BLOCKED, Status.BLOCKED)
+    if budget.is_used_up:
+        return Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
+    return Verdict(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)

@@ -1,0 +1,97 @@
+"""Decide which call an attempt belongs to; providers give every retry a new id, and some reuse ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from retrycontract.contract.lifecycle import CallState
+
+# Their agents were told to wait: what they send next is the answer to that, even when they count no turns.
+WAITING = (CallState.BLOCKED, CallState.GUIDED)
+
+
+class OpenCall(Protocol):
+    """What matching needs to know of a call that has not ended."""
+
+    @property
+    def state(self) -> str:
+        """Give the call's state."""
+
+    @property
+    def session_id(self) -> str | None:
+        """Give the session that the call was made in."""
+
+    @property
+    def tool_name(self) -> str:
+        """Give the tool's name."""
+
+    @property
+    def last_turn(self) -> int | None:
+        """Give the turn of the last attempt."""
+
+    @property
+    def last_tool_call_id(self) -> str:
+        """Give the provider's id of the last attempt."""
+
+    @property
+    def is_of_unknown_tool(self) -> bool:
+        """Tell whether nobody has registered the tool that the call named."""
+
+
+Call = TypeVar("Call", bound=OpenCall)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Hold the ids that an attempt came with."""
+
+    tool_name: str
+    tool_call_id: str
+    session_id: str | None = None
+    turn: int | None = None
+
+
+class AmbiguousCallError(LookupError):
+    """Raised when several open calls could be meant; `candidates` are those calls."""
+
+    def __init__(self, candidates: Sequence[OpenCall]) -> None:
+        self.candidates = tuple(candidates)
+        super().__init__("several open calls of this session and tool could be meant; send call_id")
+
+
+def match(submission: Submission, open_calls: Sequence[Call]) -> Call | None:
+    """Pick the open call of the same agent that an attempt without our `call_id` continues, or None for a new one.
+
+    First the same session and provider id (or the same id where there is no session), then the same session and
+    tool in a later turn. Raises AmbiguousCallError when the turn fits several.
+    """
+    same_id = [
+        call
+        for call in open_calls
+        if call.last_tool_call_id == submission.tool_call_id
+        and call.session_id == submission.session_id
+        and _same_tool(submission, call)
+    ]
+    if same_id:
+        return same_id[-1]
+    if submission.session_id is None:
+        return None
+    later = [call for call in open_calls if _continues(submission, call)]
+    if len(later) > 1:
+        raise AmbiguousCallError(later)
+    return later[0] if later else None
+
+
+def _continues(submission: Submission, call: OpenCall) -> bool:
+    if call.session_id != submission.session_id or call.tool_name != submission.tool_name:
+        return False
+    if submission.turn is None or call.last_turn is None:
+        return call.state in WAITING
+    return submission.turn > call.last_turn
+
+
+def _same_tool(submission: Submission, call: OpenCall) -> bool:
+    """Tell whether the tools agree; a call of a tool that does not exist is corrected by naming another."""
+    return call.tool_name == submission.tool_name or call.is_of_unknown_tool

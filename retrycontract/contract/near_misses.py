@@ -1,0 +1,45 @@
+"""Tell what the model probably meant: the nearest known name to a misspelt one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
+MAX_LENGTH = 100  # characters; what is longer is text, not a name
+MIN_PART = 3  # letters; shorter parts stand in too many names
+CUTOFF = 0.6  # of difflib's ratio: 'uft8' still finds 'utf-8', 'north-america' finds nothing
+
+
+def did_you_mean(value: object, options: Iterable[object]) -> str | None:
+    """Return the one option that the value most likely stands for, or None.
+
+    Case, dashes, underscores and spaces are forgiven first, then a few wrong letters.
+    """
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_LENGTH:
+        return None
+    names = [option for option in options if isinstance(option, str) and len(option) <= MAX_LENGTH][:MAX_COMPARED]
+    folded = _fold(value)
+    same = [name for name in names if _fold(name) == folded]
+    if same:
+        return same[0]
+    by_fold = {_fold(name): name for name in reversed(names)}
+    close = get_close_matches(folded, by_fold, n=1, cutoff=CUTOFF)
+    return by_fold[close[0]] if close else _by_last_word(folded, by_fold)
+
+
+def _fold(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def _by_last_word(folded: str, by_fold: dict[str, str]) -> str | None:
+    """Find the one option that begins or ends with the value, or the other way round ('path', 'file_path')."""
+    if len(folded) < MIN_PART:
+        return None
+    around = [
+        name
+        for other, name in by_fold.items()
+        if len(other) >= MIN_PART
+        and (other.startswith(folded) or other.endswith(folded) or folded.startswith(other) or folded.endswith(other))
+    ]
+    return around[0] if len(around) == 1 else None

@@ -1,0 +1,111 @@
+"""JSON Patch (RFC 6902), as far as corrections need it: make one from two documents, and apply one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from retrycontract.contract import pointers
+
+Operation = dict[str, Any]
+
+
+class PatchError(ValueError):
+    """Raised when a patch does not fit the document; `position` is the operation's."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        self.position, self.reason = position, reason
+        super().__init__(f"operation {position}: {reason}")
+
+
+def make_patch(before: Any, after: Any) -> list[Operation]:
+    """List the add, replace and remove operations that turn one document into the other.
+
+    What is equal in both is not named: a value that was redacted in `before` and left alone never travels.
+    """
+    return list(_difference(before, after, pointers.ROOT))
+
+
+def apply_patch(document: Any, patch: Sequence[Operation]) -> Any:
+    """Return a changed copy of the document; raises PatchError when an operation does not fit."""
+    result = copy.deepcopy(document)
+    for position, operation in enumerate(patch):
+        try:
+            result = _apply(result, operation)
+        except (LookupError, TypeError, ValueError) as error:
+            raise PatchError(position, str(error) or "its path does not exist") from None
+    return result
+
+
+def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before.keys() - after.keys():
+            yield {"op": "remove", "path": pointers.join(pointer, key)}
+        for key, value in after.items():
+            where = pointers.join(pointer, key)
+            if key in before:
+                yield from _difference(before[key], value, where)
+            else:
+                yield {"op": "add", "path": where, "value": value}
+    elif isinstance(before, list) and isinstance(after, list):
+        shared = min(len(before), len(after))
+        for index in range(shared):
+            yield from _difference(before[index], after[index], pointers.join(pointer, index))
+        for index in range(len(before) - 1, shared - 1, -1):
+            yield {"op": "remove", "path": pointers.join(pointer, index)}
+        for value in after[shared:]:
+            yield {"op": "add", "path": f"{pointer}/-", "value": value}
+    elif not _same(before, after):
+        yield {"op": "replace", "path": pointer, "value": after}
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Compare JSON scalars; true is not 1."""
+    return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
+
+
+def _apply(document: Any, operation: Operation) -> Any:
+    name, path = operation.get("op"), operation.get("path")
+    if name not in ("add", "replace", "remove") or not isinstance(path, str):
+        raise LookupError("only add, replace and remove with a path are known")
+    value = copy.deepcopy(operation.get("value"))
+    if not path:
+        if name == "remove":
+            raise ValueError("the whole document cannot be removed")
+        return value
+    container = pointers.resolve(document, pointers.parent(path))
+    token = pointers.last(path)
+    if isinstance(container, dict):
+        _change_member(container, name, token, value)
+    elif isinstance(container, list):
+        _change_item(container, name, token, value)
+    else:
+        raise LookupError(f"nothing can be {name}ed at {path!r}")
+    return document
+
+
+def _change_member(container: dict[str, Any], name: str, token: str, value: Any) -> None:
+    if name == "add":
+        container[token] = value
+    elif token not in container:
+        raise LookupError(f"there is no member {token!r}")
+    elif name == "replace":
+        container[token] = value
+    else:
+        del container[token]
+
+
+def _change_item(container: list[Any], name: str, token: str, value: Any) -> None:
+    if name == "add" and token == "-":
+        container.append(value)
+        return
+    index = int(token)
+    if index < 0 or index >= len(container) + (name == "add"):
+        raise LookupError(f"there is no item {index}")
+    if name == "add":
+        container.insert(index, value)
+    elif name == "replace":
+        container[index] = value
+    else:
+        del container[index]

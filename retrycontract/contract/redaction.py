@@ -1,0 +1,291 @@
+"""Walk a JSON value and redact it: what a field's name, its neighbours and its parents say, then what the text says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.detectors import is_card_number
+from retrycontract.contract.field_names import judge, word_set
+from retrycontract.contract.literals import Literal
+from retrycontract.contract.neighbours import flagged_items, paired_values
+from retrycontract.contract.scanner import MARK, is_mark, redact_spans, whole_mark
+
+# What a bounded walk shows: twelve keys, the first three items and the last, three levels.
+SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3
+CIRCULAR = "[circular]"
+# Switches and kinds, such as `auth: basic`, stay readable below a mild mark.
+_OPEN_WORDS = word_set(
+    "true false none null basic bearer digest oauth oauth2 apikey api_key required optional disabled enabled default "
+    "auto lax strict"
+)
+# Marks whose names are ordinary words too: a small number or a known word below them is no secret.
+_MILD = frozenset({"AUTHORIZATION", "SESSION", "COOKIE", "TOKEN", "CREDENTIAL"})
+_DIGITS = {"PIN": range(4, 13), "CVV": range(3, 5), "OTP": range(4, 11), "SSN": range(9, 12)}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Say what is known of a place before its value is looked at."""
+
+    mark: str | None = None  # the names on the path, or the schema, call the value secret
+    weak: bool = False  # secret if it looks random
+    public: bool = False  # a UUID or a digest is none here
+    identifier: bool = False  # a random-looking value is none here
+    whole: bool = False  # the schema's mark: the value goes as a whole
+    pointer: str = ""  # kept only while schema marks are looked for
+
+
+_OPEN = Slot()
+# Pointers of the usual length are judged once.
+LONGEST_CACHED = 200
+
+
+def _below(slot: Slot, name: str) -> Slot:
+    """Give what is known of a member of that name; an index says nothing new."""
+    verdict = judge(name)
+    if name.isdigit():
+        return slot
+    mark = verdict.mark or (None if verdict.descriptor else slot.mark)
+    if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
+        return _OPEN
+    return Slot(mark, verdict.weak, verdict.public, verdict.identifier, slot.whole)
+
+
+def _named_slot(field_path: str) -> Slot:
+    slot = _OPEN
+    for token in pointers.tokens(field_path):
+        slot = _below(slot, token)
+    return slot
+
+
+_short_name = lru_cache(maxsize=2048)(redact_spans)
+_slot_of = lru_cache(maxsize=1024)(_named_slot)
+
+
+@dataclass(slots=True)
+class Cut:
+    """Hold the shown part of a container: pairs of key (or nothing) and value, and the number there are in all."""
+
+    is_object: bool
+    total: int
+    entries: list[tuple[str, Any]]
+
+
+@dataclass(slots=True)
+class _Frame:
+    children: Iterator[tuple[str, Any, Slot]]
+    put: Callable[[str, Any], None]
+    identity: int
+
+
+class Redactor:
+    """Rebuild one value without its secrets, without recursion, so that no depth is too much."""
+
+    def __init__(self, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
+        self._secrets, self._bounded = secrets, bounded
+        self._marked = frozenset(marked) if secrets else frozenset()
+
+    def redact(self, value: Any, field_path: str) -> Any:
+        """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
+        slot = self._outer_slot(field_path)
+        self._frames: list[_Frame] = []
+        self._active: set[int] = set()
+        result = self._convert(value, slot)
+        while self._frames:
+            self._fill(self._frames[-1])
+        return result
+
+    def redact_string(self, text: str, field_path: str) -> str:
+        """Give a string without its secrets; keeps no state, so that one redactor serves all threads."""
+        return self._text(text, self._outer_slot(field_path))
+
+    def _fill(self, frame: _Frame) -> None:
+        """Convert the frame's children up to the first container, which goes first, or to the end."""
+        depth = len(self._frames)
+        for key, child, slot in frame.children:
+            frame.put(key, self._convert(child, slot))
+            if len(self._frames) > depth:
+                return
+        self._active.discard(frame.identity)
+        self._frames.pop()
+
+    def _outer_slot(self, field_path: str) -> Slot:
+        if not self._secrets:
+            return _OPEN
+        if not self._marked:
+            return _slot_of(field_path) if len(field_path) < LONGEST_CACHED else _named_slot(field_path)
+        slot = self._with_mark(_OPEN)
+        for token in pointers.tokens(field_path):
+            slot = self._child_slot(slot, token)
+        return slot
+
+    def _convert(self, value: Any, slot: Slot) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self._text(value, slot)
+        if value is None or kind is bool:
+            return f"{MARK}SENSITIVE]" if slot.whole and value is not None else value
+        if kind is int or issubclass(kind, int):
+            return self._number(int.__add__(value, 0), slot)
+        if slot.whole:
+            return f"{MARK}SENSITIVE]"
+        if issubclass(kind, float):
+            return float.__add__(value, 0.0)
+        if issubclass(kind, (dict, list, tuple, set, frozenset)):
+            return self._container(value, kind, slot)
+        return self._text(plain_text(value), slot)
+
+    def _container(self, value: Any, kind: type, slot: Slot) -> Any:
+        identity = id(value)
+        if identity in self._active:
+            return CIRCULAR
+        is_object = issubclass(kind, dict)
+        if self._bounded and len(self._frames) >= SHOWN_LEVELS:
+            return Cut(is_object, len(value), [])
+        children = self._members(value, slot) if is_object else self._items(list(value), slot)
+        result, put = self._new_object(len(value)) if is_object else self._new_list(len(value))
+        self._active.add(identity)
+        self._frames.append(_Frame(children, put, identity))
+        return result
+
+    def _new_object(self, total: int) -> tuple[Any, Callable[[str, Any], None]]:
+        names = _Names()
+        if self._bounded:
+            cut = Cut(is_object=True, total=total, entries=[])
+            return cut, lambda key, child: cut.entries.append((names.fresh(key), child))
+        members: dict[str, Any] = {}
+        return members, lambda key, child: members.__setitem__(names.fresh(key), child)
+
+    def _new_list(self, total: int) -> tuple[Any, Callable[[str, Any], None]]:
+        if self._bounded:
+            cut = Cut(is_object=False, total=total, entries=[])
+            return cut, lambda key, child: cut.entries.append((key, child))
+        items: list[Any] = []
+        return items, lambda _, child: items.append(child)
+
+    def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
+        paired = paired_values(value) if self._secrets else {}
+        for count, (key, child) in enumerate(dict.items(value)):
+            if self._bounded and count >= SHOWN_KEYS:
+                return
+            name = key if type(key) is str else plain_text(key)
+            child_slot = self._child_slot(slot, name)
+            if key in paired and not child_slot.mark:
+                child_slot = replace(child_slot, mark=paired[key])
+            yield self._name(name), child, child_slot
+
+    def _name(self, name: str) -> str:
+        if not self._secrets:
+            return name
+        return _short_name(name) if len(name) < LONGEST_CACHED else redact_spans(name)
+
+    def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
+        flagged = flagged_items(items) if self._secrets else {}
+        last = len(items) - 1
+        for index, child in enumerate(items):
+            if self._bounded and SHOWN_ITEMS <= index < last:
+                continue
+            child_slot = slot
+            if self._marked:
+                child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
+            if index in flagged and not child_slot.mark:
+                child_slot = replace(child_slot, mark=flagged[index])
+            yield "", child, child_slot
+
+    def _child_slot(self, slot: Slot, name: str) -> Slot:
+        child = _below(slot, name)
+        return self._with_mark(replace(child, pointer=pointers.join(slot.pointer, name))) if self._marked else child
+
+    def _with_mark(self, slot: Slot) -> Slot:
+        if self._marked and slot.pointer in self._marked:
+            return replace(slot, whole=True)
+        return slot
+
+    def _text(self, text: str, slot: Slot) -> str:
+        if not self._secrets or not text:
+            return text
+        if slot.whole:
+            return text if is_mark(text) else f"{MARK}{whole_mark(text) or 'SENSITIVE'}]"
+        if slot.mark and _is_secret_text(text, slot.mark):
+            return text if is_mark(text) else f"{MARK}{whole_mark(text) or slot.mark}]"
+        if slot.weak and _is_weak_secret(text, slot):
+            return f"{MARK}{whole_mark(text) or 'API_KEY'}]"
+        return redact_spans(text, generic=not (slot.identifier or slot.public))
+
+    def _number(self, number: int, slot: Slot) -> Any:
+        if not self._secrets:
+            return number
+        if slot.whole:
+            return f"{MARK}SENSITIVE]"
+        if slot.mark and _is_secret_number(number, slot.mark):
+            return f"{MARK}{slot.mark}]"
+        if not slot.identifier and is_card_number(number):
+            return f"{MARK}CREDIT_CARD]"
+        return number
+
+
+class _Names:
+    """Keep the keys of one object apart when redaction makes them equal."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def fresh(self, name: str) -> str:
+        """Give the name, numbered when it is taken."""
+        candidate = name
+        while candidate in self._taken:
+            self._counts[name] = self._counts.get(name, 1) + 1
+            candidate = f"{name} ({self._counts[name]})"
+        self._taken.add(candidate)
+        return candidate
+
+
+def plain_text(value: Any) -> str:
+    """Turn what JSON has no word for into text, without calling code of the value's class."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if value is None or kind is bool:
+        return {None: "null", True: "true", False: "false"}[value]
+    if issubclass(kind, int):
+        number = int.__add__(value, 0)
+        return str(number) if number.bit_length() < 10_000 else f"<{kind.__name__}>"
+    if issubclass(kind, float):
+        return float.__repr__(value)
+    return f"<{kind.__name__}>"
+
+
+def _is_secret_text(text: str, mark: str) -> bool:
+    """Say whether a text below a secret name is the secret; switches, kinds and references to variables are not."""
+    if not text.strip():
+        return False
+    if mark in _DIGITS:
+        digits = [c for c in text if c.isalnum()]
+        return len(digits) in _DIGITS[mark] and any(c.isdigit() for c in digits)
+    if mark in _MILD and text.casefold() in _OPEN_WORDS:
+        return False
+    return not (
+        text.startswith(("${", "{{")) and text.endswith("}") and Literal(text, 0, 0, quoted=True).is_placeholder
+    )
+
+
+def _is_weak_secret(text: str, slot: Slot) -> bool:
+    if slot.public or slot.identifier or not 10 <= len(text) <= 512 or is_mark(text):
+        return False
+    return Literal(text, 0, len(text), quoted=True).is_noise
+
+
+def _is_secret_number(number: int, mark: str) -> bool:
+    size = len(str(abs(number))) if number.bit_length() < 64 else 20
+    if mark in _DIGITS:
+        return size in _DIGITS[mark]
+    if mark in _MILD:
+        return mark == "TOKEN" and size >= 6
+    return size >= 4

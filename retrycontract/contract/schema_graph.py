@@ -1,0 +1,195 @@
+"""The places of a schema and how they lead to one another, its references resolved inside the document alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
+
+from retrycontract.contract import pointers
+from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
+from retrycontract.contract.schema_document import Trail, pointer_of
+from retrycontract.contract.schema_drafts import DRAFT_2019_09, DRAFT_2020_12, Draft, check_metaschema, draft_of
+from retrycontract.contract.schema_keywords import IN_PLACE, INERT, REFERENCES, subschemas
+
+
+class Edge(NamedTuple):
+    """Lead to a place that judges the same value; `reference` is the keyword that refers to it, or empty."""
+
+    place: Place
+    reference: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Hold one subschema, what applies to the same value with it, and what applies to members of the value."""
+
+    trail: Trail
+    schema: dict[str, Any]
+    resource: Resource
+    in_place: list[Edge] = field(default_factory=list)
+    members: dict[str, list[Place]] = field(default_factory=dict)  # by the keyword that leads there
+
+    @property
+    def pointer(self) -> str:
+        """Give the JSON Pointer of the place."""
+        return pointer_of(self.trail)
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """Hold what one base address names: a document, or a part of it that has an `$id`."""
+
+    address: str
+    root: Place | None = None
+    anchors: dict[str, Place] = field(default_factory=dict)
+
+
+class SchemaGraph:
+    """Hold every place of a schema; raises InvalidSchema for a reference that leads outside or nowhere."""
+
+    def __init__(self, document: dict[str, Any], draft: Draft) -> None:
+        self.draft = draft
+        self.places: list[Place] = []
+        self.has_references = False
+        self._of: dict[int, Place] = {}  # by identity of the subschema: the document is a tree of our own
+        self._resources: dict[str, Resource] = {}
+        self._dynamic: dict[str, list[Place]] = {}
+        root = Resource("")
+        self._resources[""] = root
+        self._add(document, None, root)
+        # Places that a reference finds outside the known keywords are appended while this runs.
+        for place in self.places:
+            for keyword in REFERENCES:
+                if isinstance(place.schema.get(keyword), str):
+                    self.has_references = True
+                    place.in_place.extend(Edge(target, keyword) for target in self._targets(place, keyword))
+
+    def _add(self, schema: dict[str, Any], trail: Trail, resource: Resource) -> Place:
+        """Add a subschema and everything below it."""
+        top = Place(trail, schema, resource)
+        waiting = [top]
+        for place in waiting:  # grows while it runs
+            self._of[id(place.schema)] = place
+            self.places.append(place)
+            self._name(place)
+            siblings_hidden = self.draft.ref_hides_siblings and isinstance(place.schema.get("$ref"), str)
+            for keyword, member, child in subschemas(place.schema):
+                found = self._of.get(id(child))
+                if found is None:
+                    below: Trail = (place.trail, keyword)
+                    found = Place(below if member is None else (below, member), child, place.resource)
+                    waiting.append(found)
+                if siblings_hidden or keyword in INERT:
+                    continue
+                if keyword in IN_PLACE:
+                    place.in_place.append(Edge(found))
+                else:
+                    place.members.setdefault(keyword, []).append(found)
+        return top
+
+    def _name(self, place: Place) -> None:
+        """Register the addresses and anchors by which references may find a place."""
+        schema, identifier = place.schema, place.schema.get(self.draft.id_keyword)
+        if isinstance(identifier, str) and not (self.draft.ref_hides_siblings and "$ref" in schema):
+            if identifier.startswith("#"):
+                place.resource.anchors.setdefault(identifier[1:], place)
+            else:
+                place.resource = self._enter(place, identifier)
+        if place.resource.root is None:
+            place.resource.root = place
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            name = schema.get(keyword)
+            if isinstance(name, str):
+                place.resource.anchors.setdefault(name, place)
+                if keyword == "$dynamicAnchor":
+                    self._dynamic.setdefault(name, []).append(place)
+        if schema.get("$recursiveAnchor") is True:
+            self._dynamic.setdefault("", []).append(place)
+
+    def _enter(self, place: Place, identifier: str) -> Resource:
+        if place.trail is not None and "$schema" in place.schema:
+            try:
+                draft_of(place.schema)  # an embedded document may speak another draft, but a known one
+            except InvalidSchema as fault:
+                raise InvalidSchema(place.pointer + fault.pointer, fault.reason, fault.code) from fault
+        address = _address(place.resource.address, identifier.removesuffix("#"))
+        if address is None:
+            reason = f"'{excerpt(identifier)}' is no address."
+            pointer = pointers.join(place.pointer, self.draft.id_keyword)
+            raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
+        return self._resources.setdefault(address, Resource(address))
+
+    def _targets(self, place: Place, keyword: str) -> Iterator[Place]:
+        """Yield every place that a reference may lead to; a dynamic one may lead to each anchor of its name."""
+        reference: str = place.schema[keyword]
+        if reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources:
+            return  # the draft's own metaschema: the engine carries it, it is bounded and needs no visit
+        resource, fragment = self._resource(place, keyword, reference)
+        if keyword == "$recursiveRef" and self.draft is not DRAFT_2019_09:
+            return
+        if keyword == "$dynamicRef" and self.draft is not DRAFT_2020_12:
+            return
+        target = self._find(place, keyword, resource, fragment)
+        if target is not None:
+            yield target
+        if keyword != "$ref":
+            yield from (each for each in self._dynamic.get(fragment, ()) if each is not target)
+
+    def _resource(self, place: Place, keyword: str, reference: str) -> tuple[Resource, str]:
+        uri, _, fragment = reference.partition("#")
+        if not uri:
+            return place.resource, fragment
+        address = _address(place.resource.address, uri)
+        if address is None or address not in self._resources:
+            reason = (
+                f"'{excerpt(reference)}' is another document and nothing is ever fetched; copy what it refers to"
+                " into `$defs` and refer to '#/$defs/…'."
+            )
+            raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
+        return self._resources[address], fragment
+
+    def _find(self, place: Place, keyword: str, resource: Resource, fragment: str) -> Place | None:
+        """Find what a fragment names; None for a boolean schema, which leads nowhere further."""
+        if fragment and not fragment.startswith("/"):
+            found: Any = resource.anchors.get(fragment)
+            value: Any = found.schema if found else None
+            trail: Trail = None
+        else:
+            assert resource.root is not None
+            value, trail = _walk(resource.root, fragment)
+        if isinstance(value, bool):
+            return None
+        if not isinstance(value, dict):
+            what = "nothing is there" if value is None else "no schema is there"
+            reason = f"'#{excerpt(fragment)}' does not resolve: {what}. Define it in this schema, or correct the name."
+            raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.UNRESOLVED_REF)
+        known = self._of.get(id(value))
+        if known is None:
+            # Outside the known keywords the metaschema has not looked yet.
+            check_metaschema(value, self.draft, at=pointer_of(trail))
+            known = self._add(value, trail, resource)
+        return known
+
+
+def _address(base: str, uri: str) -> str | None:
+    """Resolve an address against its base; None for one that is malformed."""
+    try:
+        urlsplit(uri)
+        return urljoin(base, uri)
+    except ValueError:
+        return None
+
+
+def _walk(root: Place, fragment: str) -> tuple[Any, Trail]:
+    """Follow a JSON Pointer, percent-encoded; what does not resolve gives None."""
+    value: Any = root.schema
+    trail = root.trail
+    try:
+        for step in pointers.tokens(unquote(fragment, errors="strict")):
+            trail = (trail, step)
+            value = pointers.resolve(value, pointers.from_tokens((step,)))
+    except (LookupError, ValueError):
+        return None, trail
+    return value, trail

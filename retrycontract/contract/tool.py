@@ -1,0 +1,54 @@
+"""A tool as its developer declares it, and the same tool ready to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrycontract.contract.admission import admit, compile_schema
+from retrycontract.contract.checks.schema_engine import CompiledSchema
+from retrycontract.contract.configuration import Mode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
+
+PluginCheck = Callable[[Any], Iterable[ValidationError]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """Declare a tool: its name and the JSON Schema of its arguments.
+
+    `strict` refuses fields that the schema does not declare; `mode` 'observe' records and never blocks; `hold` keeps
+    a Blocked call closed until a person answered; `max_attempts` overrides the configuration; `checks` run after
+    the schema on the parsed arguments.
+    """
+
+    name: str
+    input_schema: Schema
+    description: str = ""
+    strict: bool = True
+    mode: Mode | None = None
+    hold: bool = False
+    max_attempts: int | None = None
+    kind: Kind = Kind.TOOL_CALL
+    checks: tuple[PluginCheck, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTool:
+    """Hold a tool with its schema admitted and compiled."""
+
+    tool: Tool
+    schema: CompiledSchema
+
+    @classmethod
+    def of(cls, tool: Tool) -> CompiledTool:
+        """Admit and compile a tool's schema; raises InvalidSchema that names the fault."""
+        return cls(tool, CompiledSchema.of(tool.input_schema, admit(tool.input_schema)))
+
+    @classmethod
+    def admitted(cls, tool: Tool) -> CompiledTool:
+        """Compile a schema that was admitted before."""
+        return cls(tool, CompiledSchema.of(tool.input_schema, compile_schema(tool.input_schema)))

@@ -1,0 +1,60 @@
+"""Read tool lists as providers write them: OpenAI, Anthropic and MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MAX_TOOLS = 2_000  # in one list
+MAX_NAME = 300  # characters; real servers have names of over 100
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """Hold one tool of a list: its name, description and schema, as declared."""
+
+    name: str
+    description: str
+    schema: Any
+
+
+class InvalidToolListError(ValueError):
+    """Raised when a payload is no tool list; `pointer` names the place in it."""
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        self.pointer, self.reason = pointer, reason
+        super().__init__(f"{pointer or '(root)'}: {reason}")
+
+
+def read_tool_list(payload: Any) -> list[DeclaredTool]:
+    """Read a list of tools, or an object that holds one under `tools`; raises InvalidToolListError."""
+    pointer = ""
+    if isinstance(payload, dict) and "tools" in payload:
+        payload, pointer = payload["tools"], "/tools"
+    if not isinstance(payload, list):
+        raise InvalidToolListError(pointer, "send a list of tools, or an object with the list under 'tools'")
+    if len(payload) > MAX_TOOLS:
+        raise InvalidToolListError(pointer, f"send at most {MAX_TOOLS} tools at once")
+    return list(_read(payload, pointer))
+
+
+def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
+    for position, item in enumerate(items):
+        where = f"{pointer}/{position}"
+        if not isinstance(item, dict):
+            raise InvalidToolListError(where, "a tool is an object with a name and a schema")
+        inner = item.get("function")
+        body = inner if isinstance(inner, dict) else item  # OpenAI's chat API wraps the function
+        name = body.get("name")
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+            raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} characters")
+        description = body.get("description")
+        yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body))
+
+
+def _schema(body: dict[str, Any]) -> Any:
+    for key in ("input_schema", "inputSchema", "parameters", "schema"):
+        if key in body:
+            return body[key]
+    return {"type": "object", "properties": {}}  # a tool without parameters may leave them out

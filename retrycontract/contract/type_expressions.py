@@ -1,0 +1,132 @@
+"""Describe a schema in the few words that a model needs: "array of {sku: string, qty: integer >= 1}"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from retrycontract.contract.json_types import Resolve, Schema
+
+MAX_LENGTH = 160  # characters of one expression
+MAX_MEMBERS = 6  # fields or alternatives named before "…"
+MAX_LEVELS = 2  # nested objects spelled out
+MAX_OPTIONS = 120  # characters of a list of allowed values
+
+BOUNDS = (
+    ("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"),
+    ("multipleOf", "multiple of"),
+)  # fmt: skip
+
+
+def describe(schema: Schema, resolve: Resolve | None = None) -> str:
+    """Write the type expression of a schema, at most 160 characters."""
+    return _clip(_expression(schema, resolve, level=0))
+
+
+def describe_options(options: Iterable[Any]) -> str:
+    """List allowed values for people and models: plain strings bare, everything else as JSON."""
+    written = [option if isinstance(option, str) and option else json.dumps(option) for option in options]
+    shown: list[str] = []
+    length = 0
+    for text in written:
+        length += len(text) + 2
+        if shown and length > MAX_OPTIONS:
+            return f"{', '.join(shown)}, … ({len(written)} values)"
+        shown.append(_clip(text))
+    return ", ".join(shown)
+
+
+def describe_types(types: Iterable[str]) -> str:
+    """Join type names: "string", "string or null"."""
+    return " or ".join(types)
+
+
+def _expression(schema: Schema, resolve: Resolve | None, *, level: int) -> str:
+    if isinstance(schema, bool):
+        return "any value" if schema else "nothing"
+    if isinstance(reference := schema.get("$ref"), str) and resolve is not None:
+        target = resolve(reference)
+        if level > MAX_LEVELS:
+            return "object"
+        return _expression(target, resolve, level=level + 1) if target is not None else "any value"
+    if "const" in schema:
+        return json.dumps(schema["const"], ensure_ascii=False)
+    if isinstance(schema.get("enum"), list):
+        return f"one of: {describe_options(schema['enum'])}"
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(branches := schema.get(keyword), list) and "properties" not in schema:
+            return _union(branches, resolve, level=level)
+    return _typed(schema, resolve, level=level)
+
+
+def _union(branches: list[Schema], resolve: Resolve | None, *, level: int) -> str:
+    parts = list(dict.fromkeys(_expression(branch, resolve, level=level) for branch in branches))
+    more = [f"… ({len(parts)} alternatives)"] if len(parts) > MAX_MEMBERS else []
+    return " or ".join(parts[:MAX_MEMBERS] + more)
+
+
+def _typed(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> str:
+    kinds = schema.get("type")
+    names = [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
+    if not names:
+        names = ["object"] if "properties" in schema else ["array"] if "items" in schema else ["any value"]
+    return " or ".join(_one_type(name, schema, resolve, level=level) for name in names)
+
+
+def _one_type(name: str, schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> str:
+    if name == "array":
+        items = schema.get("items")
+        inner = f" of {_expression(items, resolve, level=level + 1)}" if isinstance(items, dict) and items else ""
+        return f"array{inner}{_counts(schema, 'Items', 'item')}"
+    if name == "object" and level < MAX_LEVELS and isinstance(schema.get("properties"), dict):
+        return "{" + ", ".join(_members(schema, resolve, level=level)) + "}"
+    if name in ("integer", "number"):
+        bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
+        return " ".join([name, " and ".join(bounds)]) if bounds else name
+    if name == "string":
+        return _string(schema)
+    return name
+
+
+def _string(schema: dict[str, Any]) -> str:
+    parts = ["string"]
+    if isinstance(schema.get("format"), str):
+        parts.append(f"in format {schema['format']}")
+    if isinstance(schema.get("pattern"), str):
+        parts.append(f"matching {_clip(schema['pattern'], 60)}")
+    if _is_number(schema.get("maxLength")):
+        parts.append(f"with max length {schema['maxLength']}")
+    if _is_number(schema.get("minLength")):
+        parts.append(f"with min length {schema['minLength']}")
+    return " ".join(parts)
+
+
+def _members(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> Iterator[str]:
+    required = schema.get("required")
+    needed = set(required) if isinstance(required, list) else set()
+    # Required fields first: the model must send them, the others it may.
+    fields = sorted(schema["properties"].items(), key=lambda item: item[0] not in needed)
+    for name, member in fields[:MAX_MEMBERS]:
+        optional = "" if name in needed else "?"
+        yield f"{_clip(str(name), 40)}{optional}: {_expression(member, resolve, level=level + 1)}"
+    if len(fields) > MAX_MEMBERS:
+        yield "…"
+
+
+def _counts(schema: dict[str, Any], suffix: str, noun: str) -> str:
+    low, high = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
+    parts = []
+    if _is_number(low):
+        parts.append(f"at least {low}")
+    if _is_number(high):
+        parts.append(f"at most {high}")
+    return f" with {' and '.join(parts)} {noun}s" if parts else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _clip(text: str, limit: int = MAX_LENGTH) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,276 @@
+"""The contract in one process: check, count, match and escalate, with no server at all."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import perf_counter_ns
+from typing import Any
+
+from retrycontract.contract import events
+from retrycontract.contract.answer import examine, write_answer
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.configuration import Mode, RetryConfiguration
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.escalation import EscalationFormatter
+from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
+from retrycontract.contract.matching import Submission, match
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool_result import ToolResult
+from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
+
+MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
+
+logger = logging.getLogger("retrycontract")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Say what became of one submission.
+
+    `status` is "valid", "retry" or "blocked"; `arguments` is the parsed value when valid, `tool_result` the answer
+    for the model when not, `escalation` the text for a person when blocked. With `is_observed` the tool is only
+    observed: the errors stand, but execution may proceed.
+    """
+
+    call_id: str
+    status: Status
+    attempt: int
+    max_attempts: int
+    errors: tuple[ValidationError, ...] = ()
+    tool_result: ToolResult | None = None
+    arguments: Any = None
+    escalation: str | None = None
+    is_observed: bool = False
+
+    @property
+    def warnings(self) -> tuple[ValidationError, ...]:
+        """List what should be fixed but did not block."""
+        return Findings(self.errors).warnings
+
+
+@dataclass(slots=True)
+class _Call:
+    """Remember an open call between its attempts."""
+
+    call_id: str
+    tool_name: str
+    session_id: str | None
+    allowed: int
+    bucket: tuple[str, str]
+    state: CallState = CallState.PENDING
+    last_turn: int | None = None
+    last_tool_call_id: str = ""
+    is_of_unknown_tool: bool = False
+    first_output: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class UnknownCallError(LookupError):
+    """Raised for a `call_id` that has ended or was never ours."""
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        super().__init__(
+            f"no open call has the id {call_id!r}: it ended, or is not of this contract; leave call_id out"
+        )
+
+
+class RetryContract:
+    """Check tool calls against their schemas, count attempts and say when a person is needed.
+
+    Thread-safe. `clock`, `new_id` and `tracker` can be handed in. Raises InvalidSchema for a tool whose schema is
+    wrong; never raises on what a model wrote.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] = (),
+        configuration: RetryConfiguration | None = None,
+        *,
+        tracker: RetryTracker | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self._configuration = configuration or RetryConfiguration()
+        self._sanitizer = ValueSanitizer(self._configuration)
+        self._tracker: RetryTracker = tracker or InMemoryRetryTracker()
+        self._clock, self._new_id = clock, new_id
+        self._tools: dict[str, CompiledTool] = {}
+        self._calls: OrderedDict[str, _Call] = OrderedDict()
+        self._buckets: dict[tuple[str, str], dict[str, _Call]] = {}
+        self._lock = threading.Lock()
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool, or replace the one of the same name; raises InvalidSchema that names the fault."""
+        self._tools[tool.name] = CompiledTool.of(tool)
+
+    def check(
+        self,
+        tool_name: str,
+        tool_call_id: str,
+        arguments: str | bytes | Any,
+        *,
+        call_id: str | None = None,
+        session_id: str | None = None,
+        turn: int | None = None,
+        correlation_id: str | None = None,
+        finish_reason: str | None = None,
+        callback_error: str | None = None,
+        now: datetime | None = None,
+    ) -> Outcome:
+        """Judge one attempt: JSON text, bytes or a parsed value.
+
+        Raises UnknownCallError for a `call_id` that has ended and AmbiguousCallError when several open calls of the
+        session could be meant.
+        """
+        started = perf_counter_ns()
+        call = self._call(Submission(tool_name, tool_call_id, session_id, turn), call_id)
+        with call.lock:
+            tool = self._tools.get(tool_name)
+            findings = examine(
+                arguments,
+                tool,
+                self._sanitizer,
+                tool_name=tool_name,
+                known_tools=self._tools,
+                finish_reason=finish_reason,
+                callback_error=callback_error,
+            )
+            call.is_of_unknown_tool = tool is None
+            call.tool_name, call.last_tool_call_id, call.last_turn = tool_name, tool_call_id, turn
+            outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
+        self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
+        return outcome
+
+    def _conclude(
+        self, call: _Call, tool: CompiledTool | None, findings: Findings, output: Any, now: datetime
+    ) -> Outcome:
+        budget = Budget(self._tracker.increment_attempt(call.call_id), call.allowed)
+        verdict = judge(
+            call.state,
+            budget,
+            valid=findings.is_valid,
+            mode=self._mode(tool, call.tool_name),
+            hold=tool is not None and tool.tool.hold,
+        )
+        if not findings.is_valid and self._configuration.track_history:
+            self._tracker.record_error(call.call_id, findings.errors, at=now)
+        if not call.first_output:
+            call.first_output = self._sanitizer.preview(findings.parsed if findings.is_parsed else _shown(output))
+        call.state = verdict.state
+        result = write_answer(
+            findings,
+            verdict,
+            budget,
+            tool_name=call.tool_name,
+            tool_call_id=call.last_tool_call_id,
+            configuration=self._configuration.for_tool(call.tool_name),
+        )
+        escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
+        if verdict.state.has_ended:
+            self._end(call)
+        return _outcome(call, findings, verdict, budget, result, escalation)
+
+    def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
+        return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
+
+    def _escalation(self, call: _Call, budget: Budget, now: datetime) -> str:
+        return EscalationFormatter().format_escalation(
+            call.tool_name,
+            call.last_tool_call_id,
+            self._tracker.get_history(call.call_id),
+            budget.made,
+            original_call=call.first_output,
+            now=now,
+        )
+
+    def _call(self, submission: Submission, call_id: str | None) -> _Call:
+        with self._lock:
+            if call_id is not None:
+                if call_id not in self._calls:
+                    raise UnknownCallError(call_id)
+                return self._calls[call_id]
+            candidates = list(self._buckets.get(_bucket(submission), {}).values())
+            return match(submission, candidates) or self._begin(submission)
+
+    def _begin(self, submission: Submission) -> _Call:
+        tool = self._tools.get(submission.tool_name)
+        configured = self._configuration.for_tool(submission.tool_name).max_attempts
+        allowed = (tool.tool.max_attempts if tool else None) or configured
+        call = _Call(self._new_id(), submission.tool_name, submission.session_id, allowed, _bucket(submission))
+        if len(self._calls) >= MAX_OPEN_CALLS:
+            self._forget(next(iter(self._calls.values())))
+        self._calls[call.call_id] = call
+        self._buckets.setdefault(call.bucket, {})[call.call_id] = call
+        return call
+
+    def _end(self, call: _Call) -> None:
+        with self._lock:
+            self._forget(call)
+
+    def _forget(self, call: _Call) -> None:
+        self._calls.pop(call.call_id, None)
+        neighbours = self._buckets.get(call.bucket, {})
+        neighbours.pop(call.call_id, None)
+        if not neighbours:
+            self._buckets.pop(call.bucket, None)
+        self._tracker.clear(call.call_id)
+
+    def _log(self, call: _Call, outcome: Outcome, correlation_id: str | None, duration_us: int) -> None:
+        if not outcome.errors or (outcome.status is Status.VALID and not outcome.is_observed):
+            return
+        fields = events.failure_fields(
+            self._sanitizer.redact_name(call.tool_name),
+            outcome.errors,
+            attempt=outcome.attempt,
+            max_attempts=outcome.max_attempts,
+            correlation_id=correlation_id,
+            duration_us=duration_us,
+        )
+        logger.warning(events.FAILED, extra=fields)
+        if outcome.status is Status.RETRY:
+            logger.info(events.RETRIED, extra=fields)
+        elif outcome.status is Status.BLOCKED:
+            logger.warning(events.ESCALATED, extra=fields)
+
+
+def _bucket(submission: Submission) -> tuple[str, str]:
+    """Say where the calls lie that an attempt may continue: its session, else the provider's id."""
+    if submission.session_id is None:
+        return "id", submission.tool_call_id
+    return "session", submission.session_id
+
+
+def _outcome(
+    call: _Call,
+    findings: Findings,
+    verdict: Verdict,
+    budget: Budget,
+    result: ToolResult | None,
+    escalation: str | None,
+) -> Outcome:
+    attempt, allowed = budget.shown
+    return Outcome(
+        call_id=call.call_id,
+        status=verdict.status,
+        attempt=attempt,
+        max_attempts=allowed,
+        errors=findings.errors,
+        tool_result=result,
+        arguments=findings.parsed if verdict.status is Status.VALID else None,
+        escalation=escalation,
+        is_observed=verdict.state is CallState.OBSERVED,
+    )
+
+
+def _shown(output: Any) -> Any:
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else output

@@ -1,0 +1,42 @@
+"""Make an operator with a random password."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from dashboard.roles import Role, give_role
+
+
+def create_operator(name: str, role: Role) -> str:
+    """Make a user of a role and return the random password."""
+    password = secrets.token_urlsafe(12)
+    user = User(username=name)
+    user.set_password(password)
+    user.full_clean(exclude=["password"])
+    user.save()
+    give_role(user, role)
+    return password
+
+
+class Command(BaseCommand):
+    """Print one line: the new operator's password."""
+
+    help = "Make an operator and print a random password: one line, shown this once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the name and the role."""
+        parser.add_argument("name")
+        parser.add_argument("--role", choices=[role.value for role in Role], default=Role.OPERATOR.value)
+
+    def handle(self, *_: Any, name: str, role: str, **__: Any) -> None:
+        """Make the operator."""
+        try:
+            self.stdout.write(create_operator(name, Role(role)))
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages)) from None

@@ -1,0 +1,141 @@
+"""Run the whole service in one process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from argparse import ArgumentParser, BooleanOptionalAction
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from retrycontract.management import demo
+
+GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
+BACKUPS = 3  # copies kept from before the last migrations
+
+
+class Command(BaseCommand):
+    """Migrate, prepare a first look and serve."""
+
+    help = "Run the service in one process: web, worker and sweep on SQLite. Ctrl-C or SIGTERM ends it cleanly."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take address, data folder and whether to show the demo."""
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--data-dir", type=Path, help="folder of the database and the keys (default: data)")
+        parser.add_argument("--demo", action=BooleanOptionalAction, default=True)
+
+    def handle(self, *_: Any, host: str, port: int, data_dir: Path | None, demo: bool, **__: Any) -> None:
+        """Prepare and serve until told to stop."""
+        if data_dir is not None and data_dir.resolve() != settings.RETRYCONTRACT.data_dir.resolve():
+            _again_with(data_dir)
+        _check_free(host, port)
+        settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
+        self._migrate()
+        call_command("collectstatic", interactive=False, verbosity=0)
+        self._serve(host, port, with_demo=demo)
+
+    def _migrate(self) -> None:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan and executor.loader.applied_migrations:
+            self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
+        if plan:
+            call_command("migrate", interactive=False, verbosity=0)
+
+    def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
+        password = demo.first_operator()
+        if with_demo:
+            demo.demo_agent(timezone.now())
+        # Asked now: once the loop runs, the database must not be touched from its thread.
+        example_is_due = with_demo and demo.example_is_due()
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        server = _Server(
+            uvicorn.Config(
+                "retrycontract.asgi:application",
+                host=host,
+                port=port,
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+        server.on_ready = lambda: self._ready(server, url, password, with_example=example_is_due)
+        try:
+            server.run()
+        finally:
+            if server.example is not None and server.example.poll() is None:
+                server.example.terminate()
+        self.stdout.write("Stopped; nothing is lost.")
+
+    def _ready(self, server: _Server, url: str, password: str | None, *, with_example: bool) -> None:
+        lines = ["", f"  retrycontract is ready   {url}"]
+        if password is not None:
+            kept = settings.RETRYCONTRACT.data_dir / "operator_password"
+            lines += [f"  operator                 {demo.OPERATOR}", f"  password                 {password}"]
+            lines += [f"                           (shown this once; also in {kept})"]
+        if with_example:
+            lines += [
+                "",
+                "  A demo agent is getting stuck right now. Log in, answer its call, and watch it finish here.",
+            ]
+        self.stdout.write("\n".join([*lines, ""]))
+        self.stdout.flush()
+        if with_example:
+            server.example = demo.start_example(url)
+
+
+class _Server(uvicorn.Server):
+    """Tell when the service answers."""
+
+    on_ready: Any = None
+    example: subprocess.Popen[bytes] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so."""
+        await super().startup(sockets)
+        if self.started and self.on_ready:
+            self.on_ready()
+
+
+def _again_with(data_dir: Path) -> None:
+    """Start over with the other data folder: the settings were made with the first one."""
+    environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
+    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            reason = f"{host}:{port} cannot be used ({error.strerror})"
+            raise CommandError(f"{reason}; choose another with --port.") from None
+
+
+def _copy_database() -> Path:
+    """Copy the database as it is before a migration, and drop the oldest copies."""
+    source = Path(settings.DATABASES["default"]["NAME"])
+    target = source.with_name(f"before-migration-{timezone.now():%Y%m%d-%H%M%S}.sqlite3")
+    with sqlite3.connect(source) as database:
+        database.execute("VACUUM INTO ?", (str(target),))
+    target.chmod(0o600)
+    for old in sorted(source.parent.glob("before-migration-*.sqlite3"))[:-BACKUPS]:
+        old.unlink()
+    return target

@@ -1,0 +1,81 @@
+"""What a first look needs: an operator, a demo agent with tools, and the example agent at work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from dashboard.roles import Role
+from retrycontract.management.commands.create_operator import create_operator
+from retrycontract.store.models import Agent, ApiKey, Call
+from retrycontract.usecases.register_tool import ToolSettings, register_tool
+
+OPERATOR = "operator"
+AGENT = "demo"
+SESSION = "demo-flight"
+
+BOOK_FLIGHT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "origin": {"type": "string", "pattern": "^[A-Z]{3}$", "description": "IATA code of the airport"},
+        "destination": {"type": "string", "pattern": "^[A-Z]{3}$", "description": "IATA code of the airport"},
+        "date": {"type": "string", "format": "date"},
+        "cabin": {"enum": ["economy", "premium", "business", "first"]},
+        "passengers": {"type": "integer", "minimum": 1, "maximum": 9},
+    },
+    "required": ["origin", "destination", "date", "passengers"],
+    "additionalProperties": False,
+}
+TOOLS = {"book_flight": (BOOK_FLIGHT, "Book seats on a flight.")}
+
+
+def first_operator() -> str | None:
+    """Make the first operator; returns the password, or None when somebody can log in already."""
+    if User.objects.exists():
+        return None
+    password = create_operator(OPERATOR, Role.OPERATOR)
+    write_private(settings.RETRYCONTRACT.data_dir / "operator_password", password)
+    return password
+
+
+def demo_agent(now: datetime) -> None:
+    """Make the demo agent with its key and its tools, once."""
+    agent, is_new = Agent.objects.get_or_create(name=AGENT, defaults={"namespace": AGENT, "created_at": now})
+    for name, (schema, description) in TOOLS.items():
+        register_tool(agent, name, schema, now=now, settings=ToolSettings(description=description))
+    if is_new:
+        write_private(settings.RETRYCONTRACT.data_dir / "demo_agent_key", ApiKey.create_for(agent, now)[1])
+
+
+def example_is_due() -> bool:
+    """Tell whether the example agent has not finished its call yet."""
+    return not any(call.has_ended for call in Call.objects.filter(agent__name=AGENT, session_id=SESSION))
+
+
+def start_example(url: str) -> subprocess.Popen[bytes] | None:
+    """Run the example agent beside the service, in the same terminal; None where the clone has no examples."""
+    script = Path(settings.BASE_DIR) / "examples" / "agent.py"
+    if not script.exists():
+        return None
+    key = (settings.RETRYCONTRACT.data_dir / "demo_agent_key").read_text(encoding="utf-8").strip()
+    environment = os.environ | {
+        "RETRYCONTRACT_URL": url,
+        "RETRYCONTRACT_API_KEY": key,
+        "RETRYCONTRACT_SESSION": SESSION,
+    }
+    # A session of its own: Ctrl-C reaches the service, which then ends the example.
+    return subprocess.Popen([sys.executable, str(script)], env=environment, start_new_session=True)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a secret that only its owner may read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text + "\n")

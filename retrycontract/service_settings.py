@@ -1,0 +1,97 @@
+"""The settings of the service, from RETRYCONTRACT_* variables; docs/settings.md lists them all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cryptography.fernet import Fernet
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+PREFIX = "RETRYCONTRACT_"
+
+
+class ServiceSettings(BaseSettings):
+    """Hold every setting of the service; a wrong value is refused at start with its name and range."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
+    debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+        ["127.0.0.1", "localhost", "[::1]"], description="Host names that the service answers to, comma separated."
+    )
+    trusted_origins: Annotated[list[str], NoDecode] = Field(
+        [], description="Origins (scheme and host) that forms may come from, comma separated; needed behind a proxy."
+    )
+    https: bool = Field(False, description="The service is reached over HTTPS: secure cookies, HSTS, redirects.")
+    secret_key: str = Field("", description="Signs sessions and hashes; made at first start when empty.")
+    encryption_keys: Annotated[list[str], NoDecode] = Field(
+        [], description="Fernet keys, newest first, comma separated; made at first start when empty."
+    )
+    config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
+
+    judge: Literal["auto", "worker"] = Field(
+        "auto", description="Where outputs are checked: at the door when the work is bounded, or always by a worker."
+    )
+    embedded_worker: bool = Field(False, description="Run the worker thread and the sweep inside the web process.")
+    doorbell: str = Field("worker.embedded.EmbeddedDoorbell", description="Class that is rung after a commit.")
+    door_max_bytes: int = Field(65_536, ge=0, description="Largest output that is judged at the door.")
+    lease_seconds: float = Field(30, gt=0, description="How long a worker may keep an attempt to itself.")
+    sweep_seconds: float = Field(2, gt=0, description="How often what was left behind is picked up again.")
+    max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
+    blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
+
+    max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
+    dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
+    session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
+
+    @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _hosts_named(self) -> ServiceSettings:
+        if not self.allowed_hosts:
+            raise ValueError(f"{PREFIX}ALLOWED_HOSTS is empty: name the hosts that the service answers to")
+        return self
+
+
+def load(environ: dict[str, str]) -> ServiceSettings:
+    """Read the settings; `RETRYCONTRACT_X_FILE` names a file that holds the value of `RETRYCONTRACT_X`.
+
+    Keys that are not given are made once and kept in the data folder, readable by their owner only.
+    """
+    values: dict[str, Any] = {}
+    for name in ServiceSettings.model_fields:
+        path = environ.get(f"{PREFIX}{name.upper()}_FILE")
+        if path:
+            values[name] = Path(path).read_text(encoding="utf-8").strip()
+    settings = ServiceSettings(**values)
+    made: dict[str, Any] = {}
+    if not settings.secret_key:
+        made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
+    if not settings.encryption_keys:
+        made["encryption_keys"] = [_kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())]
+    return settings.model_copy(update=made)
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """Read a key, or make it; of processes that start together one wins and all read the same."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
+        handle, draft = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(make())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        Path(draft).unlink()
+    return path.read_text(encoding="utf-8").strip()

@@ -1,0 +1,150 @@
+"""Django's settings; everything a user may change comes from retrycontract.service_settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+from django.urls import reverse_lazy
+
+from retrycontract import service_settings
+from retrycontract.configuration_file import load_configuration
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+RETRYCONTRACT = service_settings.load(dict(os.environ))
+CONTRACT = load_configuration(RETRYCONTRACT.config_file, os.environ)
+
+DEBUG = RETRYCONTRACT.debug
+SECRET_KEY = RETRYCONTRACT.secret_key
+ALLOWED_HOSTS = RETRYCONTRACT.allowed_hosts
+CSRF_TRUSTED_ORIGINS = RETRYCONTRACT.trusted_origins
+
+INSTALLED_APPS = [
+    "retrycontract.apps.CommandsConfig",
+    "retrycontract.store.apps.StoreConfig",
+    "dashboard.apps.DashboardConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "ninja",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "retrycontract.middleware.PagesOnly",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+# The agents' door needs none of these; they run for pages only, where PagesOnly puts them.
+PAGE_MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+# PagesOnly runs the CSRF middleware, which this check looks for in MIDDLEWARE.
+SILENCED_SYSTEM_CHECKS = ["security.W003"]
+ROOT_URLCONF = "retrycontract.urls"
+WSGI_APPLICATION = None
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": RETRYCONTRACT.data_dir / "retrycontract.sqlite3",
+        # Threads of the bridge live as long as the process: their connections may, too.
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            # A deferred transaction that starts to write fails at once, whatever the timeout; an immediate one waits.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            # FULL: what was answered with 2xx survives a power cut.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;",
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = reverse_lazy("dashboard:login")
+LOGIN_REDIRECT_URL = reverse_lazy("dashboard:inbox")
+LOGOUT_REDIRECT_URL = LOGIN_URL
+
+SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+SECURE_SSL_REDIRECT = RETRYCONTRACT.https
+SECURE_HSTS_SECONDS = 31_536_000 if RETRYCONTRACT.https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = RETRYCONTRACT.https
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if RETRYCONTRACT.https else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+# The bridge refuses larger bodies before Django sees them.
+DATA_UPLOAD_MAX_MEMORY_SIZE = RETRYCONTRACT.max_body_bytes
+STATIC_URL = "static/"
+STATIC_ROOT = RETRYCONTRACT.data_dir / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+
+# Messages of Django that could quote a request stay out of the log; our own events are redacted at their source.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "retrycontract.logs.json_formatter"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        "retrycontract": {"level": "INFO"},
+        "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+    },
+}

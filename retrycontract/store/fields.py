@@ -1,0 +1,31 @@
+"""Model fields."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import models
+
+
+class JSONText(models.TextField):  # type: ignore[type-arg]
+    """Store JSON as ASCII text, the same on every database.
+
+    jsonb would reorder keys, turn 1e308 into an integer and refuse NUL and lone surrogates; escaped text keeps all.
+    """
+
+    def from_db_value(self, value: str | None, *_: Any) -> Any:
+        """Parse what the database holds."""
+        return None if value is None else json.loads(value)
+
+    def to_python(self, value: Any) -> Any:
+        """Leave values as they are: they are JSON already."""
+        return value
+
+    def get_prep_value(self, value: Any) -> str | None:
+        """Write a value as ASCII JSON; NaN and infinity are refused."""
+        return None if value is None else json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Serialise for dumps."""
+        return self.get_prep_value(self.value_from_object(obj)) or ""

@@ -1,0 +1,31 @@
+"""What the service remembers."""
+
+from retrycontract.store.models.agents import Agent, ApiKey
+from retrycontract.store.models.calls import (
+    Attempt,
+    AttemptState,
+    Call,
+    IllegalMoveError,
+    LostRaceError,
+)
+from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
+from retrycontract.store.models.events import AppendOnlyError, Door, Event
+from retrycontract.store.models.tools import Tool, ToolVersion
+
+__all__ = [
+    "Agent",
+    "ApiKey",
+    "AppendOnlyError",
+    "Attempt",
+    "AttemptState",
+    "Call",
+    "Door",
+    "Escalation",
+    "EscalationState",
+    "Event",
+    "Guidance",
+    "IllegalMoveError",
+    "LostRaceError",
+    "Tool",
+    "ToolVersion",
+]

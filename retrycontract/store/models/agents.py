@@ -1,0 +1,79 @@
+"""Agents and their API keys."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Self
+
+from django.db import models
+
+KEY_PREFIX = "rc"
+SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
+
+
+class Agent(models.Model):
+    """A program that calls an LLM; sees its own calls only, and the tools of its namespace."""
+
+    name = models.CharField(max_length=200, unique=True)
+    namespace = models.CharField(max_length=200)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("name", "pk")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    """Find keys."""
+
+    def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
+        """Get the key that was presented, if it is known, not revoked and not expired."""
+        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").first()
+        if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+            return None
+        return key
+
+
+class ApiKey(models.Model):
+    """A bearer key: only its digest is stored, and a short prefix to recognise it by."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="keys")
+    prefix = models.CharField(max_length=16)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.CharField(max_length=200, default="agent")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("agent", "created_at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.agent}: {self.prefix}…"
+
+    @classmethod
+    def create_for(cls, agent: Agent, now: datetime, *, expires_at: datetime | None = None) -> tuple[Self, str]:
+        """Make a key and return it with its text, which is shown this once."""
+        prefix = f"{KEY_PREFIX}_{secrets.token_hex(4)}"
+        text = f"{prefix}_{secrets.token_urlsafe(32)}"
+        key = cls.objects.create(
+            agent=agent, prefix=prefix, digest=cls.digest_of(text), created_at=now, expires_at=expires_at
+        )
+        return key, text
+
+    @staticmethod
+    def digest_of(text: str) -> str:
+        """Hash a key's text; it is random, so a fast hash is enough."""
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+    def touch(self, now: datetime) -> None:
+        """Note that the key was used, at most once a minute."""
+        if self.last_used_at is None or now - self.last_used_at >= SEEN_EVERY:
+            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)

@@ -1,0 +1,263 @@
+"""Calls and their attempts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
+from retrycontract.contract.matching import Submission
+from retrycontract.store.fields import JSONText
+from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.models.agents import Agent
+from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
+
+STATES = [(state.value, state.value.capitalize()) for state in CallState]
+ENDED = sorted(state.value for state in ENDS)
+MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
+
+
+class LostRaceError(RuntimeError):
+    """Raised when a row was changed by somebody else between reading and writing it; ask again."""
+
+
+class IllegalMoveError(RuntimeError):
+    """Raised for a move that the table of states does not have."""
+
+    def __init__(self, source: str, target: str) -> None:
+        self.source, self.target = source, target
+        super().__init__(f"a call cannot go from {source} to {target}")
+
+
+class CallQuerySet(models.QuerySet["Call"]):
+    """Find calls."""
+
+    def of(self, agent: Agent) -> CallQuerySet:
+        """Keep what the agent may see: its own calls."""
+        return self.filter(agent=agent)
+
+    def open(self) -> CallQuerySet:
+        """Keep the calls that have not ended."""
+        return self.exclude(state__in=ENDED)
+
+    def candidates(self, submission: Submission) -> list[Call]:
+        """List the open calls that a submission without our id may continue, oldest first."""
+        by_id = Q(last_tool_call_id=submission.tool_call_id)
+        wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
+        found = self.open().filter(wanted, session_id=submission.session_id).order_by("pk")
+        return list(found[:MAX_CANDIDATES])
+
+    def blocked(self) -> CallQuerySet:
+        """Keep the operators' queue, the longest waiting first."""
+        return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
+
+    def overdue(self, now: datetime) -> CallQuerySet:
+        """Keep the Blocked calls that nobody answered in time."""
+        return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+
+
+class Call(models.Model):
+    """One thing that an agent is trying to get right; keeps its id through all its attempts."""
+
+    public_id = models.CharField(max_length=40, unique=True, default=new_call_id)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls")
+    kind = models.CharField(max_length=20, choices=KINDS)
+    tool_name = models.CharField(max_length=300)
+    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls")
+    version = models.ForeignKey(ToolVersion, null=True, on_delete=models.PROTECT, related_name="calls")
+    state = models.CharField(max_length=10, choices=STATES, default=CallState.PENDING)
+    session_id = models.CharField(max_length=200, null=True)
+    task_id = models.CharField(max_length=200, null=True)
+    correlation_id = models.CharField(max_length=200, null=True)
+    last_turn = models.BigIntegerField(null=True)
+    last_tool_call_id = models.CharField(max_length=200)
+    attempts_made = models.PositiveIntegerField(default=0)
+    attempts_allowed = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64, blank=True, default="")
+    context = JSONText(null=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    blocked_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+
+    objects = CallQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(condition=Q(state__in=[s.value for s in CallState]), name="call_state_known"),
+            models.CheckConstraint(
+                condition=~Q(state=CallState.BLOCKED) | Q(blocked_at__isnull=False), name="call_blocked_has_time"
+            ),
+        )
+        indexes = (
+            # The operators' queue and its expiry.
+            models.Index(fields=("blocked_at",), name="call_queue", condition=Q(state="blocked")),
+            # Matching a submission to an open call.
+            models.Index(
+                fields=("agent", "session_id", "tool_name"),
+                name="call_open_by_session",
+                condition=~Q(state__in=ENDED),
+            ),
+            models.Index(fields=("agent", "last_tool_call_id"), name="call_open_by_id", condition=~Q(state__in=ENDED)),
+            # An agent's own list, and the dashboard's tabs.
+            models.Index(fields=("agent", "-id"), name="call_by_agent"),
+            models.Index(fields=("state", "-id"), name="call_by_state"),
+        )
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    # Properties
+
+    @property
+    def is_of_unknown_tool(self) -> bool:
+        """Tell whether nobody had registered the tool that the call named."""
+        return self.version_id is None
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether no attempt can follow."""
+        return CallState(self.state).has_ended
+
+    @property
+    def budget(self) -> Budget:
+        """Give the attempts made and allowed."""
+        return Budget(self.attempts_made, self.attempts_allowed)
+
+    @property
+    def last_attempt(self) -> Attempt | None:
+        """Give the newest attempt, if there is one."""
+        return self.attempts.order_by("-number").first()
+
+    # Mutators
+
+    def move(self, target: CallState, now: datetime, **changes: Any) -> None:
+        """Move to another state, a compare-and-swap; raises IllegalMoveError or LostRaceError.
+
+        Staying where one is, as a Blocked call does when its agent fails again, is always legal.
+        """
+        source = CallState(self.state)
+        if target is not source and target not in LEGAL_MOVES[source]:
+            raise IllegalMoveError(source, target)
+        changes |= {"state": target, "updated_at": now}
+        if self.pk is None:
+            self._assign(changes)
+            self.save(force_insert=True)
+            return
+        if not Call.objects.filter(pk=self.pk, state=source).update(**changes):
+            raise LostRaceError(f"{self} is no longer {source}")
+        self._assign(changes)
+
+    def _assign(self, changes: dict[str, Any]) -> None:
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+
+class AttemptState(models.TextChoices):
+    """Name where an attempt stands between the door and its verdict."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    JUDGED = "judged"
+    DEAD = "dead"  # the checker could not finish, again and again
+    DISCARDED = "discarded"  # its call was cancelled first
+
+    @classmethod
+    def waiting(cls) -> list[str]:
+        """List the states without a verdict."""
+        return [cls.QUEUED.value, cls.LEASED.value]
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """Find attempts."""
+
+    def waiting(self) -> AttemptQuerySet:
+        """Keep the attempts that have no verdict yet."""
+        return self.filter(state__in=AttemptState.waiting())
+
+    def claimable(self, now: datetime) -> AttemptQuerySet:
+        """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
+        earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
+        free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
+        return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+
+    def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
+        """Lease one attempt, or None when somebody else has it or it is not its turn."""
+        taken = self.claimable(now).filter(pk=attempt_id).order_by()
+        if not taken.update(
+            state=AttemptState.LEASED, lease_token=token, lease_until=until, deliveries=F("deliveries") + 1
+        ):
+            return None
+        return self.select_related("call__agent", "call__tool", "call__version").get(pk=attempt_id)
+
+
+class Attempt(models.Model):
+    """One submission for a call. Only redacted output stays; the raw one is sealed until it is judged."""
+
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=AttemptState.choices)
+    tool_call_id = models.CharField(max_length=200)
+    turn = models.BigIntegerField(null=True)
+    submitted_at = models.DateTimeField()
+
+    sealed = models.BinaryField(null=True)
+    lease_token = models.CharField(max_length=40, blank=True, default="")
+    lease_until = models.DateTimeField(null=True)
+    deliveries = models.PositiveSmallIntegerField(default=0)
+
+    judged_at = models.DateTimeField(null=True)
+    is_valid = models.BooleanField(null=True)
+    status = models.CharField(max_length=10, blank=True, default="", choices=[(s.value, s.value) for s in Status])
+    errors_json = JSONText(default=list)
+    output = JSONText(null=True)
+    is_parsed = models.BooleanField(default=False)
+    is_redacted = models.BooleanField(default=False)
+    output_hash = models.CharField(max_length=64, blank=True, default="")
+    feedback = models.TextField(blank=True, default="")
+    shown_attempt = models.PositiveIntegerField(default=0)
+    shown_max = models.PositiveIntegerField(default=0)
+    fingerprint = models.CharField(max_length=64, blank=True, default="")
+    duration_us = models.PositiveBigIntegerField(null=True)
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("call", "number")
+        constraints = (
+            models.UniqueConstraint(fields=("call", "number"), name="attempt_unique_number"),
+            models.CheckConstraint(condition=Q(state__in=AttemptState.values), name="attempt_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=AttemptState.waiting(), sealed__isnull=False)
+                | (~Q(state__in=AttemptState.waiting()) & Q(sealed__isnull=True)),
+                name="attempt_sealed_until_judged",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=AttemptState.JUDGED) | Q(is_valid__isnull=False, judged_at__isnull=False),
+                name="attempt_judged_has_verdict",
+            ),
+        )
+        indexes = (
+            # What workers claim and the sweep looks for.
+            models.Index(
+                fields=("lease_until", "id"), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.call} #{self.number}"
+
+    @property
+    def errors(self) -> tuple[ValidationError, ...]:
+        """Give the attempt's errors, sorted as they were told."""
+        return tuple(ValidationError.from_json(data) for data in self.errors_json)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether the attempt has no verdict yet."""
+        return self.state in AttemptState.waiting()

@@ -1,0 +1,91 @@
+"""Tools and their versions: the contracts that calls are judged by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import Q
+
+from retrycontract.contract.kinds import Kind
+from retrycontract.store.fields import JSONText
+
+KINDS = [(kind.value, kind.name.replace("_", " ").capitalize()) for kind in Kind]
+
+
+class ToolQuerySet(models.QuerySet["Tool"]):
+    """Find tools."""
+
+    def named(self, namespace: str, name: str) -> Tool | None:
+        """Get the tool of that name with its current version, or None."""
+        return self.filter(namespace=namespace, name=name).select_related("current_version").first()
+
+    def names(self, namespace: str) -> list[str]:
+        """List the names that are known in a namespace."""
+        return list(self.filter(namespace=namespace).order_by("name").values_list("name", flat=True))
+
+
+class Tool(models.Model):
+    """A named contract of one namespace; its schema stands in its versions."""
+
+    namespace = models.CharField(max_length=200)
+    name = models.CharField(max_length=300)
+    kind = models.CharField(max_length=20, choices=KINDS, default=Kind.TOOL_CALL)
+    description = models.TextField(blank=True, default="")
+    strict = models.BooleanField(default=True)
+    hold = models.BooleanField(default=False)
+    mode = models.CharField(max_length=10, null=True, choices=[("enforce", "Enforce"), ("observe", "Observe")])
+    max_attempts = models.PositiveSmallIntegerField(null=True)
+    current_version = models.ForeignKey("ToolVersion", null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    objects = ToolQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("namespace", "name", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("namespace", "name"), name="tool_unique_name"),
+            models.CheckConstraint(condition=Q(kind__in=[kind.value for kind in Kind]), name="tool_kind_known"),
+            models.CheckConstraint(
+                condition=Q(max_attempts__isnull=True) | Q(max_attempts__range=(1, 10)), name="tool_max_attempts_range"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ToolVersion(models.Model):
+    """One schema of a tool, as its agent sent it; never changed, since calls are pinned to it."""
+
+    tool = models.ForeignKey(Tool, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    schema = JSONText()
+    schema_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+    quarantined_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("tool", "number", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("tool", "number"), name="toolversion_unique_number"),
+            models.UniqueConstraint(fields=("tool", "schema_hash"), name="toolversion_unique_schema"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.tool} v{self.number}"
+
+    @classmethod
+    def hash_of(cls, schema: Any) -> str:
+        """Hash a schema; the order of its keys does not matter."""
+        return hashlib.sha256(json.dumps(schema, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def quarantine(self, now: Any) -> Self:
+        """Keep this version away from the door: its checks crashed or ran out of time."""
+        if self.quarantined_at is None:
+            self.quarantined_at = now
+            self.save(update_fields=["quarantined_at"])
+        return self

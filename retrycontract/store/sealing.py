@@ -1,0 +1,41 @@
+"""Seal what must not be read at rest: encrypt queued submissions, hash what is only compared."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from functools import lru_cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+
+
+class UnreadableError(ValueError):
+    """Raised when a sealed submission was made with a key that is no longer known."""
+
+
+def seal(payload: dict[str, Any]) -> bytes:
+    """Encrypt a queued submission with the newest key."""
+    return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(json.dumps(payload).encode())
+
+
+def unseal(sealed: bytes) -> dict[str, Any]:
+    """Decrypt a queued submission; raises UnreadableError."""
+    try:
+        text = _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).decrypt(bytes(sealed))
+    except InvalidToken:
+        raise UnreadableError("no encryption key of the settings opens this submission") from None
+    payload: dict[str, Any] = json.loads(text)
+    return payload
+
+
+def keyed_hash(text: str) -> str:
+    """Hash a submission so that equal ones can be told without keeping them; hex, 64 digits."""
+    return hmac.new(settings.SECRET_KEY.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])

@@ -1,0 +1,10 @@
+"""Where everything answers."""
+
+from django.urls import include, path
+
+from retrycontract.api.routes import api
+
+urlpatterns = [
+    path("api/v1/", api.urls),
+    path("", include("dashboard.urls")),
+]

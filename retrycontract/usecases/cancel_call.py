@@ -1,0 +1,27 @@
+"""Let an agent give a call up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import AttemptState, Call, Door, Escalation, EscalationState, Event
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.doorbell import ring_after_commit
+
+
+def cancel_call(call: Call, *, now: datetime) -> bool:
+    """End the call, discard its waiting attempts and purge their text; False when it had ended already.
+
+    Raises LostRaceError when a verdict or an answer came at the same moment.
+    """
+    if call.has_ended:
+        return False
+    with write_transaction():
+        source = call.state
+        call.move(CallState.CANCELLED, now)
+        call.attempts.waiting().update(state=AttemptState.DISCARDED, sealed=None, lease_until=None)
+        Escalation.objects.close(call, EscalationState.CANCELLED, now)
+        Event.record("call.cancelled", call=call, actor=call.agent.name, door=Door.API, at=now, from_state=source)
+        ring_after_commit(call_id=call.public_id)
+    return True

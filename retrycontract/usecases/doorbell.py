@@ -1,0 +1,55 @@
+"""The doorbell: tells workers and waiting agents that the database has news; losing a ring costs only time."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+logger = logging.getLogger("retrycontract")
+
+
+class Doorbell(Protocol):
+    """What RETRYCONTRACT_DOORBELL names."""
+
+    def attempt_queued(self, attempt_id: int) -> None:
+        """Wake a worker."""
+
+    def call_changed(self, call_id: str) -> None:
+        """Wake whoever waits for the call."""
+
+
+class SilentDoorbell:
+    """Ring nobody; the sweep finds what waits."""
+
+    def attempt_queued(self, attempt_id: int) -> None:
+        """Do nothing."""
+
+    def call_changed(self, call_id: str) -> None:
+        """Do nothing."""
+
+
+def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = None) -> None:
+    """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten."""
+
+    def ring() -> None:
+        bell = _bell(settings.RETRYCONTRACT.doorbell)
+        try:
+            if attempt_id is not None:
+                bell.attempt_queued(attempt_id)
+            if call_id is not None:
+                bell.call_changed(call_id)
+        except Exception:
+            logger.warning("The doorbell could not be rung; the sweep will find the work", exc_info=True)
+
+    transaction.on_commit(ring, robust=True)
+
+
+@lru_cache(maxsize=4)
+def _bell(path: str) -> Doorbell:
+    bell: Doorbell = import_string(path)()
+    return bell

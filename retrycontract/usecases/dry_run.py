@@ -1,0 +1,34 @@
+"""Try an output against a schema without storing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.contract.answer import examine
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.formatter import ErrorFormatter
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.usecases.contracts import configuration_for, sanitizer
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """Hold a verdict and the exact feedback that a model would read, empty when valid."""
+
+    is_valid: bool
+    errors: tuple[ValidationError, ...]
+    feedback: str
+
+
+def dry_run(schema: Any, output: Any, *, tool_name: str, strict: bool, attempt: int, max_attempts: int) -> DryRun:
+    """Check an output given as text or as a parsed value; raises InvalidSchema."""
+    tool = CompiledTool.of(Tool(name=tool_name, input_schema=schema, strict=strict))
+    findings = examine(output, tool, sanitizer(), tool_name=tool_name)
+    if findings.is_valid:
+        return DryRun(True, findings.errors, "")
+    feedback = ErrorFormatter(configuration_for(tool_name)).format_feedback(
+        tool_name, findings.errors, attempt=min(attempt, max_attempts), max_attempts=max_attempts,
+        blocked=attempt >= max_attempts,
+    )  # fmt: skip
+    return DryRun(False, findings.errors, feedback)

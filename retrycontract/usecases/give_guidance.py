@@ -1,0 +1,180 @@
+"""Give an operator's answer to a Blocked call: checked first, the first answer wins, the agent is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from retrycontract.contract import pointers
+from retrycontract.contract.answer import examine
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.guidance import MAX_TEXT, Answer, render_guidance
+from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.patches import make_patch
+from retrycontract.contract.sanitizer import has_redaction
+from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, Guidance, LostRaceError
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import compiled, sanitizer
+from retrycontract.usecases.doorbell import ring_after_commit
+
+ANSWERABLE = (EscalationState.OPEN, EscalationState.EXPIRED)
+
+
+class AlreadyAnsweredError(RuntimeError):
+    """Raised for the second answer; `guidance` is the first, or None when the call ended otherwise."""
+
+    def __init__(self, escalation: Escalation) -> None:
+        self.escalation = escalation
+        self.guidance = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        super().__init__(f"the escalation is {escalation.state} already")
+
+
+class RefusedAnswerError(ValueError):
+    """Raised for an answer that cannot be sent; `errors` name what is wrong with corrected arguments."""
+
+    def __init__(self, reason: str, errors: tuple[ValidationError, ...] = ()) -> None:
+        self.reason, self.errors = reason, errors
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Hold an answer that was checked, with the exact text that the agent will read."""
+
+    answer: Answer
+    base: Attempt
+    rendered: str
+
+
+def draft_guidance(call: Call, decision: Decision, *, text: str = "", arguments: Any = None, grant: int = 0) -> Draft:
+    """Check an answer and write what the agent will read; raises RefusedAnswerError."""
+    base = call.attempts.filter(is_valid__isnull=False).order_by("-number").first()
+    if base is None:
+        raise RefusedAnswerError("The call has no judged attempt to answer.")
+    text = sanitizer().redact_text(text.strip())
+    if len(text) > MAX_TEXT:
+        raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
+    answer = Answer(decision, text, grant=decision.grant(grant))
+    match decision:
+        case Decision.CORRECTED:
+            answer = _corrected(call, base, answer, arguments)
+        case Decision.ACCEPT if not base.is_parsed:
+            raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
+        case _ if not text:
+            raise RefusedAnswerError("Write what the agent should read.")
+    rendered = render_guidance(answer, tool_name=call.tool_name, budget=call.budget, base_attempt=base.number)
+    return Draft(answer, base, rendered)
+
+
+def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
+    """Check corrected arguments against the schema that the call is pinned to.
+
+    What a redaction mark stands for is not known here: errors that touch one are left to the agent's next attempt.
+    """
+    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    if contract is None:
+        return ()
+    findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
+    hidden = set(_redacted_places(arguments))
+    return tuple(
+        error
+        for error in findings.errors
+        if error.severity is ErrorSeverity.ERROR and not any(_touches(error.field_path, place) for place in hidden)
+    )
+
+
+def give_guidance(
+    escalation: Escalation,
+    operator: AbstractBaseUser,
+    decision: Decision,
+    *,
+    now: datetime,
+    text: str = "",
+    arguments: Any = None,
+    grant: int = 0,
+    door: Door = Door.DASHBOARD,
+) -> Guidance:
+    """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError."""
+    call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
+    draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant)
+    with write_transaction():
+        mine = Escalation.objects.filter(pk=escalation.pk, state__in=ANSWERABLE)
+        if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
+            escalation.refresh_from_db()
+            raise AlreadyAnsweredError(escalation)
+        source = call.state
+        answer = draft.answer
+        try:
+            call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
+        except LostRaceError:
+            raise AlreadyAnsweredError(escalation) from None
+        guidance = Guidance.objects.create(
+            escalation=escalation,
+            call=call,
+            operator=operator,
+            decision=decision,
+            text=answer.text,
+            arguments=answer.arguments,
+            patch=answer.patch,
+            base=draft.base,
+            granted=answer.grant,
+            rendered=draft.rendered,
+            given_at=now,
+        )
+        Event.record(
+            "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
+            decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
+        )  # fmt: skip
+        ring_after_commit(call_id=call.public_id)
+    return guidance
+
+
+def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
+    """Note that the agent took the guidance over; False when it had said so before."""
+    with write_transaction():
+        taken = Guidance.objects.filter(pk=guidance.pk, acknowledged_at=None)
+        if not taken.update(acknowledged_at=now):
+            return False
+        Event.record("guidance.acknowledged", call=guidance.call, actor=guidance.call.agent.name, door=Door.API, at=now)
+    return True
+
+
+def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
+    """Note when the agent was first handed the guidance."""
+    if guidance.delivered_at is None:
+        Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now)
+
+
+def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
+    errors = check_correction(call, arguments)
+    if errors:
+        raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
+    if not has_redaction(arguments):
+        return replace(answer, arguments=arguments)
+    if not base.is_parsed:
+        raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
+    patch = make_patch(base.output, arguments)
+    if any(has_redaction(operation.get("value")) for operation in patch):
+        raise RefusedAnswerError(
+            "A redacted value was moved or edited. Leave '[REDACTED: …]' where it stands, or replace the whole value."
+        )
+    return replace(answer, patch=patch)
+
+
+def _redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from _redacted_places(member, pointers.join(pointer, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _redacted_places(item, pointers.join(pointer, index))
+    elif has_redaction(value):
+        yield pointer
+
+
+def _touches(pointer: str, place: str) -> bool:
+    return pointer == place or place.startswith(f"{pointer}/")

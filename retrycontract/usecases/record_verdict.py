@@ -1,0 +1,141 @@
+"""Write a verdict down: attempt, state of the call, escalation and events, in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from retrycontract.contract import events
+from retrycontract.contract.answer import redacted_output, write_answer
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.escalation import EscalationFormatter, fingerprint_digest
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
+from retrycontract.contract.sanitizer import has_redaction
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
+from retrycontract.store.sealing import keyed_hash
+from retrycontract.usecases.contracts import configuration_for, mode_of, sanitizer
+
+logger = logging.getLogger("retrycontract")
+
+
+def fill_in(
+    attempt: Attempt,
+    findings: Findings,
+    output: Any,
+    tool: CompiledTool | None,
+    *,
+    now: datetime,
+    duration_us: int,
+) -> Verdict:
+    """Put the verdict into an attempt that is not saved yet; returns what it does to the call."""
+    call = attempt.call
+    budget = Budget(attempt.number, call.attempts_allowed)
+    verdict = judge(
+        CallState(call.state),
+        budget,
+        valid=findings.is_valid,
+        mode=mode_of(call.tool, call.tool_name),
+        hold=call.tool is not None and call.tool.hold,
+    )
+    result = write_answer(
+        findings,
+        verdict,
+        budget,
+        tool_name=call.tool_name,
+        tool_call_id=attempt.tool_call_id,
+        configuration=configuration_for(call.tool_name),
+        kind=Kind(call.kind),
+    )
+    kept = redacted_output(findings, output, tool, sanitizer())
+    attempt.state = AttemptState.JUDGED
+    attempt.sealed = None
+    attempt.judged_at = now
+    attempt.is_valid = findings.is_valid
+    attempt.status = verdict.status
+    attempt.errors_json = [error.to_json() for error in findings.errors]
+    attempt.output, attempt.is_parsed, attempt.is_redacted = kept, findings.is_parsed, has_redaction(kept)
+    attempt.output_hash = keyed_hash(text_of(output))
+    attempt.feedback = result.content if result else ""
+    attempt.shown_attempt, attempt.shown_max = budget.shown
+    attempt.fingerprint = fingerprint_digest(findings.errors)
+    attempt.duration_us = duration_us
+    return verdict
+
+
+def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Door, **changes: Any) -> None:
+    """Move the call as the verdict says and write the events; the attempt itself is saved by the caller."""
+    call = attempt.call
+    source = call.state
+    changes["fingerprint"] = attempt.fingerprint or call.fingerprint
+    if verdict.opens_escalation:
+        days = settings.RETRYCONTRACT.blocked_expires_after_days
+        changes |= {"blocked_at": now, "expires_at": now + timedelta(days=days)}
+    call.move(verdict.state, now, **changes)
+    Event.record(
+        "attempt.judged",
+        call=call,
+        actor=call.agent.name,
+        door=door,
+        at=now,
+        from_state=source,
+        attempt=attempt.number,
+        valid=attempt.is_valid,
+        codes=sorted({error["error_code"] for error in attempt.errors_json}),
+    )
+    if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
+        Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
+
+
+def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
+    """Ask for a person: write the whole history down, once for each time the attempts ran out."""
+    history = list(call.attempts.filter(state=AttemptState.JUDGED, is_valid=False).order_by("number"))
+    first = call.attempts.order_by("number").first()
+    escalation = Escalation.objects.create(
+        call=call,
+        round=call.escalations.count() + 1,
+        opened_at=now,
+        text=EscalationFormatter().format_escalation(
+            call.tool_name,
+            call.last_tool_call_id,
+            [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
+            call.attempts_made,
+            original_call=sanitizer().preview(first.output) if first else None,
+            now=now,
+        ),
+    )
+    Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, round=escalation.round)
+    return escalation
+
+
+def log_verdict(attempt: Attempt) -> None:
+    """Write the structured log events of a failed attempt; names and pointers only."""
+    if attempt.is_valid:
+        return
+    call = attempt.call
+    fields = events.failure_fields(
+        sanitizer().redact_name(call.tool_name),
+        attempt.errors,
+        attempt=attempt.shown_attempt,
+        max_attempts=attempt.shown_max,
+        correlation_id=call.correlation_id,
+        duration_us=attempt.duration_us,
+    )
+    logger.warning(events.FAILED, extra=fields)
+    if attempt.status == Status.RETRY:
+        logger.info(events.RETRIED, extra=fields)
+    elif attempt.status == Status.BLOCKED:
+        logger.warning(events.ESCALATED, extra=fields)
+
+
+def text_of(output: Any) -> str:
+    """Write an output as one text, the same for the same value."""
+    if isinstance(output, str):
+        return output
+    return json.dumps(output, sort_keys=True, separators=(",", ":"), default=str)

@@ -1,0 +1,100 @@
+"""Register tools: a changed schema makes a new version, an invalid or dangerous one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from retrycontract.contract.admission import InvalidSchema, admit
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
+from retrycontract.store.transactions import write_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    """Hold what a registration may set besides the schema; None leaves it as it is."""
+
+    description: str | None = None
+    strict: bool | None = None
+    hold: bool | None = None
+    mode: str | None = None
+    max_attempts: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Give only what was set."""
+        values = {name: getattr(self, name) for name in ("description", "strict", "hold", "mode", "max_attempts")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Say what a registration did."""
+
+    tool: Tool
+    version: ToolVersion
+    is_new_tool: bool
+    is_new_version: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """Say which tools of a list were registered, and which were refused and why."""
+
+    registered: list[Registration] = field(default_factory=list)
+    refused: list[tuple[str, InvalidSchema]] = field(default_factory=list)
+
+
+def register_tool(
+    agent: Agent,
+    name: str,
+    schema: Any,
+    *,
+    now: datetime,
+    door: Door = Door.API,
+    settings: ToolSettings | None = None,
+) -> Registration:
+    """Register a tool in the agent's namespace; raises InvalidSchema that names the fault."""
+    admit(schema)
+    given = (settings or ToolSettings()).given()
+    with write_transaction():
+        tool, is_new = Tool.objects.get_or_create(
+            namespace=agent.namespace,
+            name=name,
+            defaults={"kind": Kind.TOOL_CALL, "created_at": now, "updated_at": now, **given},
+        )
+        version, is_new_version = _version(tool, schema, now)
+        changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
+        if changes or tool.current_version_id != version.pk:
+            tool.current_version = version
+            for key, value in changes.items():
+                setattr(tool, key, value)
+            tool.updated_at = now
+            tool.save()
+            Event.record("tool.registered", actor=agent.name, door=door, at=now, tool=name, version=version.number)
+    return Registration(tool, version, is_new, is_new_version)
+
+
+def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
+    """Register every tool of a list that can be; the others are told with the fault of each."""
+    result = ImportResult()
+    for declared in tools:
+        try:
+            settings = ToolSettings(description=declared.description)
+            result.registered.append(register_tool(agent, declared.name, declared.schema, now=now, settings=settings))
+        except InvalidSchema as fault:
+            result.refused.append((declared.name, fault))
+    return result
+
+
+def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
+    digest = ToolVersion.hash_of(schema)
+    found = tool.versions.filter(schema_hash=digest).first()
+    if found is not None:
+        return found, False
+    last = tool.versions.order_by("-number").first()
+    number = last.number + 1 if last else 1
+    return tool.versions.create(number=number, schema=schema, schema_hash=digest, created_at=now), True

@@ -1,0 +1,261 @@
+"""Take an attempt in: judge it at the door when the work is bounded, else queue it sealed for a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter_ns
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F
+
+from retrycontract.contract.answer import examine
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.matching import Submission, match
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
+from retrycontract.store.sealing import seal
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import attempts_allowed, compiled, sanitizer
+from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
+
+MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAttempt:
+    """Hold a submission as it came in; `output` is the raw text, or the parsed arguments."""
+
+    tool: str
+    tool_call_id: str
+    output: Any
+    kind: Kind = Kind.TOOL_CALL
+    call_id: str | None = None
+    session_id: str | None = None
+    turn: int | None = None
+    task_id: str | None = None
+    correlation_id: str | None = None
+    finish_reason: str | None = None
+    callback_error: str | None = None
+    version: str | None = None
+    context: dict[str, Any] | None = None
+
+
+class UnknownCallError(LookupError):
+    """Raised for a `call_id` that this agent does not have."""
+
+
+class CallEndedError(RuntimeError):
+    """Raised for an attempt at a call that has ended."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__(f"the call has ended: it is {call.state}")
+
+
+class OtherToolError(ValueError):
+    """Raised when an attempt names a call of another tool."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__("the call belongs to another tool; leave call_id out to begin a new one")
+
+
+class UnknownVersionError(LookupError):
+    """Raised for a version hash that the tool does not have."""
+
+
+def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
+    """Take one attempt in and return it, judged or queued.
+
+    Raises UnknownCallError, CallEndedError, OtherToolError, UnknownVersionError and AmbiguousCallError.
+    """
+    for _ in range(MAX_RACES):
+        try:
+            return _submit(agent, new, now)
+        except LostRaceError:
+            continue
+    raise LostRaceError("the call kept changing while this attempt came in; send it again")
+
+
+def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
+    tool = Tool.objects.named(agent.namespace, new.tool)
+    call = _find(agent, new)
+    version = _version(tool, new, call)
+    if not _is_bounded(new, version) or (call is not None and _has_waiting(call)):
+        return _queue(agent, new, tool, version, call, now)
+    contract = compiled(tool, version) if tool and version else None
+    started = perf_counter_ns()
+    findings = _examine(agent, new, contract)
+    duration_us = (perf_counter_ns() - started) // 1000
+    return _record(agent, new, tool, version, call, findings, contract, now=now, duration_us=duration_us)
+
+
+def _record(
+    agent: Agent,
+    new: NewAttempt,
+    tool: Tool | None,
+    version: ToolVersion | None,
+    call: Call | None,
+    findings: Findings,
+    contract: CompiledTool | None,
+    *,
+    now: datetime,
+    duration_us: int,
+) -> Attempt:
+    """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
+    with write_transaction():
+        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        attempt = Attempt(
+            call=call, number=call.attempts_made + 1, tool_call_id=new.tool_call_id, turn=new.turn, submitted_at=now
+        )
+        verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
+        changes = _identity(new, tool, version, call)
+        apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
+        attempt.call = call
+        attempt.save(force_insert=True)
+        if verdict.opens_escalation:
+            open_escalation(call, now=now, door=Door.API)
+        ring_after_commit(call_id=call.public_id)
+    log_verdict(attempt)
+    return attempt
+
+
+def _queue(
+    agent: Agent,
+    new: NewAttempt,
+    tool: Tool | None,
+    version: ToolVersion | None,
+    call: Call | None,
+    now: datetime,
+) -> Attempt:
+    payload = {"output": new.output, "finish_reason": new.finish_reason, "callback_error": new.callback_error}
+    sealed = seal(payload)
+    with write_transaction():
+        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        source = CallState(call.state)
+        waits = source in (CallState.PENDING, CallState.RETRYING)
+        target = CallState.PENDING if waits else source
+        call.move(target, now, attempts_made=call.attempts_made + 1, **_identity(new, tool, version, call))
+        attempt = Attempt.objects.create(
+            call=call,
+            number=call.attempts_made,
+            state=AttemptState.QUEUED,
+            tool_call_id=new.tool_call_id,
+            turn=new.turn,
+            submitted_at=now,
+            sealed=sealed,
+        )
+        Event.record(
+            "attempt.queued", call=call, actor=agent.name, door=Door.API, at=now, from_state=source,
+            attempt=attempt.number,
+        )  # fmt: skip
+        ring_after_commit(attempt_id=attempt.pk)
+    return attempt
+
+
+def _examine(agent: Agent, new: NewAttempt, contract: CompiledTool | None) -> Findings:
+    return examine(
+        new.output,
+        contract,
+        sanitizer(),
+        tool_name=new.tool,
+        known_tools=() if contract else Tool.objects.names(agent.namespace),
+        finish_reason=new.finish_reason,
+        callback_error=new.callback_error,
+    )
+
+
+def _find(agent: Agent, new: NewAttempt) -> Call | None:
+    calls = Call.objects.of(agent).select_related("agent", "tool", "version")
+    if new.call_id is not None:
+        call = calls.filter(public_id=new.call_id).first()
+        if call is None:
+            raise UnknownCallError
+        if call.has_ended:
+            raise CallEndedError(call)
+        if call.tool_name != new.tool and not call.is_of_unknown_tool:
+            raise OtherToolError(call)
+        return call
+    submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+    return match(submission, calls.candidates(submission))
+
+
+def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
+    """Take hold of the call that was found before the transaction; raises LostRaceError when it has changed."""
+    if call is None:
+        if connection.features.has_select_for_update:
+            Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
+        if _find(agent, new) is not None:
+            raise LostRaceError("another submission has begun this call")
+        return None
+    seen = (call.state, call.attempts_made)
+    held = Call.objects.filter(pk=call.pk, state=seen[0], attempts_made=seen[1])
+    if not held.update(attempts_made=F("attempts_made")):
+        raise LostRaceError(f"{call} has changed")
+    return call
+
+
+def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersion | None, now: datetime) -> Call:
+    return Call(
+        agent=agent,
+        kind=new.kind,
+        tool_name=new.tool,
+        tool=tool,
+        version=version,
+        session_id=new.session_id,
+        task_id=new.task_id,
+        correlation_id=new.correlation_id,
+        last_turn=new.turn,
+        last_tool_call_id=new.tool_call_id,
+        attempts_allowed=attempts_allowed(tool, new.tool),
+        context=sanitizer().redact(new.context) if new.context else None,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _identity(new: NewAttempt, tool: Tool | None, version: ToolVersion | None, call: Call) -> dict[str, Any]:
+    """Say what the newest attempt changes in who the call is; a call of an unknown tool adopts the right one."""
+    changes: dict[str, Any] = {"last_tool_call_id": new.tool_call_id}
+    if new.turn is not None:
+        changes["last_turn"] = new.turn
+    if call.version_id is None and version is not None:
+        changes |= {"tool": tool, "version": version, "tool_name": new.tool}
+    if new.context and call.context is None:
+        changes["context"] = sanitizer().redact(new.context)
+    return changes
+
+
+def _version(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVersion | None:
+    """Give the version to judge by: the one that the call is pinned to, the one named, or the current one."""
+    if call is not None and call.version is not None:
+        return call.version
+    if tool is None:
+        return None
+    if new.version is not None:
+        found = tool.versions.filter(schema_hash=new.version).first()
+        if found is None:
+            raise UnknownVersionError
+        return found
+    return tool.current_version
+
+
+def _is_bounded(new: NewAttempt, version: ToolVersion | None) -> bool:
+    """Tell whether the work is small enough to be done while the agent waits at the door."""
+    service = settings.RETRYCONTRACT
+    if service.judge == "worker" or new.kind is Kind.SOURCE_FILE:
+        return False
+    if version is not None and version.quarantined_at is not None:
+        return False
+    return len(text_of(new.output)) <= service.door_max_bytes
+
+
+def _has_waiting(call: Call) -> bool:
+    """Tell whether an earlier attempt of the call still waits: attempts of one call are judged in order."""
+    return call.attempts.waiting().exists()

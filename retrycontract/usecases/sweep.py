@@ -1,0 +1,43 @@
+"""Pick up what was left behind: waiting attempts, leases of dead workers, calls that nobody answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.judge_attempt import judge_attempt
+
+BATCH = 200  # rows of each kind in one sweep; the next one follows at once when there are more
+
+
+def judge_waiting(*, clock: Callable[[], datetime]) -> int:
+    """Judge every attempt that may be claimed now; returns how many were judged here."""
+    judged = 0
+    while waiting := list(Attempt.objects.claimable(clock()).values_list("pk", flat=True)[:BATCH]):
+        done = sum(judge_attempt(attempt_id, clock=clock) for attempt_id in waiting)
+        judged += done
+        if not done:  # others are faster, or these wait for a lease to run out
+            break
+    return judged
+
+
+def expire_overdue(*, now: datetime) -> int:
+    """End the Blocked calls that nobody answered in time; a late answer reopens them."""
+    expired = 0
+    for call in Call.objects.overdue(now).select_related("agent")[:BATCH]:
+        try:
+            with write_transaction():
+                call.move(CallState.EXPIRED, now)
+                Escalation.objects.close(call, EscalationState.EXPIRED, now)
+                Event.record(
+                    "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED
+                )
+                ring_after_commit(call_id=call.public_id)
+            expired += 1
+        except LostRaceError:
+            continue  # answered this moment
+    return expired

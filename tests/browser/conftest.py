@@ -1,0 +1,82 @@
+"""A real Chromium: the system's own, driven headless."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.conftest import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
+# No sandbox, because root has none; no traffic of the browser's own, because tests talk to this machine only.
+ARGUMENTS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+ACTION_TIMEOUT_MS: Final = 10_000  # a page of ours answers in 0.1 s; a busy CI machine gets a hundred times that
+
+
+class NewPage(Protocol):
+    """`new_page(color_scheme="dark", …)` opens a page in a context of its own: own cookies, own colours."""
+
+    def __call__(self, *, color_scheme: Literal["light", "dark"] = "light", **context: Any) -> Page: ...
+
+
+# Not for the whole session: while Playwright runs, its event loop counts as running in this thread, and the tests
+# of other packages that start a loop would be refused.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """The browser of all browser tests."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    require(program, f"no Chromium on PATH ({', '.join(PROGRAMS)})")
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # For the same reason Django takes this thread for asynchronous; nothing here awaits between two queries.
+        patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        launched = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Open pages; afterwards close them, and fail when a script of theirs raised."""
+    raised: list[str] = []
+    with ExitStack() as contexts:
+
+        def open_page(*, color_scheme: Literal["light", "dark"] = "light", **context: Any) -> Page:
+            opened = browser.new_context(color_scheme=color_scheme, **context)
+            contexts.callback(opened.close)
+            opened.set_default_timeout(ACTION_TIMEOUT_MS)
+            page = opened.new_page()
+            page.on("pageerror", lambda error: raised.append(str(error)))
+            return page
+
+        yield open_page
+    assert not raised, "\n".join(raised)
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page in light colours."""
+    return new_page()
+
+
+@pytest.fixture
+def dark_page(new_page: NewPage) -> Page:
+    """A page in dark colours."""
+    return new_page(color_scheme="dark")

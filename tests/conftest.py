@@ -1,0 +1,52 @@
+"""What every test may ask for: the corpus, and a firm word where something is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def require(condition: object, reason: str) -> None:
+    """Skip the test when the condition does not hold; with CI set, fail it: there nothing may go untested."""
+    if condition:
+        return
+    if os.environ.get("CI"):
+        pytest.fail(f"needed where CI is set: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def corpus_rows(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `<RETRYCONTRACT_CORPUS>/<name>.jsonl`."""
+    folder = os.environ.get("RETRYCONTRACT_CORPUS", "")
+    require(folder, "RETRYCONTRACT_CORPUS names no folder of real data")
+    path = Path(folder) / f"{name}.jsonl"
+    require(path.is_file(), f"RETRYCONTRACT_CORPUS holds no {path.name}")
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+class Corpus(Protocol):
+    """`corpus("real_tools")` gives the rows of real_tools.jsonl, at least one."""
+
+    def __call__(self, name: str) -> list[dict[str, Any]]: ...
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """Real data that others published; read, never copied into the repository."""
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        found = list(corpus_rows(name))
+        assert found, f"{name}.jsonl is empty"
+        return found
+
+    return rows

@@ -1,0 +1,178 @@
+"""Properties: never raises, idempotent, bounded, linear, no planted secret comes through."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
+
+SANITIZER = ValueSanitizer()
+PLANTED = "ghp_" + "a1B2c3D4e" * 4
+FRAGMENTS = st.sampled_from(
+    ["password", "token", "=", ":", " ", '"', "'", "\\", "\n", "-", "--", "/", "@", "://", "[REDACTED: TOKEN]", "[REDACTED: ",
+     "eyJ", "-----BEGIN RSA PRIVATE KEY-----", "-----END", "Authorization: ", "Bearer ", "Cookie: a=", "hunter2-two", PLANTED,
+     "AKIA", "A1B2C3D4E5F6G7H8", "4111111111111111", "kind: Secret\ndata:\n  a: b", "<token>", "</token>", "curl -u a:b ",
+     "\ud800", "\u202e", "é", "\U0001f468\u200d", "value", "name", "api_key", "sk-", "q7Zp2LxV9tRb4NsW8mKc3JdY6hGf1TqZ"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=200), st.lists(FRAGMENTS, max_size=25).map("".join))
+NAMES = st.one_of(st.sampled_from(["password", "token", "key", "id", "name", "value", "content", "auth", PLANTED]), TEXTS)
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS, st.binary(max_size=20))
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=6), st.dictionaries(NAMES, inner, max_size=6)), max_leaves=20
+)
+
+
+class Hostile:
+    """Raise whatever is asked of it."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+    __str__ = __repr__
+
+
+class HostileText(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+class HostileDict(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("no")
+
+
+def deep(levels: int) -> Any:
+    value: Any = PLANTED
+    for level in range(levels):
+        value = {"a": value} if level % 2 else [value]
+    return value
+
+
+def circle() -> Any:
+    value: dict[str, Any] = {"token": PLANTED}
+    value["self"] = [value]
+    return value
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES)
+def test_redacting_twice_changes_nothing_more(value: Any) -> None:
+    once = SANITIZER.redact(value)
+    assert repr(SANITIZER.redact(once)) == repr(once)
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS)
+@example("token=" * 10)
+def test_redacting_text_twice_changes_nothing_more(text: str) -> None:
+    once = SANITIZER.redact_text(text)
+    assert SANITIZER.redact_text(once) == once
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.sampled_from(["", "/a", "/password", "/a/0/token", "//~0~1"]))
+def test_a_preview_is_one_encodable_bounded_line(value: Any, field_path: str) -> None:
+    shown = SANITIZER.preview(value, field_path)
+    shown.encode("utf-8")
+    assert len(shown) <= 4 * 100 + len('"" (truncated)')
+    assert "\n" not in shown
+    assert visible(shown) == shown
+    if isinstance(value, str):
+        assert len(shown.removesuffix(" (truncated)")) <= 102
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.integers(0, 120))
+def test_shortened_text_never_passes_the_limit(text: str, limit: int) -> None:
+    assert len(elide_middle(text, limit)) <= limit
+    shown = SANITIZER.preview_text(text, limit)
+    assert len(shown) <= limit
+    shown.encode("utf-8")
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_an_untruncated_preview_reads_back_as_the_redacted_text(text: str) -> None:
+    plain = ValueSanitizer(SANITIZER._configuration.__class__(relativize_paths=False))
+    shown = plain.preview(text)
+    if not shown.endswith("(truncated)") and all(not 0xD800 <= ord(c) < 0xE000 for c in text):
+        assert json.loads(shown) == plain.redact(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.text(alphabet=" ,;\n\"'({[", min_size=1, max_size=3), TEXTS)
+def test_a_planted_secret_is_absent_from_every_output(value: Any, before: str, after: str) -> None:
+    text = f"{after}{before}{PLANTED}{before}{after}"
+    planted = {"value": value, "list": [text], f"key {PLANTED}": {"deep": text}}
+    outputs = [SANITIZER.redact(planted), SANITIZER.preview(planted), SANITIZER.redact_text(text),
+               SANITIZER.preview_text(text, 500), SANITIZER.redact_name(text), SANITIZER.redact_pointer(f"/a/{PLANTED}/b")]  # fmt: skip
+    assert all(PLANTED not in repr(output) for output in outputs)
+    assert has_redaction(outputs[0])
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES)
+def test_structure_and_types_of_containers_are_kept(value: Any) -> None:
+    def same_shape(before: Any, after: Any) -> bool:
+        if isinstance(before, dict):
+            return isinstance(after, dict) and len(before) == len(after) and all(
+                map(same_shape, before.values(), after.values())
+            )
+        if isinstance(before, list):
+            return isinstance(after, list) and len(before) == len(after) and all(map(same_shape, before, after))
+        return not isinstance(after, (dict, list))
+
+    assert same_shape(value, SANITIZER.redact(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Hostile(), {"a": Hostile()}, [Hostile(), {Hostile(): 1}], HostileText("x"), HostileDict(password=PLANTED), circle(),
+        10**5000, {10**5000: 1}, {"password": 10**5000}, float("inf"), b"\xff\xfe", {b"k": b"v"}, {1, "a"}, frozenset({2}),
+        range(3), "\ud800" * 10, {"\udc00": "\ud83d"}, memoryview(b"abc"), Exception("x"), type, 3j, {(1, 2): 3}, {"a" * 10_000: 1},
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_nothing_makes_it_raise(value: Any) -> None:
+    SANITIZER.redact(value)
+    SANITIZER.redact(value, "/a", marked=["/a/b"])
+    SANITIZER.preview(value, "/not~a~pointer").encode("utf-8")
+    has_redaction(value)
+
+
+def test_any_depth_is_walked() -> None:
+    redacted = SANITIZER.redact(deep(10_000))
+    for _ in range(10_000):
+        redacted = redacted["a"] if isinstance(redacted, dict) else redacted[0]
+    assert redacted == "[REDACTED: GITHUB_TOKEN]"
+    assert has_redaction(SANITIZER.redact(deep(10_000)))
+    assert "..." in SANITIZER.preview(deep(10_000))
+
+
+UNITS = ["a", "eyJ", "://", "-----BEGIN", "-----BEGIN RSA PRIVATE KEY-----", "token=", 'token="', "password: x ", "[REDACTED: ",
+         "sk-", "Cookie: a=", "u:p@", "\\\"", "a1B2c3D4 ", "/home/x/a ", "e\u0301", "\ud800", "4111 1111 ", "data:\n a: b\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_time_grows_no_faster_than_the_text(unit: str) -> None:
+    def took(size: int) -> float:
+        text = "kind: Secret\n" + unit * (size // len(unit))
+        best = 9e9
+        for _ in range(3):
+            started = time.perf_counter()
+            SANITIZER.preview(text)
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    took(2_000)
+    # Quadratic work would take 64 times as long for eight times the text.
+    assert took(160_000) < 24 * took(20_000) + 0.05

@@ -1,0 +1,22 @@
+"""Django settings of the test suite: the product's own, pointed at throw-away data."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+# Before the settings are read: they make keys in this folder.
+_folder = tempfile.mkdtemp(prefix="retrycontract-tests-")
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+os.environ["RETRYCONTRACT_DATA_DIR"] = _folder
+os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", os.path.join(_folder, "config.yml"))
+
+from retrycontract.settings import *  # noqa: E402, F403
+
+# Hashing as slowly as production does would take most of the suite's time.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Tests need no collected files.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}

@@ -1,0 +1,85 @@
+"""The worker inside the web process: one thread that judges what was queued and sweeps what was left behind."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.conf import settings
+from django.db import close_old_connections, connection
+from django.utils import timezone
+
+from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.waiting import bells
+
+logger = logging.getLogger("retrycontract")
+
+
+class EmbeddedDoorbell:
+    """Ring inside this process: the worker thread, and the agents in the waiting room."""
+
+    def attempt_queued(self, attempt_id: int) -> None:  # noqa: ARG002 - the thread looks for itself
+        """Wake the worker thread."""
+        _work.set()
+
+    def call_changed(self, call_id: str) -> None:
+        """Wake whoever waits for the call."""
+        bells.ring(call_id)
+
+
+class EmbeddedWorker:
+    """Run the worker thread; `stop` lets the attempt in hand finish."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 10) -> None:
+        """Stop after the attempt in hand; what waits is found at the next start."""
+        self._stopping.set()
+        _work.set()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        pause = settings.RETRYCONTRACT.sweep_seconds
+        swept = 0.0
+        while not self._stopping.is_set():
+            rung = _work.wait(pause)
+            _work.clear()
+            if self._stopping.is_set():
+                break
+            try:
+                close_old_connections()
+                judge_waiting(clock=timezone.now)
+                if not rung or time.monotonic() - swept >= pause:
+                    expire_overdue(now=timezone.now())
+                    swept = time.monotonic()
+            except Exception:
+                logger.exception("The worker thread failed; it goes on with the next sweep")
+                self._stopping.wait(pause)
+        connection.close()
+
+
+_work = threading.Event()
+_worker: EmbeddedWorker | None = None
+
+
+def start() -> None:
+    """Start the worker thread of this process, once."""
+    global _worker
+    if _worker is None:
+        _worker = EmbeddedWorker()
+        _worker.start()
+
+
+def stop() -> None:
+    """Stop the worker thread of this process."""
+    global _worker
+    if _worker is not None:
+        _worker.stop()
+        _worker = None
