@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from retrycontract.contract.configuration import ConfigurationError, RetryConfiguration
+from retrycontract.contract.configuration import SETTINGS, ConfigurationError, RetryConfiguration
 
 DEFAULT_PATH = Path(".agent/config.yml")
 PREFIX = "RETRYCONTRACT_"
@@ -18,13 +18,13 @@ WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no":
 
 def load_configuration(path: Path = DEFAULT_PATH, environ: Mapping[str, str] | None = None) -> RetryConfiguration:
     """Read the file, if there is one, and let the environment override it; raises ConfigurationError."""
-    section = _read(path)
-    from_file = RetryConfiguration.from_mapping(section, source=str(path))
-    changes = _from_environment(environ or {})
-    if not changes:
-        return from_file
-    values = {setting.name: getattr(from_file, setting.name) for setting in fields(RetryConfiguration)}
-    return RetryConfiguration(**(values | changes))
+    configuration = RetryConfiguration.from_mapping(_read(path), source=str(path))
+    for name, value in _from_environment(environ or {}):
+        try:
+            configuration = replace(configuration, **{name: value})
+        except ConfigurationError as error:
+            raise ConfigurationError("environment", variable(name), error.problem) from None
+    return configuration
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -32,6 +32,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(str(path), f"byte {error.start + 1}", "this is not UTF-8 text") from None
     try:
         document = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
@@ -48,27 +50,29 @@ def _read(path: Path) -> Mapping[str, Any]:
     return section
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    for setting in fields(RetryConfiguration):
-        text = environ.get(PREFIX + setting.name.upper())
-        if text is not None and setting.name != "overrides":
-            changes[setting.name] = _value(setting.name, text)
-    return changes
+def variable(name: str) -> str:
+    """Give the environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for name in sorted(SETTINGS):
+        text = environ.get(variable(name))
+        if text is not None:
+            yield name, _value(name, text)
 
 
 def _value(name: str, text: str) -> Any:
     default = getattr(RetryConfiguration(), name)
-    variable = PREFIX + name.upper()
     if isinstance(default, bool):
         if text.strip().lower() not in WORDS:
-            raise ConfigurationError("environment", variable, f"must be true or false, not {text!r}")
+            raise ConfigurationError("environment", variable(name), f"must be true or false, not {text!r}")
         return WORDS[text.strip().lower()]
     if isinstance(default, int):
         try:
             return int(text)
         except ValueError:
-            raise ConfigurationError("environment", variable, f"must be a whole number, not {text!r}") from None
+            raise ConfigurationError("environment", variable(name), f"must be a whole number, not {text!r}") from None
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return text

@@ -6,14 +6,15 @@ import logging
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter_ns
 from typing import Any
 
 from retrycontract.contract import events
-from retrycontract.contract.answer import examine, write_answer
+from retrycontract.contract.answer import examine, redacted_output, write_answer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
@@ -110,7 +111,12 @@ class RetryContract:
             self.register(tool)
 
     def register(self, tool: Tool) -> None:
-        """Add a tool, or replace the one of the same name; raises InvalidSchema that names the fault."""
+        """Add a tool, or replace the one of the same name.
+
+        Raises InvalidSchema that names the fault, and ConfigurationError for `max_attempts` out of range.
+        """
+        if tool.max_attempts is not None:
+            replace(self._configuration, max_attempts=tool.max_attempts)
         self._tools[tool.name] = CompiledTool.of(tool)
 
     def check(
@@ -133,8 +139,8 @@ class RetryContract:
         session could be meant.
         """
         started = perf_counter_ns()
-        call = self._call(Submission(tool_name, tool_call_id, session_id, turn), call_id)
-        with call.lock:
+        submission = Submission(tool_name, tool_call_id, session_id, turn)
+        with self._locked_call(submission, call_id) as call:
             tool = self._tools.get(tool_name)
             findings = examine(
                 arguments,
@@ -147,6 +153,7 @@ class RetryContract:
             )
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id, call.last_turn = tool_name, tool_call_id, turn
+            self._keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
         return outcome
@@ -164,9 +171,11 @@ class RetryContract:
         )
         if not findings.is_valid and self._configuration.track_history:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
-        if not call.first_output:
-            call.first_output = self._sanitizer.preview(findings.parsed if findings.is_parsed else _shown(output))
+        if not findings.is_valid and not call.first_output:
+            call.first_output = self._sanitizer.preview(redacted_output(findings, output, tool, self._sanitizer))
         call.state = verdict.state
+        if verdict.state.has_ended:
+            self._end(call)
         result = write_answer(
             findings,
             verdict,
@@ -176,8 +185,6 @@ class RetryContract:
             configuration=self._configuration.for_tool(call.tool_name),
         )
         escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
-        if verdict.state.has_ended:
-            self._end(call)
         return _outcome(call, findings, verdict, budget, result, escalation)
 
     def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
@@ -192,6 +199,16 @@ class RetryContract:
             original_call=call.first_output,
             now=now,
         )
+
+    @contextmanager
+    def _locked_call(self, submission: Submission, call_id: str | None) -> Iterator[_Call]:
+        """Find or begin the call and hold its lock: another thread may have ended it while we waited."""
+        while True:
+            call = self._call(submission, call_id)
+            with call.lock:
+                if not call.state.has_ended:
+                    yield call
+                    return
 
     def _call(self, submission: Submission, call_id: str | None) -> _Call:
         with self._lock:
@@ -213,17 +230,32 @@ class RetryContract:
         self._buckets.setdefault(call.bucket, {})[call.call_id] = call
         return call
 
+    def _keep_findable(self, call: _Call) -> None:
+        """Move a call to where its next attempt looks for it: `call_id` may have come with a provider's new id."""
+        bucket = _bucket(Submission(call.tool_name, call.last_tool_call_id, call.session_id))
+        if bucket == call.bucket:
+            return
+        with self._lock:
+            if call.call_id in self._calls:
+                self._leave(call)
+                call.bucket = bucket
+                self._buckets.setdefault(bucket, {})[call.call_id] = call
+
     def _end(self, call: _Call) -> None:
         with self._lock:
             self._forget(call)
 
     def _forget(self, call: _Call) -> None:
-        self._calls.pop(call.call_id, None)
-        neighbours = self._buckets.get(call.bucket, {})
-        neighbours.pop(call.call_id, None)
-        if not neighbours:
-            self._buckets.pop(call.bucket, None)
+        # A call that makes room for others may be under way in another thread, which ends it once more.
+        if self._calls.pop(call.call_id, None):
+            self._leave(call)
         self._tracker.clear(call.call_id)
+
+    def _leave(self, call: _Call) -> None:
+        neighbours = self._buckets[call.bucket]
+        del neighbours[call.call_id]
+        if not neighbours:
+            del self._buckets[call.bucket]
 
     def _log(self, call: _Call, outcome: Outcome, correlation_id: str | None, duration_us: int) -> None:
         if not outcome.errors or (outcome.status is Status.VALID and not outcome.is_observed):
@@ -270,7 +302,3 @@ def _outcome(
         escalation=escalation,
         is_observed=verdict.state is CallState.OBSERVED,
     )
-
-
-def _shown(output: Any) -> Any:
-    return output.decode("utf-8", "replace") if isinstance(output, bytes) else output

@@ -1,25 +1,40 @@
-"""Middleware of the pages, kept away from the agents' door."""
+"""Middleware of the agents' API, which has no session and no form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.utils.module_loading import import_string
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
-Handler = Callable[[HttpRequest], HttpResponse]
+from retrycontract.api.problems import problem_response
+
 API_PREFIX = "/api/"
 
 
-class PagesOnly:
-    """Run PAGE_MIDDLEWARE for everything but the agents' API, which has no session and no form."""
+class ProblemResponses:
+    """Answer a wrong method below /api/ with a problem document, as every other error there."""
 
-    def __init__(self, get_response: Handler) -> None:
-        self._api = get_response
-        self._pages = get_response
-        for path in reversed(settings.PAGE_MIDDLEWARE):
-            self._pages = import_string(path)(self._pages)
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self._api(request) if request.path_info.startswith(API_PREFIX) else self._pages(request)
+        response = self._get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and request.path_info.startswith(API_PREFIX):
+            allowed = response["Allow"]
+            response = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
+            response["Allow"] = allowed
+        return response
+
+
+class PageLoginRequired(LoginRequiredMiddleware):
+    """Ask for a login everywhere but below /api/, where keys decide."""
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        """Let requests of the API through."""
+        if request.path_info.startswith(API_PREFIX):
+            return None
+        return super().process_view(request, view_func, view_args, view_kwargs)

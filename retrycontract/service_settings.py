@@ -8,31 +8,30 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from cryptography.fernet import Fernet
-from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 PREFIX = "RETRYCONTRACT_"
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(BaseModel):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
     debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
-    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+    allowed_hosts: list[str] = Field(
         ["127.0.0.1", "localhost", "[::1]"], description="Host names that the service answers to, comma separated."
     )
-    trusted_origins: Annotated[list[str], NoDecode] = Field(
+    trusted_origins: list[str] = Field(
         [], description="Origins (scheme and host) that forms may come from, comma separated; needed behind a proxy."
     )
     https: bool = Field(False, description="The service is reached over HTTPS: secure cookies, HSTS, redirects.")
     secret_key: str = Field("", description="Signs sessions and hashes; made at first start when empty.")
-    encryption_keys: Annotated[list[str], NoDecode] = Field(
+    encryption_keys: list[str] = Field(
         [], description="Fernet keys, newest first, comma separated; made at first start when empty."
     )
     config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
@@ -57,11 +56,32 @@ class ServiceSettings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
+    @field_validator("encryption_keys")
+    @classmethod
+    def _usable(cls, keys: list[str]) -> list[str]:
+        for key in keys:
+            try:
+                Fernet(key)
+            except ValueError:
+                raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
+        return keys
+
     @model_validator(mode="after")
     def _hosts_named(self) -> ServiceSettings:
         if not self.allowed_hosts:
             raise ValueError(f"{PREFIX}ALLOWED_HOSTS is empty: name the hosts that the service answers to")
         return self
+
+
+class WrongSettingError(ValueError):
+    """Raised at start for values that cannot be used; names each variable and what it may hold, never the value."""
+
+    def __init__(self, error: ValidationError) -> None:
+        lines = [
+            f"{_variable(fault['loc'])}{fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors(include_input=False)
+        ]
+        super().__init__("\n".join(lines))
 
 
 def load(environ: dict[str, str]) -> ServiceSettings:
@@ -71,10 +91,15 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     """
     values: dict[str, Any] = {}
     for name in ServiceSettings.model_fields:
-        path = environ.get(f"{PREFIX}{name.upper()}_FILE")
-        if path:
+        variable = f"{PREFIX}{name.upper()}"
+        if path := environ.get(f"{variable}_FILE"):
             values[name] = Path(path).read_text(encoding="utf-8").strip()
-    settings = ServiceSettings(**values)
+        elif variable in environ:
+            values[name] = environ[variable]
+    try:
+        settings = ServiceSettings(**values)
+    except ValidationError as error:
+        raise WrongSettingError(error) from None
     made: dict[str, Any] = {}
     if not settings.secret_key:
         made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
@@ -83,10 +108,14 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     return settings.model_copy(update=made)
 
 
+def _variable(location: tuple[int | str, ...]) -> str:
+    return f"{PREFIX}{str(location[0]).upper()}: " if location else ""
+
+
 def _kept(path: Path, make: Callable[[], str]) -> str:
     """Read a key, or make it; of processes that start together one wins and all read the same."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
         # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
         handle, draft = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:

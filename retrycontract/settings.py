@@ -38,21 +38,16 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "retrycontract.middleware.PagesOnly",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-]
-# The agents' door needs none of these; they run for pages only, where PagesOnly puts them.
-PAGE_MIDDLEWARE = [
+    "retrycontract.middleware.ProblemResponses",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "retrycontract.middleware.PageLoginRequired",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
-# PagesOnly runs the CSRF middleware, which this check looks for in MIDDLEWARE.
-SILENCED_SYSTEM_CHECKS = ["security.W003"]
 ROOT_URLCONF = "retrycontract.urls"
 WSGI_APPLICATION = None
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from tests.service import Service
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -50,3 +52,22 @@ def corpus() -> Corpus:
         return found
 
     return rows
+
+
+@pytest.fixture(scope="session", params=["at the door", "by the worker"])
+def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The running service, once for each place where it judges."""
+    judge = "auto" if request.param == "at the door" else "worker"
+    yield from _running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The running service as `manage.py up` starts it; tests share it, so each makes an agent of its own."""
+    yield from _running(Service(tmp_path_factory.mktemp("service") / "data"))
+
+
+def _running(service: Service) -> Iterator[Service]:
+    service.start()
+    yield service
+    service.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,6 +11,9 @@ from ninja.parser import Parser
 
 from retrycontract.api.problems import Problem
 from retrycontract.contract.checks.json_text import JsonFault, parse_json
+from retrycontract.usecases.contracts import sanitizer
+
+MAX_REASON = 200  # characters; a reason may name a key
 
 
 class StrictParser(Parser):
@@ -33,30 +37,50 @@ def _with_raw_arguments(body: bytes, fault: JsonFault) -> dict[str, Any]:
         members = {}
     arguments = members.pop("arguments", None)
     rest = {name: parse_json(text) for name, text in members.items()}
-    if arguments is None or any(fault is not None for _, fault in rest.values()):
-        raise Problem(400, "bad-json", f"The body is not JSON: {fault.reason}.")
+    if arguments is None or "raw" in rest or any(fault is not None for _, fault in rest.values()):
+        reason = sanitizer().preview_text(fault.reason, MAX_REASON)
+        raise Problem(400, "bad-json", f"The body is not JSON: {reason}.")
     return {name: value for name, (value, _) in rest.items()} | {"raw": arguments}
 
 
 def _members(text: str) -> dict[str, str]:
-    """Split an object into its members, each still as text; raises ValueError when the text is none."""
+    """Split an object into its members, each still as text; raises ValueError when it is none or names one twice."""
     members: dict[str, str] = {}
-    position = _skip(text, 0)
-    if text[position : position + 1] != "{":
-        raise ValueError("no object")
-    position = _skip(text, position + 1)
-    while text[position : position + 1] != "}":
+    position = _after(text, 0, "{")
+    while True:
         name, position = _DECODER.raw_decode(text, position)
-        position = _skip(text, position)
-        if not isinstance(name, str) or text[position : position + 1] != ":":
-            raise ValueError("no member")
-        start = _skip(text, position + 1)
-        _, end = _DECODER.raw_decode(text, start)
+        start = _after(text, position, ":")
+        end = _end_of_value(text, start)
+        if not isinstance(name, str) or name in members:
+            raise ValueError("no member, or one that came before")
         members[name] = text[start:end]
         position = _skip(text, end)
-        if text[position : position + 1] == ",":
-            position = _skip(text, position + 1)
+        if text[position : position + 1] == "}":
+            break
+        position = _after(text, position, ",")
+    if _skip(text, position + 1) != len(text):
+        raise ValueError("text follows the object")
     return members
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Find where a value ends by its brackets and quotes alone, however deep it nests and whatever is wrong in it."""
+    scalar = _SCALAR.match(text, start)
+    if scalar is not None:
+        return scalar.end()
+    depth = 0
+    for token in _STRUCTURE.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
+        if depth <= 0:
+            return token.end()
+    raise ValueError("the value does not end")
+
+
+def _after(text: str, position: int, sign: str) -> int:
+    position = _skip(text, position)
+    if text[position : position + 1] != sign:
+        raise ValueError(f"no {sign}")
+    return _skip(text, position + 1)
 
 
 def _skip(text: str, position: int) -> int:
@@ -66,3 +90,7 @@ def _skip(text: str, position: int) -> int:
 
 
 _DECODER = json.JSONDecoder()
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_SCALAR = re.compile(rf"{_STRING}|[^\s\"{{}}\[\],:]+", re.DOTALL)
+# A string that is never closed runs to the end of the text, so that each character is visited once.
+_STRUCTURE = re.compile(rf"{_STRING[:-1]}(?:\"|\\?\Z)|[\[\]{{}}]", re.DOTALL)

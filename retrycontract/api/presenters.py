@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrycontract.api import schemas
-from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider, ToolResult, metadata
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
 
@@ -25,7 +25,7 @@ def verdict(attempt: Attempt, render: Provider | None = None) -> schemas.Verdict
     return schemas.VerdictOut(
         call_id=call.public_id,
         state=call.state,
-        status=attempt.status or None,
+        status=Status(attempt.status) if attempt.status else None,
         attempt=attempt.shown_attempt or min(attempt.number, call.attempts_allowed),
         max_attempts=attempt.shown_max or call.attempts_allowed,
         attempt_number=attempt.number,
@@ -86,7 +86,7 @@ def guidance(given: Guidance) -> schemas.GuidanceOut:
     base = given.base
     return schemas.GuidanceOut(
         id=given.pk,
-        decision=given.decision,
+        decision=Decision(given.decision),
         text=given.rendered,
         operator_text=given.text,
         arguments=given.arguments,

@@ -6,16 +6,20 @@ import json
 import logging
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as BodyError
+from ninja.openapi.schema import OpenAPISchema
 
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.tool_lists import InvalidToolListError
 from retrycontract.store.models import LostRaceError
+from retrycontract.usecases.contracts import sanitizer
 from retrycontract.usecases.submit_attempt import CallEndedError, OtherToolError, UnknownCallError, UnknownVersionError
 
 logger = logging.getLogger("retrycontract")
@@ -25,6 +29,7 @@ TITLES = {
     400: "Bad request",
     401: "Not authenticated",
     404: "Not found",
+    405: "Method not allowed",
     409: "Conflict",
     413: "Too large",
     415: "Unsupported media type",
@@ -60,10 +65,23 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpR
     return response
 
 
-def install(api: NinjaAPI) -> None:
-    """Answer every exception of the API with a problem document."""
-    for exception, handler in HANDLERS.items():
-        api.add_exception_handler(exception, handler)
+class ProblemAPI(NinjaAPI):
+    """Answer every exception with a problem document, and say so in the OpenAPI document."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for exception, handler in HANDLERS.items():
+            self.add_exception_handler(exception, handler)
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        """Declare errors under the media type that they are sent with."""
+        document = super().get_openapi_schema(**options)
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                for status, response in operation["responses"].items():
+                    if status >= 400:
+                        response["content"] = dict.fromkeys([CONTENT_TYPE], *response["content"].values())
+        return document
 
 
 def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
@@ -73,7 +91,12 @@ def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
 def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     """Name the fields that are wrong; what they held is not repeated."""
     errors = [
-        {"pointer": _location(fault["loc"]), "code": fault["type"], "detail": fault["msg"]} for fault in error.errors
+        {
+            "pointer": sanitizer().redact_pointer(_location(fault["loc"])),
+            "code": fault["type"],
+            "detail": fault["msg"],
+        }
+        for fault in error.errors
     ]
     detail = "Correct the fields named in 'errors' and send it again."
     return problem_response(422, "invalid-request", detail, errors=errors)
@@ -132,6 +155,11 @@ def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:
     return problem_response(422, "invalid-tool-list", "The tools cannot be read; see 'errors'.", errors=errors)
 
 
+def _too_large(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
+    limit = settings.RETRYCONTRACT.max_body_bytes
+    return problem_response(413, "body-too-large", f"The request body is over {limit} bytes. Send less in one request.")
+
+
 def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
     return problem_response(503, "busy", "The call changed at the same moment; send the request again.")
 
@@ -155,6 +183,7 @@ HANDLERS: dict[Any, Any] = {
     UnknownVersionError: _unknown_version,
     InvalidSchema: _invalid_schema,
     InvalidToolListError: _invalid_list,
+    RequestDataTooBig: _too_large,
     LostRaceError: _race,
     Exception: _crash,
 }

@@ -7,13 +7,15 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from ninja import Body, NinjaAPI, Query, Status
+from ninja import Body, Status
+from ninja.params.functions import Query
 from pydantic import JsonValue
 
 from retrycontract.api import presenters, problems, schemas
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
@@ -24,9 +26,10 @@ from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
 PENDING_HEADER = "Retrycontract-Pending"
+UNANSWERED = (CallState.BLOCKED, CallState.EXPIRED)
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
-api = NinjaAPI(
+api = problems.ProblemAPI(
     title="retrycontract",
     version="1",
     description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
@@ -35,20 +38,9 @@ api = NinjaAPI(
     urls_namespace="api",
     openapi_extra={"info": {"license": {"name": "MIT"}}},
 )
-problems.install(api)
 
 PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 500, 503), schemas.ProblemOut)
 READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500), schemas.ProblemOut)
-
-
-@api.put("/tools/{path:name}", response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS}, tags=["tools"])
-def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
-    """Register a tool, or a new version of it when its schema changed."""
-    if not name or len(name) > 300 or not name.isprintable():
-        raise problems.Problem(422, "invalid-name", "A tool's name has 1 to 300 printable characters.")
-    settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
-    done = register_tool(_agent(request), name, body.input_schema, now=timezone.now(), settings=settings)
-    return Status(201 if done.is_new_tool else 200, _tool(done))
 
 
 @api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
@@ -62,6 +54,22 @@ def post_tool_import(request: HttpRequest, body: Body[JsonValue]) -> schemas.Imp
             for name, fault in result.refused
         ],
     )
+
+
+@api.put("/tools/import", include_in_schema=False, response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS})
+def put_tool_named_import(request: HttpRequest, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
+    """Register a tool of that very name, whose address is the list's."""
+    return put_tool(request, "import", body)
+
+
+@api.put("/tools/{path:name}", response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS}, tags=["tools"])
+def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
+    """Register a tool, or a new version of it when its schema changed."""
+    if not name or len(name) > 300 or not name.isprintable():
+        raise problems.Problem(422, "invalid-name", "A tool's name has 1 to 300 printable characters.")
+    settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
+    done = register_tool(_agent(request), name, body.input_schema, now=timezone.now(), settings=settings)
+    return Status(201 if done.is_new_tool else 200, _tool(done))
 
 
 @api.post("/calls", response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **PROBLEMS}, tags=["calls"])
@@ -197,7 +205,7 @@ def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
 
 def _newest_guidance(found: Call) -> Guidance | None:
     given = found.guidance.select_related("base").order_by("-pk").first()
-    if given is None or presenters.is_waiting_for_guidance(found):
+    if given is None or found.state in UNANSWERED:  # what was given before is about an earlier round
         return None
     given.call = found
     mark_delivered(given, now=timezone.now())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from retrycontract.contract.lifecycle import Decision, Status
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -57,14 +59,31 @@ class ImportOut(Schema):
     refused: list[RefusedTool]
 
 
-class CallIn(Strict):
-    """An attempt: the arguments of a tool call, as an object or as the raw text that the model wrote."""
+class WithOutput(Strict):
+    """What the model produced: the arguments of a tool call, as an object or as the raw text that it wrote."""
+
+    arguments: JsonValue = None
+    raw: str | None = Field(None, description="The arguments as text, when they are not parsed yet.")
+
+    @model_validator(mode="after")
+    def _one_output(self) -> Self:
+        given = {"arguments", "raw"} & self.model_fields_set
+        if len(given) != 1 or (self.raw is None and "raw" in given):
+            raise ValueError("send either 'arguments' or 'raw'")
+        return self
+
+    @property
+    def output(self) -> Any:
+        """Give what is checked: text, or the parsed arguments."""
+        return self.raw if "raw" in self.model_fields_set else self.arguments
+
+
+class CallIn(WithOutput):
+    """An attempt: the arguments of a tool call."""
 
     kind: Literal["tool_call"] = "tool_call"
     tool: ToolName
     tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
-    arguments: JsonValue = None
-    raw: str | None = Field(None, description="The arguments as text, when they are not parsed yet.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
     session_id: Identifier | None = None
     turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
@@ -79,18 +98,6 @@ class CallIn(Strict):
     context: dict[str, JsonValue] | None = Field(
         None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
     )
-
-    @model_validator(mode="after")
-    def _one_output(self) -> CallIn:
-        given = {"arguments", "raw"} & self.model_fields_set
-        if len(given) != 1:
-            raise ValueError("send either 'arguments' or 'raw'")
-        return self
-
-    @property
-    def output(self) -> Any:
-        """Give what the model produced: text, or the parsed arguments."""
-        return self.raw if "raw" in self.model_fields_set else self.arguments
 
 
 class ErrorOut(Schema):
@@ -129,7 +136,7 @@ class VerdictOut(Schema):
 
     call_id: str
     state: str
-    status: Literal["valid", "retry", "blocked"] | None
+    status: Status | None
     attempt: int
     max_attempts: int
     attempt_number: int
@@ -201,7 +208,7 @@ class GuidanceOut(Schema):
     """An operator's answer; `text` is what the model should read."""
 
     id: int
-    decision: Literal["hint", "corrected", "accept", "reject"]
+    decision: Decision
     text: str
     operator_text: str
     arguments: Any = None
@@ -229,21 +236,14 @@ class AckOut(Schema):
     acknowledged: bool
 
 
-class CheckIn(Strict):
+class CheckIn(WithOutput):
     """An output to try against a schema; nothing is stored."""
 
     input_schema: JsonValue
-    arguments: JsonValue = None
-    raw: str | None = None
     tool: ToolName = "tool"
     strict: bool = True
     attempt: int = Field(1, ge=1, le=10)
     max_attempts: int = Field(3, ge=1, le=10)
-
-    @property
-    def output(self) -> Any:
-        """Give what is checked: text, or the parsed arguments."""
-        return self.raw if "raw" in self.model_fields_set else self.arguments
 
 
 class CheckOut(Schema):
@@ -273,3 +273,6 @@ class ProblemOut(Schema):
     code: str
     detail: str
     errors: list[ProblemItem] | None = None
+    call_id: str | None = Field(None, description="The call that the problem is about.")
+    state: str | None = Field(None, description="Where that call stands.")
+    candidates: list[str] | None = Field(None, description="Open calls that could be meant: send the call_id of one.")

@@ -40,25 +40,27 @@ class ErrorAggregator:
         ordered = in_order(errors or ())
         groups = tuple(ErrorGroup(error) for error in ordered)
         if len(groups) > self._max_errors:
-            groups = _folded(ordered)
+            groups = fold(ordered)
         return groups[: self._max_errors], max(0, len(groups) - self._max_errors)
 
 
 def in_order(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
-    """Drop repetitions (same pointer, code and keyword) and sort: severity first, then pointer."""
+    """Drop repetitions (same pointer, code and keyword) and sort: severity first, then pointer.
+
+    The first of them stays, unless a later one is worse: a warning must not hide an error.
+    """
     unique: dict[tuple[str, str, str], ValidationError] = {}
     for error in errors:
-        unique.setdefault((error.field_path, error.error_code, error.keyword), error)
+        key = (error.field_path, error.error_code, error.keyword)
+        if key not in unique or error.severity > unique[key].severity:
+            unique[key] = error
     if len(unique) < 2:
         return tuple(unique.values())
     return tuple(sorted(unique.values(), key=_sort_key))
 
 
-def _sort_key(error: ValidationError) -> tuple[int, tuple[tuple[int, int, str], ...], str]:
-    return -error.severity, pointers.sort_key(error.field_path), error.error_code
-
-
-def _folded(errors: Sequence[ValidationError]) -> tuple[ErrorGroup, ...]:
+def fold(errors: Sequence[ValidationError]) -> tuple[ErrorGroup, ...]:
+    """Keep the first of the errors that differ in array indices only, and count the others."""
     counts: dict[tuple[str, str, str], int] = {}
     first: dict[tuple[str, str, str], ValidationError] = {}
     for error in errors:
@@ -66,3 +68,7 @@ def _folded(errors: Sequence[ValidationError]) -> tuple[ErrorGroup, ...]:
         counts[key] = counts.get(key, 0) + 1
         first.setdefault(key, error)
     return tuple(ErrorGroup(error, like=counts[key] - 1) for key, error in first.items())
+
+
+def _sort_key(error: ValidationError) -> tuple[int, tuple[tuple[int, int, str], ...], str]:
+    return -error.severity, pointers.sort_key(error.field_path), error.error_code

@@ -16,9 +16,9 @@ from retrycontract.contract.checks.tool_arguments import (
 )
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.formatter import ErrorFormatter
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Status, Verdict
 from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool_result import ToolResult, metadata
 
@@ -87,4 +87,7 @@ def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, 
         return sanitizer.redact_text(output.decode("utf-8", "replace"))
     if isinstance(output, str):
         return sanitizer.redact_text(output)
-    return sanitizer.redact_text(json.dumps(output, default=str))
+    try:
+        return json.dumps(sanitizer.redact(output))
+    except (RecursionError, ValueError):  # nested too deep, or a number that Python refuses to print
+        return sanitizer.preview(output)

@@ -35,9 +35,10 @@ _SPOKEN = re2.compile(
 _NETRC = re2.compile(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
 _HEADER = re2.compile(
     r"(?i)authori[sz]ation[\"'\\]{0,3}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,3}"
-    r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)([^\s\"'`<>(),;][^\s\"'`<>]*)"
+    r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
+    r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
 )
-_BEARER = re2.compile(r"(?i)\b(?:bearer|flyv1)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
+_BEARER = re2.compile(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
 _BASIC = re2.compile(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
 _COOKIE = re2.compile(r"(?i)\bcookie[\"'\\]{0,3}\s{0,4}[:,]\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)")
 _USERINFO = re2.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#\"'`<>@:]*)(?::([^\s/?#\"'`<>]*))?@")
@@ -46,10 +47,15 @@ _LOOSE_USERINFO = re2.compile(
     r"://([^\s\"'`<>@:/]*):([^\s\"'`<>@]+)@"
 )
 _CURL_USER = re2.compile(r"(?:^|\s)(?:-u|--user|--proxy-user)(?:[ \t]+|=)([^\s]+)")
-_SHORT_PASSWORD = re2.compile(r"\b(?:sshpass[ \t]+-p[ \t]*|mysql(?:dump|admin)?\b[^\n|;]{0,200}?[ \t]-p)([^\s-][^\s]*)")
+_SHORT_PASSWORD = re2.compile(
+    r"\b(?:sshpass[ \t]+-p[ \t]*|(?:mysql(?:dump|admin)?|docker[ \t]+login)\b[^\n|;]{0,200}?[ \t]-p[ \t]*"
+    r"|redis-cli\b[^\n|;]{0,200}?[ \t]-a[ \t]+|requirepass[ \t]+)([^\s-][^\s]*)"
+)
 _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
               "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
 
+# A quoted word of this length right behind the name of a secret is taken for it.
+LONG_WORD = 12
 Finder = Callable[[str], Iterator[Span]]
 
 
@@ -122,7 +128,7 @@ def _spoken(text: str) -> Iterator[Span]:
     """Find `password 'value'`, where only a quote follows the name."""
     for match in _SPOKEN.finditer(text):
         literal = read_literal(text, match.start(2))
-        if literal and literal.quoted and literal.telling:
+        if literal and literal.quoted and (literal.telling or len(literal.text) >= LONG_WORD):
             yield Span(literal.start, literal.end, judge(match.group(1)).mark or "PASSWORD")
 
 
@@ -133,8 +139,9 @@ def _headers(text: str) -> Iterator[Span]:
         if literal.telling and not literal.is_placeholder:
             yield Span(literal.start, literal.end, "AUTHORIZATION")
     for match in _BEARER.finditer(text):
-        literal = Literal.of(match, 1, trailing=".")
-        if literal.telling and not literal.is_placeholder:
+        literal = Literal.of(match, 2, trailing=".")
+        certain = literal.is_noise if match.group(1).casefold() == "token" else literal.telling
+        if certain and not literal.is_placeholder:
             yield Span(literal.start, literal.end, "BEARER_TOKEN")
     for match in _BASIC.finditer(text):
         if ":" in (decode_base64(match.group(1)) or ""):

@@ -26,7 +26,7 @@ class ErrorCode(StrEnum):
     OBJECT_SCHEMA_VIOLATION = "VAL-015"
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]  # the catalogue's word; nobody title-cases a code
         """Say the code's name in the words of the catalogue, such as 'RequiredFieldMissing'."""
         return CATALOGUE[self].title
 
@@ -55,7 +55,7 @@ CATALOGUE: dict[ErrorCode, CodeEntry] = {
         "RequiredFieldMissing", "Required field '{field}' is missing", "provide the missing '{name}' field"
     ),
     ErrorCode.TYPE_MISMATCH: CodeEntry(
-        "TypeMismatch", "Type mismatch: expected {expected}, got {actual}", "send '{name}' as {expected}"
+        "TypeMismatch", "Type mismatch: expected {expected}, got {actual}", "correct the type of '{name}'"
     ),
     ErrorCode.CONSTRAINT_VIOLATION: CodeEntry(
         "ConstraintViolation",
@@ -78,10 +78,10 @@ CATALOGUE: dict[ErrorCode, CodeEntry] = {
         "InvalidEnumValue", "Invalid enum value '{value}'", "change '{name}' to one of the allowed values"
     ),
     ErrorCode.STRING_LENGTH_VIOLATION: CodeEntry(
-        "StringLengthViolation", "String length {actual} {limit}", "change '{name}' length"
+        "StringLengthViolation", "String length {actual} {limit}", "change the length of '{name}'"
     ),
     ErrorCode.FORMAT_VIOLATION: CodeEntry(
-        "FormatViolation", "Invalid format: {format}", "write '{name}' in the format {format}"
+        "FormatViolation", "Invalid format: {format}", "correct the format of '{name}'"
     ),
     ErrorCode.NUMBER_RANGE_VIOLATION: CodeEntry(
         "NumberRangeViolation",
@@ -92,7 +92,7 @@ CATALOGUE: dict[ErrorCode, CodeEntry] = {
         "UniqueConstraintViolation", "Items {i} and {j} are equal", "remove the repeated items of '{name}'"
     ),
     ErrorCode.DEPENDENCY_VIOLATION: CodeEntry(
-        "DependencyViolation", "Field '{field}' requires '{needed}'", "send '{needed}' along with '{field}'"
+        "DependencyViolation", "Field '{field}' requires '{needed}'", "send '{name}' along with the fields that need it"
     ),
     ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION: CodeEntry(
         "MutualExclusivityViolation",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any, Literal, Self
 
 Mode = Literal["observe", "enforce"]
@@ -47,7 +48,7 @@ class RetryConfiguration:
 
     def for_tool(self, name: str) -> RetryConfiguration:
         """Apply the overrides that name the tool, exactly or as a glob; the exact name wins."""
-        matching = [(key == name, changes) for key, changes in self.overrides if fnmatchcase(name, key)]
+        matching = [(key == name, changes) for key, changes in self.overrides if key == name or fnmatchcase(name, key)]
         if not matching:
             return self
         merged: dict[str, Any] = {}
@@ -92,9 +93,21 @@ def _problem(name: str, value: Any) -> str | None:
         if not isinstance(value, tuple) or not all(isinstance(root, str) for root in value):
             return f"must be a list of folder names, not {value!r}"
     elif name == "overrides":
-        return None
+        return _problem_of_overrides(value)
     elif type(value) is not bool:
         return f"must be true or false, not {value!r}"
+    return None
+
+
+def _problem_of_overrides(value: Any) -> str | None:
+    if not isinstance(value, tuple):
+        return "must be a tuple of pairs: a tool's name or glob, and its settings"
+    for tool, changes in value:
+        for name, setting in changes.items():
+            if name not in SETTINGS | SERVICE_OVERRIDES:
+                return f"{tool}: unknown setting {name!r}; known are {', '.join(sorted(SETTINGS | SERVICE_OVERRIDES))}"
+            if name in SETTINGS and (problem := _problem(name, setting)):
+                return f"{tool}: {name} {problem}"
     return None
 
 
@@ -105,7 +118,7 @@ def _flatten(section: Mapping[str, Any], *, source: str) -> dict[str, Any]:
         if name == "overrides":
             flat["overrides"] = tuple(_overrides(value, source=source))
         elif name in SECTIONS:
-            flat.update(_settings(value, allowed=SECTIONS[name], where=str(key), source=source))
+            flat.update(_settings(value, allowed=_allowed(key, name), where=str(key), source=source))
         else:
             known = ", ".join([*SECTIONS, "overrides"])
             raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
@@ -122,13 +135,18 @@ def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, A
         for key, setting in changes.items():
             name, where = _snake_case(str(key)), f"overrides.{tool}.{key}"
             if name in SECTIONS:
-                merged.update(_settings(setting, allowed=SECTIONS[name], where=where, source=source))
+                merged.update(_settings(setting, allowed=_allowed(key, name), where=where, source=source))
             elif name == "mode" or name in SERVICE_OVERRIDES:
                 merged[name] = _checked(name, setting, where=where, source=source)
             else:
                 known = ", ".join([*SECTIONS, "mode", *sorted(SERVICE_OVERRIDES)])
                 raise ConfigurationError(source, where, f"unknown key; known are {known}")
         yield str(tool), merged
+
+
+def _allowed(key: Any, name: str) -> tuple[str, ...]:
+    """List the settings of a section; the PascalCase form is flat: `Retry` holds those of every section."""
+    return tuple(chain.from_iterable(SECTIONS.values())) if key == "Retry" else SECTIONS[name]
 
 
 def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) -> Iterator[tuple[str, Any]]:

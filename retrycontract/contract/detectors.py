@@ -61,7 +61,7 @@ def _mixed(text: str) -> bool:
     return _varied(text) and any(c.isdigit() for c in text) and not text.isdigit()
 
 
-def _upper_and_digits(text: str) -> bool:
+def _random(text: str) -> bool:
     return _mixed(text) and looks_random(text, at_least=16)
 
 
@@ -104,6 +104,12 @@ def _prefixed(mark: str, prefixes: str, body: str, verify: Callable[[str], bool]
     return Detector(mark, hints, rf"(?:^|[^A-Za-z0-9])((?:{literal}){body})", verify)
 
 
+def _anywhere(mark: str, prefixes: str, body: str) -> Detector:
+    """Describe credentials whose prefix is so rare that it may follow a letter, as behind an escape."""
+    hints = tuple(prefixes.split())
+    return Detector(mark, hints, rf"(?:{'|'.join(hints)}){body}", _varied)
+
+
 # Bodies are greedy and unbounded above, so that no tail of a credential stays behind.
 DETECTORS: tuple[Detector, ...] = (
     Detector("JWT", ("eyJ",), r"eyJ[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*={0,2}){0,3}", _is_jwt),
@@ -114,11 +120,11 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("AWS_ACCESS_KEY", ("AKIA", "ASIA", "ABIA", "ACCA", "AGPA", "AIDA", "AROA", "AIPA", "ANPA", "ANVA"),
              r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b"),
     _prefixed("AWS_BEDROCK_KEY", "ABSK bedrock-api-key-", r"[A-Za-z0-9+/=_-]{60,}"),
-    _prefixed("GITHUB_TOKEN", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}"),
-    _prefixed("GITHUB_TOKEN", "github_pat_", r"\w{30,}"),
-    _prefixed("GITLAB_TOKEN", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- "
+    _anywhere("GITHUB_TOKEN", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}"),
+    _anywhere("GITHUB_TOKEN", "github_pat_", r"\w{30,}"),
+    _anywhere("GITLAB_TOKEN", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- "
               "glwt-", r"[\w.-]{18,}"),
-    _prefixed("GITLAB_TOKEN", "GR1348941", r"[\w-]{20,}"),
+    _anywhere("GITLAB_TOKEN", "GR1348941", r"[\w-]{20,}"),
     Detector("SLACK_TOKEN", ("xox", "xapp-", "xwfp-"),
              r"(?i)(?:^|[^a-z0-9])((?:xox[a-z]|xapp|xwfp)(?:\.xox[a-z])?-[0-9][\w-]{8,})", _mixed),
     Detector("SLACK_WEBHOOK", ("hooks.slack.com/",),
@@ -159,7 +165,7 @@ DETECTORS: tuple[Detector, ...] = (
     _prefixed("FLUTTERWAVE_KEY", "FLWSECK- FLWPUBK- FLWSECK_TEST- FLWPUBK_TEST-", r"[A-Za-z0-9-]{12,}"),
     _prefixed("FLY_TOKEN", "fo1_ fm1a_ fm1r_ fm2_", r"[\w+/=-]{40,}"),
     _prefixed("VAULT_TOKEN", "hvs. hvb. hvr.", r"[\w-]{24,}"),
-    _prefixed("VAULT_TOKEN", "s.", r"[A-Za-z0-9]{24}", _upper_and_digits),
+    _prefixed("VAULT_TOKEN", "s.", r"[A-Za-z0-9]{24}", _random),
     Detector("TERRAFORM_TOKEN", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}"),
     _prefixed("ATLASSIAN_TOKEN", "ATATT3 ATCTT3 ATBB", r"[A-Za-z0-9_=-]{20,}"),
     _prefixed("ARTIFACTORY_TOKEN", "cmVmdGtu", r"[A-Za-z0-9]{50,}"),
@@ -171,6 +177,8 @@ DETECTORS: tuple[Detector, ...] = (
     _prefixed("AGE_KEY", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
     _prefixed("ALIBABA_KEY", "LTAI", r"[A-Za-z0-9]{17,}", _mixed),
     _prefixed("YANDEX_TOKEN", "AQVN t1. y0_ YCA YCL YCP", r"[\w-]{35,}={0,2}(?:\.[\w-]+={0,2})?", _mixed),
+    _prefixed("TWITTER_TOKEN", "AAAAAAAAAAAAAAAAAAAA", r"[\w%]{60,}", _mixed),
+    _prefixed("JWT", "ZXlK", r"[A-Za-z0-9+/_-]{40,}={0,2}", _mixed),
     _prefixed("INTRA42_SECRET", "s-s4t2ud- s-s4t2af-", r"[a-f0-9]{64}"),
     _prefixed("OPENSHIFT_TOKEN", "sha256~", r"[\w-]{43,}"),
     _prefixed("OCTOPUS_KEY", "API-", r"[A-Z0-9]{26}", _mixed),
@@ -182,11 +190,11 @@ DETECTORS: tuple[Detector, ...] = (
     _prefixed("PRIVATE_KEY", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}", _holds_private_key),
     _prefixed("PASSWORD_HASH", "$2a$ $2b$ $2y$ $5$ $6$ $y$ $argon2 pbkdf2_sha256$", r"[A-Za-z0-9./$=,+]{40,}"),
     # Prefixes that are telling by themselves, and prefixes that are words as well.
-    _prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- r8_ tvly- sbp_ sb_secret_ nfp_ bkua_ "
-              "CCIPAT_ figd_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ rnd_ tskey- rootly_ tfp_ fio-u- ico- duffel_test_ "
-              "duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ lsv2_pt_ lsv2_sk_ sk-lf- "
-              "authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ zpka_ test_pub_ "
-              "live_pub_ key_live_ key_test_", r"[\w=-]{16,}", _mixed),
+    _prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- r8_ tvly- sbp_ sb_secret_ nfp_ "
+              "bkua_ CCIPAT_ figd_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
+              "duffel_test_ duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ lsv2_pt_ "
+              "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
+              "zpka_ test_pub_ live_pub_ key_live_ key_test_", r"[\w=-]{16,}", _mixed),
     _prefixed("API_KEY", "sk_ rk_ live_ test_ secret_ re_ fw_ fc- pat_", r"[\w=-]{16,}", _noisy),
     Detector("MAXMIND_KEY", ("_mmk",), r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b"),
     Detector("CREDIT_CARD", tuple("0123456789"),

@@ -12,10 +12,10 @@ from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.formatter import shown_name, shown_pointer
-from retrycontract.contract.sanitizer import elide_middle
+from retrycontract.contract.sanitizer import elide_middle, visible
 from retrycontract.contract.tracker import AttemptRecord
 
-MAX_MESSAGE = 200  # characters of one error in the history
+MAX_MESSAGE = 200  # characters of one error's message in the history
 MAX_ERRORS_A_LINE = 3  # errors of one attempt that are written out
 MAX_CALL = 400  # characters of the original call
 MIN_ACTIONS = 4
@@ -42,7 +42,7 @@ class EscalationFormatter:
         """
         history = list(validation_history or ())
         attempts = history[-1].number if history else max_attempts
-        lines = [f"Tool '{shown_name(tool_name)}' validation failed after {attempts} attempts.", ""]
+        lines = [f"Tool '{shown_name(tool_name)}' validation failed after {_count(attempts, 'attempt')}.", ""]
         lines += ["Validation History:", *(_history_line(record, now) for record in history)]
         if not history:
             lines.append("(no attempt was recorded)")
@@ -97,7 +97,7 @@ def recommend(history: Sequence[AttemptRecord]) -> list[str]:
 
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:
     shown = "; ".join(
-        elide_middle(f"{shown_pointer(error.field_path)} ({error.error_code}) {error.message}", MAX_MESSAGE)
+        f"{shown_pointer(error.field_path)} ({error.error_code}) {elide_middle(visible(error.message), MAX_MESSAGE)}"
         for error in record.errors[:MAX_ERRORS_A_LINE]
     )
     more = len(record.errors) - MAX_ERRORS_A_LINE
@@ -117,7 +117,7 @@ def _when(at: datetime, now: datetime | None) -> str:
 
 
 def _original(tool_name: str, tool_call_id: str, original_call: str | None) -> str:
-    call = elide_middle(original_call, MAX_CALL) if original_call else "(not kept)"
+    call = elide_middle(visible(original_call), MAX_CALL) if original_call else "(not kept)"
     identifier = f"\n  id: {shown_name(tool_call_id)}" if tool_call_id else ""
     return f"{shown_name(tool_name)} {call}  (sanitised){identifier}"
 

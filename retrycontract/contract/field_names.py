@@ -76,8 +76,10 @@ _QUESTIONS = frozenset({"is", "has", "requires", "require", "needs", "forgot", "
 # The last word of a name whose value may be secret: the value has to look random as well.
 _WEAK_WORDS = frozenset(
     {"key", "keys", "tokens", "login", "sig", "signature", "salt", "seed", "pat", "sid", "license", "sas", "hmac",
-     "accessid", "signed", "srt", "clientkey", "userkey", "adminkey", "webhook"}
+     "signed", "srt", "webhook", "accessid"}
 )  # fmt: skip
+# Two words that name an id which opens doors.
+_SECRET_IDS = frozenset({"accessid", "secretid"})
 # In front of `key`, these make it a place or a public thing.
 _PUBLIC_KEYS = word_set(
     "primary foreign sort partition cache public pub map row object s3 bucket idempotency dedup dedupe unique hash "
@@ -131,11 +133,12 @@ def _judge(name: str) -> NameVerdict:
     mark = None if words[0] in _QUESTIONS else _mark(words)
     if mark:
         return NameVerdict(mark=mark)
+    listing, secret_id = _counts_or_pages(words), "".join(words[-2:]) in _SECRET_IDS
     return NameVerdict(
-        weak=words[-1] in _WEAK_WORDS or "".join(words[-2:]) in _WEAK_WORDS,
-        public=_counts_or_pages(words),
+        weak=words[-1] in _WEAK_WORDS or secret_id,
+        public=listing,
         descriptor=words[-1] in _DESCRIPTORS,
-        identifier=words[-1] in _IDENTIFIERS or _counts_or_pages(words),
+        identifier=listing or (words[-1] in _IDENTIFIERS and not secret_id),
     )
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrycontract.contract import pointers
-from retrycontract.contract.aggregator import ErrorAggregator, ErrorGroup
+from retrycontract.contract.aggregator import ErrorGroup, fold, in_order
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.hints import advise
+from retrycontract.contract.previews import fit, literal_text
 from retrycontract.contract.sanitizer import elide_middle, visible
 
 FORMAT = "retrycontract/1"
 MAX_POINTER = 200
+SHORT_POINTER = 80  # where even one pointer of full length does not fit
 MAX_NAME = 80
 SHORT_VALUE = 40  # characters of expected and actual values once the message must be shortened
 MAX_HINTS = 6  # more advice than this is not followed
@@ -59,6 +62,7 @@ class _Layout:
     errors: int
     values: int | None = None
     hints: bool = True
+    pointer: int = MAX_POINTER
     bodies: bool = True
 
 
@@ -104,12 +108,18 @@ class ErrorFormatter:
 
     def _fit(self, first: str, errors: list[ValidationError], *, ending: str, hints: bool = True) -> str:
         limit = self._configuration.max_message_length
+        ordered = in_order(errors)
+        folded: tuple[ErrorGroup, ...] = ()
         text = first
         for layout in self._layouts(with_hints=hints and self._configuration.include_hints):
-            text = self._write(first, errors, layout, ending)
+            if len(ordered) <= layout.errors:
+                groups = tuple(ErrorGroup(error) for error in ordered)
+            else:
+                groups = folded = folded or fold(ordered)
+            text = self._write(first, groups, layout, ending)
             if len(text) <= limit:
-                return text
-        return elide_middle(text, limit)
+                break
+        return text
 
     def _layouts(self, *, with_hints: bool) -> Iterable[_Layout]:
         shown = self._configuration.max_errors_shown
@@ -120,9 +130,10 @@ class ErrorFormatter:
         for fewer in range(shown - 1, 0, -1):
             yield _Layout(fewer, 0, hints=False)
         yield _Layout(1, 0, hints=False, bodies=False)
+        yield _Layout(1, 0, hints=False, bodies=False, pointer=SHORT_POINTER)
 
-    def _write(self, first: str, errors: list[ValidationError], layout: _Layout, ending: str) -> str:
-        groups, hidden = ErrorAggregator(layout.errors).group(errors)
+    def _write(self, first: str, groups: Sequence[ErrorGroup], layout: _Layout, ending: str) -> str:
+        groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
         parts = [first]
         bullets = [self._bullet(group, layout) for group in groups]
         if hidden:
@@ -140,11 +151,11 @@ class ErrorFormatter:
     def _bullet(self, group: ErrorGroup, layout: _Layout) -> str:
         error = group.error
         severity = "" if error.severity is ErrorSeverity.ERROR else f" [{error.severity.name.lower()}]"
-        head = f"• {shown_pointer(error.field_path)} ({error.error_code}){severity}:"
+        head = f"• {shown_pointer(error.field_path, layout.pointer)} ({error.error_code}){severity}:"
         if not layout.bodies:
             return head
         message = error.message if layout.values is None else _shorten(error.message, SHORT_VALUE * 3)
-        lines = [f"{head} {_one_line(message)}"]
+        lines = [f"{head} {visible(message)}"]
         if group.like:
             lines[0] += f" … and in {group.like} more items ({shown_pointer(group.pattern)})"
         if layout.values != 0:
@@ -153,19 +164,26 @@ class ErrorFormatter:
 
     def _values(self, error: ValidationError, limit: int | None) -> Iterable[str]:
         if error.expected_value is not None:
-            yield f"  Expected: {_one_line(_shorten(error.expected_value, limit))}"
+            yield f"  Expected: {visible(_shorten(error.expected_value, limit))}"
         if error.actual_value is not None and self._configuration.include_actual_values:
-            yield f"  Actual: {_one_line(_shorten(error.actual_value, limit))}"
+            yield f"  Actual: {visible(_shorten(error.actual_value, limit))}"
 
 
-def shown_pointer(pointer: str) -> str:
-    """Show a pointer in a message: bounded, one line, the whole document as `(root)`."""
-    return elide_middle(_one_line(pointer), MAX_POINTER) if pointer else "(root)"
+def shown_pointer(pointer: str, limit: int = MAX_POINTER) -> str:
+    """Show a pointer in a message: bounded, one line, the whole document as `(root)`.
+
+    One that could be misread, with a line break or a code inside, stands in quotes as JSON writes it.
+    """
+    if not pointer:
+        return "(root)"
+    if pointer[0] != "/" or " (VAL-" in pointer or visible(pointer) != pointer:
+        return f'"{fit(pointer, limit - 2, literal_text)[0]}"'
+    return elide_middle(pointer, limit)
 
 
 def shown_name(name: str) -> str:
     """Show a tool's name in a message: bounded, one line, no quote that could end it early."""
-    return elide_middle(_one_line(name), MAX_NAME).replace("'", "’")
+    return elide_middle(visible(name), MAX_NAME).replace("'", "’")
 
 
 def parse_feedback(text: str) -> ParsedFeedback:
@@ -181,14 +199,21 @@ def parse_feedback(text: str) -> ParsedFeedback:
         name=name,
         attempt=int(attempt),
         max_attempts=int(max_attempts),
-        errors=tuple((ErrorCode(code), "" if pointer == "(root)" else pointer) for pointer, code in bullets),
+        errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in bullets),
         hidden=int(more.group(1)) if more else 0,
-        is_blocked=BLOCKED_TEXT in text or HELD_TEXT in text,
+        is_blocked=text.endswith((BLOCKED_TEXT, HELD_TEXT)),
     )
 
 
+def _read_pointer(shown: str) -> str:
+    """Give back the pointer that `shown_pointer` shows."""
+    if shown.startswith('"'):
+        return str(json.loads(shown))
+    return "" if shown == "(root)" else shown
+
+
 _FIRST_LINE = re.compile(r"Validation failed for (\w+) '(.*)' \(attempt (\d+)/(\d+)\):(?:\n|$)")
-_BULLET = re.compile(r"^• (.*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)
+_BULLET = re.compile(r"^• (\"(?:[^\"\\\n]|\\.)*\"|[^\"\n].*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)
 _MORE = re.compile(r"^\.\.\.and (\d+) more$", re.MULTILINE)
 
 
@@ -197,23 +222,12 @@ def _first_line(kind: str, name: str, attempt: int, max_attempts: int) -> str:
 
 
 def _hint_line(errors: Sequence[ValidationError]) -> str:
-    hints = list(dict.fromkeys(_one_line(_hint(error)) for error in errors))
+    hints = list(dict.fromkeys(visible(advise(error)) for error in errors))
     if len(hints) > MAX_HINTS:
         hints = [*hints[:MAX_HINTS], "correct the remaining errors above"]
     listed = hints[0] if len(hints) == 1 else f"{', '.join(hints[:-1])} and {hints[-1]}"
     return f"Please {listed}."
 
 
-def _hint(error: ValidationError) -> str:
-    if error.hint:
-        return error.hint.rstrip(".")
-    name = shown_name(pointers.last(error.field_path)) or "the whole value"
-    return error.error_code.hint.replace("{name}", name)
-
-
 def _shorten(text: str, limit: int | None) -> str:
     return text if limit is None or len(text) <= limit else elide_middle(text, limit)
-
-
-def _one_line(text: str) -> str:
-    return text if text.isprintable() else visible(text)

@@ -33,8 +33,7 @@ def render_guidance(answer: Answer, *, tool_name: str, budget: Budget, base_atte
     match answer.decision:
         case Decision.HINT:
             parts = [
-                f"A person answered your Blocked call of tool '{name}':",
-                _quoted(answer.text),
+                _said(f"A person answered your Blocked call of tool '{name}'", answer.text),
                 f"Nothing was executed so far. Correct the arguments and call the tool again: {_attempts(granted)}.",
             ]
         case Decision.CORRECTED:
@@ -43,14 +42,15 @@ def render_guidance(answer: Answer, *, tool_name: str, budget: Budget, base_atte
             parts.append(f"{REPLACED} Call the tool with the corrected arguments now: {_attempts(granted)}.")
         case Decision.ACCEPT:
             parts = [
-                f"A person accepted your arguments of attempt {base_attempt} for tool '{name}' as they are:",
-                _quoted(answer.text),
+                _said(
+                    f"A person accepted your arguments of attempt {base_attempt} for tool '{name}' as they are",
+                    answer.text,
+                ),
                 "Run the tool with exactly those arguments.",
             ]
         case Decision.REJECT:
             parts = [
-                f"A person rejected your call of tool '{name}':",
-                _quoted(answer.text),
+                _said(f"A person rejected your call of tool '{name}'", answer.text),
                 "Nothing was executed. Do not try this call again; stop, or take another way.",
             ]
     return "\n\n".join(parts)
@@ -71,6 +71,10 @@ def _correction(answer: Answer) -> str:
 def _compact(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_ARGUMENTS else "(see the field of the same answer: too long to repeat here)"
+
+
+def _said(what: str, text: str) -> str:
+    return f"{what}:\n\n{_quoted(text)}" if text.strip() else f"{what}."
 
 
 def _quoted(text: str) -> str:

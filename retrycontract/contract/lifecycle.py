@@ -43,8 +43,10 @@ LEGAL_MOVES: dict[CallState, frozenset[CallState]] = {
     CallState.RETRYING: frozenset({*_VERDICTS, CallState.PENDING, CallState.CANCELLED}),
     # While Blocked or guided a call keeps that state until its next attempt is judged: the operator's list must
     # not flicker because the agent tries again.
-    CallState.BLOCKED: frozenset({*_ANSWERS, CallState.VALID, CallState.CANCELLED, CallState.EXPIRED}),
-    CallState.GUIDED: frozenset({CallState.VALID, CallState.BLOCKED, CallState.CANCELLED}),
+    CallState.BLOCKED: frozenset(
+        {*_ANSWERS, CallState.VALID, CallState.OBSERVED, CallState.CANCELLED, CallState.EXPIRED}
+    ),
+    CallState.GUIDED: frozenset({CallState.VALID, CallState.BLOCKED, CallState.OBSERVED, CallState.CANCELLED}),
     CallState.EXPIRED: frozenset(_ANSWERS),
     **{state: frozenset() for state in ENDS - {CallState.EXPIRED}},
 }
@@ -126,7 +128,8 @@ def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforc
             return Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True)
         return Verdict(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if mode == "observe":
-        return Verdict(CallState.OBSERVED, Status.VALID)
+        # A tool may be put under observation while its calls are Blocked: then nothing holds them any more.
+        return Verdict(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if state is CallState.BLOCKED:
         return Verdict(CallState.BLOCKED, Status.BLOCKED)
     if budget.is_used_up:

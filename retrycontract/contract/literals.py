@@ -15,6 +15,8 @@ _TRAILING = ".,;:!?)]}"
 QUOTES = "\"'`"
 # A quoted value that goes on for longer is no credential of one line; bounds the search for the closing quote.
 LONGEST_QUOTED = 4096
+# Bits per character: place-holders and counting digits stay below.
+LEAST_DENSE = 2.5
 _PLACEHOLDER = re2.compile(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
@@ -32,6 +34,7 @@ _CODE = re2.compile(
     r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
 _WORD = re2.compile(r"[A-Za-z]*[a-z][_-]?[A-Za-z_-]*[.!?]?|[A-Z]+[.!?]?|\W+")
+_RUN = re2.compile(r"[A-Za-z0-9]{20,}")
 _PROSE = re2.compile(r"(?:[^\W\d]+[,.;:!?'’-]*[ \t]+){2,}.*")
 
 
@@ -50,6 +53,11 @@ class Literal:
         text = match.group(group).rstrip(trailing) if trailing else match.group(group)
         return cls(text, match.start(group), match.start(group) + len(text), quoted)
 
+    @classmethod
+    def whole(cls, text: str) -> Self:
+        """Take a whole string as one value; lone surrogates, which patterns cannot read, become question marks."""
+        return cls(text.encode("utf-8", "replace").decode("utf-8"), 0, len(text), quoted=True)
+
     @property
     def is_placeholder(self) -> bool:
         """Say whether the value only stands for one, such as `${TOKEN}`, `<your key>` or `****`."""
@@ -63,8 +71,16 @@ class Literal:
         return (
             looks_random(self.text, at_least=10)
             or is_uuid(self.text)
-            or (is_digest(self.text) and entropy(self.text) > 2.5)
+            or (is_digest(self.text) and entropy(self.text) > LEAST_DENSE)
         )
+
+    @property
+    def is_dense(self) -> bool:
+        """Say whether a long stretch of letters and digits runs through the value."""
+        if "\\" in self.text or " " in self.text:
+            return False
+        runs = (run for run in _RUN.findall(self.text) if not run.isdigit())
+        return any(sum(c.isdigit() for c in run) >= 3 and entropy(run) > LEAST_DENSE for run in runs)
 
     @property
     def telling(self) -> bool:
@@ -159,7 +175,7 @@ def is_secret_literal(
     if not text.strip() or literal.is_placeholder or text.casefold() in _KINDS:
         return False
     if not verdict.mark:
-        return verdict.weak and literal.is_noise
+        return verdict.weak and (literal.is_noise or literal.is_dense)
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
     if literal.quoted:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from retrycontract.contract.field_names import judge, split_words
+from retrycontract.contract.foreign_values import as_json
 from retrycontract.contract.literals import Literal
+from retrycontract.contract.scanner import redact_spans, without_marks
 
 # The member that names, and the members that then hold the secret.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
@@ -19,20 +21,29 @@ _TYPED_SECRETS = frozenset(
 )
 # The flags of curl that take `user:password`.
 _USER_FLAGS = ("-u", "--user", "--proxy-user")
+_DASHES = str.maketrans("", "", "-_.")
 # A longer text describes; it does not name.
 LONGEST_NAMING = 120
+MOST_WORDS = 4
+
+
+def _shown(name: Any) -> str:
+    """Give a name as its redaction shows it, without the marks; nothing for what is no name."""
+    text = as_json(name)
+    shown = without_marks(redact_spans(text)) if type(text) is str else ""
+    return shown if len(shown) <= LONGEST_NAMING else ""
 
 
 def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
     """Give the keys of an object whose values a sibling calls secret, each with its mark."""
     found: dict[Any, str] = {}
     for naming in _NAMING:
-        name = dict.get(members, naming)
-        if type(name) is str and len(name) <= LONGEST_NAMING and len(name.split()) <= 4 and (mark := judge(name).mark):
+        name = _shown(dict.get(members, naming)) if naming in members else ""
+        if name and len(name.split()) <= MOST_WORDS and (mark := judge(name).mark):
             found.update((key, mark) for key in _VALUES if key in members)
     for pointing in _POINTING:
-        target = dict.get(members, pointing)
-        if type(target) is str and len(target) <= LONGEST_NAMING and not _TYPED_SECRETS.isdisjoint(split_words(target)):
+        target = _shown(dict.get(members, pointing)) if pointing in members else ""
+        if target and not _TYPED_SECRETS.isdisjoint(split_words(target)):
             found.update((key, "PASSWORD") for key in _TYPED if key in members and key != pointing)
     kind = dict.get(members, "kind")
     if type(kind) is str and kind.casefold() == "secret":
@@ -40,21 +51,27 @@ def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
     return found
 
 
+def _is_flag(text: str) -> bool:
+    """Say whether the text is one flag without a value of its own."""
+    return text.translate(_DASHES).isalnum()
+
+
 def flagged_items(items: list[Any]) -> dict[int, str]:
     """Give the positions of a list whose items the item before calls secret, each with its mark."""
     found: dict[int, str] = {}
     for index in range(1, len(items)):
         before, item = items[index - 1], items[index]
-        if type(before) is not str or type(item) is not str or len(before) > LONGEST_NAMING or item.startswith("-"):
-            continue
-        mark: str | None
-        if before in _USER_FLAGS:
-            mark = "PASSWORD" if ":" in item and "://" not in item else None
-        elif before.startswith("-"):
-            mark = None if "=" in before else judge(before).mark
-        else:
-            mark = judge(before).mark if len(items) == 2 and " " not in before else None
-            mark = mark if mark and Literal(item, 0, 0, quoted=True).telling else None
-        if mark:
-            found[index] = mark
+        if type(before) is str and type(item) is str and not item.startswith("-"):
+            mark = _flag_mark(before, item, alone=len(items) == 2)
+            if mark:
+                found[index] = mark
     return found
+
+
+def _flag_mark(before: str, item: str, *, alone: bool) -> str | None:
+    if before in _USER_FLAGS:
+        return "PASSWORD" if ":" in item and "://" not in item else None
+    if before.startswith("-"):
+        return judge(before).mark if _is_flag(before) and len(before) <= LONGEST_NAMING else None
+    name = _shown(before) if alone else ""
+    return judge(name).mark if name and " " not in name and Literal.whole(item).telling else None

@@ -33,15 +33,16 @@ def apply_patch(document: Any, patch: Sequence[Operation]) -> Any:
     for position, operation in enumerate(patch):
         try:
             result = _apply(result, operation)
-        except (LookupError, TypeError, ValueError) as error:
-            raise PatchError(position, str(error) or "its path does not exist") from None
+        except LookupError as error:
+            raise PatchError(position, str(error)) from None
     return result
 
 
 def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
     if isinstance(before, dict) and isinstance(after, dict):
-        for key in before.keys() - after.keys():
-            yield {"op": "remove", "path": pointers.join(pointer, key)}
+        for key in before:
+            if key not in after:
+                yield {"op": "remove", "path": pointers.join(pointer, key)}
         for key, value in after.items():
             where = pointers.join(pointer, key)
             if key in before:
@@ -65,14 +66,16 @@ def _same(before: Any, after: Any) -> bool:
     return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
 
 
-def _apply(document: Any, operation: Operation) -> Any:
-    name, path = operation.get("op"), operation.get("path")
-    if name not in ("add", "replace", "remove") or not isinstance(path, str):
+def _apply(document: Any, operation: Any) -> Any:
+    name, path = (operation.get("op"), operation.get("path")) if isinstance(operation, dict) else (None, None)
+    if name not in ("add", "replace", "remove") or not isinstance(path, str) or path[:1] not in ("", "/"):
         raise LookupError("only add, replace and remove with a path are known")
+    if name != "remove" and "value" not in operation:
+        raise LookupError(f"{name} needs a value")
     value = copy.deepcopy(operation.get("value"))
     if not path:
         if name == "remove":
-            raise ValueError("the whole document cannot be removed")
+            raise LookupError("the whole document cannot be removed")
         return value
     container = pointers.resolve(document, pointers.parent(path))
     token = pointers.last(path)
@@ -81,7 +84,7 @@ def _apply(document: Any, operation: Operation) -> Any:
     elif isinstance(container, list):
         _change_item(container, name, token, value)
     else:
-        raise LookupError(f"nothing can be {name}ed at {path!r}")
+        raise LookupError(f"nothing can be changed at {path!r}")  # noqa: TRY004 - the document's shape, not a type
     return document
 
 
@@ -100,9 +103,9 @@ def _change_item(container: list[Any], name: str, token: str, value: Any) -> Non
     if name == "add" and token == "-":
         container.append(value)
         return
-    index = int(token)
-    if index < 0 or index >= len(container) + (name == "add"):
-        raise LookupError(f"there is no item {index}")
+    index = pointers.index_of(token)
+    if index is None or index >= len(container) + (name == "add"):
+        raise LookupError(f"there is no item {token!r}")
     if name == "add":
         container.insert(index, value)
     elif name == "replace":

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 ROOT = ""
+MAX_DIGITS = 19  # of an array index
 
 
 def escape(token: str) -> str:
@@ -43,27 +44,45 @@ def last(pointer: str) -> str:
     return parts[-1] if parts else ""
 
 
+def label(pointer: str) -> str:
+    """Name a place in a sentence: its last name, with the indices that follow it ('tags/0')."""
+    parts = tokens(pointer)
+    start = len(parts) - 1
+    while start > 0 and _is_number(parts[start]):
+        start -= 1
+    return "/".join(parts[max(start, 0) :])
+
+
 def resolve(document: Any, pointer: str) -> Any:
     """Return what the pointer names in the document; raises LookupError when nothing is there."""
     value = document
     for token in tokens(pointer):
-        if isinstance(value, dict):
+        if isinstance(value, dict) and token in value:
             value = value[token]
-        elif isinstance(value, list) and token.isascii() and token.isdigit() and (token == "0" or token[0] != "0"):
-            value = value[int(token)]
+        elif isinstance(value, list | tuple) and (index := index_of(token)) is not None and index < len(value):
+            value = value[index]
         else:
             raise LookupError(f"nothing is at {pointer!r}")
     return value
 
 
+def index_of(token: str) -> int | None:
+    """Read a token as an array index, or None: RFC 6901 knows neither signs nor leading zeros."""
+    if token == "0" or (_is_number(token) and token[0] != "0"):
+        return int(token)
+    return None
+
+
 def sort_key(pointer: str) -> tuple[tuple[int, int, str], ...]:
     """Order pointers token by token, numeric tokens by number and before names."""
-    return tuple(
-        (0, int(token), "") if token.isascii() and token.isdigit() and len(token) < 19 else (1, 0, token)
-        for token in tokens(pointer)
-    )
+    return tuple((0, int(token), token) if _is_number(token) else (1, 0, token) for token in tokens(pointer))
 
 
 def pattern(pointer: str) -> str:
     """Replace every array index by `*`, so that like errors in many items share one pattern."""
-    return "/".join("*" if token.isascii() and token.isdigit() else token for token in pointer.split("/"))
+    return "/".join("*" if _is_number(token) else token for token in pointer.split("/"))
+
+
+def _is_number(token: str) -> bool:
+    # Python refuses to read thousands of digits, and no array is that long.
+    return token.isascii() and token.isdigit() and len(token) < MAX_DIGITS

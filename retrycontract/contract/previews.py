@@ -98,7 +98,12 @@ def _joins_emoji(text: str, index: int) -> bool:
 
 
 def _is_symbol(character: str) -> bool:
-    return bool(character) and unicodedata.category(character) in ("So", "Sk", "Sm") and ord(character) > 0x7F
+    return (
+        bool(character)
+        and ord(character) not in _BLANKS
+        and unicodedata.category(character) in ("So", "Sk", "Sm")
+        and ord(character) > 0x7F
+    )
 
 
 def elide_middle(text: str, limit: int) -> str:
@@ -144,7 +149,7 @@ def _units_backwards(text: str, room: int) -> Iterator[str]:
 
 # A URL is matched first, so that its path is none; a path starts a text or follows white space or punctuation.
 _PATHS = re2.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]+://\S*|(?:^|[\s\"'`(\[{<>=,:;|])((?:/|[A-Za-z]:[\\/]|\\\\)[^\s\"'`<>|;,]+)"
+    r"[A-Za-z][A-Za-z0-9+.-]+://\S*|(?:^|[\s\"'`(\[{<>=,:;|])((?:/|[A-Za-z]:[\\/]|\\\\)[^\s\"'`<>|;,:]+)"
 )
 _BOUNDARIES = " \t\r\n\"'`([{<>=,:;|"
 # A text without any of these is one path or one word.
@@ -163,6 +168,8 @@ _FILE = re2.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}$")
 def relativize(text: str, roots: Iterable[str] = ()) -> str:
     """Make absolute paths relative to the roots; others keep their end behind an ellipsis. URLs are no paths."""
     if "/" not in text and "\\" not in text:
+        return text
+    if text.partition("://")[0].isalnum() and len(text.split(None, 1)) == 1:
         return text
     for root in roots:
         text = _strip_root(text, root.rstrip("/\\"))

@@ -10,9 +10,10 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.detectors import is_card_number
 from retrycontract.contract.field_names import judge, word_set
+from retrycontract.contract.foreign_values import as_json, plain_text
 from retrycontract.contract.literals import Literal
 from retrycontract.contract.neighbours import flagged_items, paired_values
-from retrycontract.contract.scanner import MARK, is_mark, redact_spans, whole_mark
+from retrycontract.contract.scanner import MARK, is_mark, redact_spans, whole_mark, without_marks
 
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.
 SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3
@@ -44,11 +45,19 @@ _OPEN = Slot()
 LONGEST_CACHED = 200
 
 
+_short_name = lru_cache(maxsize=2048)(redact_spans)
+
+
+def _redacted_name(name: str) -> str:
+    return _short_name(name) if len(name) < LONGEST_CACHED else redact_spans(name)
+
+
 def _below(slot: Slot, name: str) -> Slot:
     """Give what is known of a member of that name; an index says nothing new."""
-    verdict = judge(name)
     if name.isdigit():
         return slot
+    # A mark's own words, such as TOKEN, say nothing of the value.
+    verdict = judge(without_marks(_redacted_name(name)))
     mark = verdict.mark or (None if verdict.descriptor else slot.mark)
     if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
         return _OPEN
@@ -62,7 +71,6 @@ def _named_slot(field_path: str) -> Slot:
     return slot
 
 
-_short_name = lru_cache(maxsize=2048)(redact_spans)
 _slot_of = lru_cache(maxsize=1024)(_named_slot)
 
 
@@ -146,7 +154,7 @@ class Redactor:
         is_object = issubclass(kind, dict)
         if self._bounded and len(self._frames) >= SHOWN_LEVELS:
             return Cut(is_object, len(value), [])
-        children = self._members(value, slot) if is_object else self._items(list(value), slot)
+        children = self._members(value, slot) if is_object else self._items([as_json(item) for item in value], slot)
         result, put = self._new_object(len(value)) if is_object else self._new_list(len(value))
         self._active.add(identity)
         self._frames.append(_Frame(children, put, identity))
@@ -176,12 +184,7 @@ class Redactor:
             child_slot = self._child_slot(slot, name)
             if key in paired and not child_slot.mark:
                 child_slot = replace(child_slot, mark=paired[key])
-            yield self._name(name), child, child_slot
-
-    def _name(self, name: str) -> str:
-        if not self._secrets:
-            return name
-        return _short_name(name) if len(name) < LONGEST_CACHED else redact_spans(name)
+            yield _redacted_name(name) if self._secrets else name, child, child_slot
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         flagged = flagged_items(items) if self._secrets else {}
@@ -245,23 +248,6 @@ class _Names:
         return candidate
 
 
-def plain_text(value: Any) -> str:
-    """Turn what JSON has no word for into text, without calling code of the value's class."""
-    kind = type(value)
-    if issubclass(kind, str):
-        return str.__str__(value)
-    if issubclass(kind, (bytes, bytearray, memoryview)):
-        return bytes(value).decode("utf-8", "backslashreplace")
-    if value is None or kind is bool:
-        return {None: "null", True: "true", False: "false"}[value]
-    if issubclass(kind, int):
-        number = int.__add__(value, 0)
-        return str(number) if number.bit_length() < 10_000 else f"<{kind.__name__}>"
-    if issubclass(kind, float):
-        return float.__repr__(value)
-    return f"<{kind.__name__}>"
-
-
 def _is_secret_text(text: str, mark: str) -> bool:
     """Say whether a text below a secret name is the secret; switches, kinds and references to variables are not."""
     if not text.strip():
@@ -271,15 +257,14 @@ def _is_secret_text(text: str, mark: str) -> bool:
         return len(digits) in _DIGITS[mark] and any(c.isdigit() for c in digits)
     if mark in _MILD and text.casefold() in _OPEN_WORDS:
         return False
-    return not (
-        text.startswith(("${", "{{")) and text.endswith("}") and Literal(text, 0, 0, quoted=True).is_placeholder
-    )
+    return not (text.startswith(("${", "{{")) and text.endswith("}") and Literal.whole(text).is_placeholder)
 
 
 def _is_weak_secret(text: str, slot: Slot) -> bool:
     if slot.public or slot.identifier or not 10 <= len(text) <= 512 or is_mark(text):
         return False
-    return Literal(text, 0, len(text), quoted=True).is_noise
+    literal = Literal.whole(text)
+    return literal.is_noise or literal.is_dense
 
 
 def _is_secret_number(number: int, mark: str) -> bool:

@@ -89,6 +89,11 @@ def is_mark(text: str) -> bool:
     return text.startswith(MARK) and bool(MARK_PATTERN.fullmatch(scannable(text)))
 
 
+def without_marks(text: str) -> str:
+    """Leave out the redaction marks."""
+    return str(MARK_PATTERN.sub("", scannable(text))) if MARK in text else text
+
+
 def scannable(text: str) -> str:
     """Copy the text, character for character: lone surrogates replaced, escaped line breaks as line breaks."""
     if not text.isascii() and not _encodes(text):

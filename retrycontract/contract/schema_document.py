@@ -25,10 +25,12 @@ def read_document(schema: object) -> Schema:
     if not isinstance(schema, dict):
         reason = f"A schema is an object, true or false, not {_describe(schema)}."
         raise InvalidSchema("", reason, SchemaFault.NOT_A_SCHEMA)
-    _inspect(schema)
     try:
+        _inspect(schema)
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except Exception as error:  # a subclass of dict runs code of its own here
+    except InvalidSchema:
+        raise
+    except Exception as error:  # subclasses of dict and list run code of their own here
         raise InvalidSchema("", "Give the schema as plain JSON values.", SchemaFault.NOT_JSON) from error
     if len(text.encode()) > MAX_BYTES:
         raise _too_large()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from retrycontract.contract import pointers
 from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault
@@ -80,28 +81,50 @@ def _factor(place: Place) -> int:
     return UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Hold what one place sets to work, as positions in the order: beside itself, and on each kind of member.
+
+    Of every kind, the first places compete for a member (only the costliest counts) and the second ones add to it.
+    """
+
+    factor: int
+    beside: tuple[int, ...]
+    below: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, place: Place, position: dict[Place, int]) -> Work:
+        """Read the work off a place."""
+
+        def at(*keywords: str) -> tuple[int, ...]:
+            return tuple(position[each] for keyword in keywords for each in place.members.get(keyword, ()))
+
+        kinds = (
+            (at("properties"), at("patternProperties")),
+            (at("additionalProperties", "unevaluatedProperties"), ()),
+            (at("prefixItems", "items", "additionalItems", "unevaluatedItems"), at("contains")),
+            (at("propertyNames"), ()),
+        )
+        beside = tuple(position[edge.place] for edge in place.in_place)
+        return cls(_factor(place), beside, tuple(kind for kind in kinds if kind[0] or kind[1]))
+
+
 def _cheap_depth(order: list[Place], root: Place) -> int:
     """Count, depth by depth, the most subschemas that one path into a value can meet."""
-    met: dict[Place, int] = dict.fromkeys(order, 0)
+    position = {place: index for index, place in enumerate(order)}
+    works = [Work.of(place, position) for place in order]
+    met = [0] * len(works)
     for depth in range(MAX_INSTANCE_DEPTH + 1):
-        before, met = met, {}
-        for place in order:
-            beside = _factor(place) * sum(met[edge.place] for edge in place.in_place)
-            met[place] = min(1 + beside + _below(place, before), MAX_EXPANSION + 1)
-        if met[root] > MAX_EXPANSION:
+        before, met = met, []
+        for work in works:
+            below = 0
+            for competing, adding in work.below:
+                most = max([before[index] for index in competing], default=0)
+                below = max(below, most + sum([before[index] for index in adding]))
+            beside = sum([met[index] for index in work.beside])
+            met.append(min(1 + work.factor * beside + below, MAX_EXPANSION + 1))
+        if met[position[root]] > MAX_EXPANSION:
             return max(depth - 1, 0)
         if met == before:
             break
     return MAX_INSTANCE_DEPTH
-
-
-def _below(place: Place, met: dict[Place, int]) -> int:
-    """Count what the costliest member meets: keywords that share a member add up, the others compete."""
-    if not place.members:
-        return 0
-    costs = {keyword: [met[member] for member in members] for keyword, members in place.members.items()}
-    most = {keyword: max(cost) for keyword, cost in costs.items()}
-    named = most.get("properties", 0) + sum(costs.get("patternProperties", ()))
-    field = max(named, most.get("additionalProperties", 0), most.get("unevaluatedProperties", 0))
-    item = max(most.get(keyword, 0) for keyword in ("prefixItems", "items", "additionalItems", "unevaluatedItems"))
-    return max(field, item + most.get("contains", 0), most.get("propertyNames", 0))

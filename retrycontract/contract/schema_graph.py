@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
@@ -10,8 +9,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 from retrycontract.contract import pointers
 from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
 from retrycontract.contract.schema_document import Trail, pointer_of
-from retrycontract.contract.schema_drafts import DRAFT_2019_09, DRAFT_2020_12, Draft, check_metaschema, draft_of
+from retrycontract.contract.schema_drafts import DRAFT_2019_09, DRAFT_2020_12, Draft, draft_of
 from retrycontract.contract.schema_keywords import IN_PLACE, INERT, REFERENCES, subschemas
+from retrycontract.contract.schema_metaschema import check_metaschema
+
+DYNAMIC_ANCHORS = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
+DRAFT_OF_REFERENCE = {"$dynamicRef": DRAFT_2020_12, "$recursiveRef": DRAFT_2019_09}  # others ignore them
 
 
 class Edge(NamedTuple):
@@ -55,16 +58,17 @@ class SchemaGraph:
         self.has_references = False
         self._of: dict[int, Place] = {}  # by identity of the subschema: the document is a tree of our own
         self._resources: dict[str, Resource] = {}
-        self._dynamic: dict[str, list[Place]] = {}
-        root = Resource("")
-        self._resources[""] = root
-        self._add(document, None, root)
+        # A junction for each name of a dynamic anchor: many references times many anchors stay few edges.
+        self._dynamic: dict[tuple[str, str | bool], Place] = {}
+        self._add(document, None, Resource(""))
         # Places that a reference finds outside the known keywords are appended while this runs.
         for place in self.places:
             for keyword in REFERENCES:
                 if isinstance(place.schema.get(keyword), str):
                     self.has_references = True
-                    place.in_place.extend(Edge(target, keyword) for target in self._targets(place, keyword))
+                    target = self._target(place, keyword)
+                    if target is not None:
+                        place.in_place.append(Edge(target, keyword))
 
     def _add(self, schema: dict[str, Any], trail: Trail, resource: Resource) -> Place:
         """Add a subschema and everything below it."""
@@ -103,10 +107,11 @@ class SchemaGraph:
             name = schema.get(keyword)
             if isinstance(name, str):
                 place.resource.anchors.setdefault(name, place)
-                if keyword == "$dynamicAnchor":
-                    self._dynamic.setdefault(name, []).append(place)
-        if schema.get("$recursiveAnchor") is True:
-            self._dynamic.setdefault("", []).append(place)
+        for keyword in DYNAMIC_ANCHORS.values():
+            value = schema.get(keyword)
+            if isinstance(value, str | bool):
+                junction = self._dynamic.setdefault((keyword, value), Place(place.trail, {}, place.resource))
+                junction.in_place.append(Edge(place))
 
     def _enter(self, place: Place, identifier: str) -> Resource:
         if place.trail is not None and "$schema" in place.schema:
@@ -121,21 +126,22 @@ class SchemaGraph:
             raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
         return self._resources.setdefault(address, Resource(address))
 
-    def _targets(self, place: Place, keyword: str) -> Iterator[Place]:
-        """Yield every place that a reference may lead to; a dynamic one may lead to each anchor of its name."""
+    def _target(self, place: Place, keyword: str) -> Place | None:
+        """Find the place that a reference leads to; None for one that leads to nothing worth a visit."""
         reference: str = place.schema[keyword]
-        if reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources:
-            return  # the draft's own metaschema: the engine carries it, it is bounded and needs no visit
+        own = reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources
+        if own and keyword == "$ref":
+            return None  # the draft's own metaschema: the engine carries it, and it is bounded
         resource, fragment = self._resource(place, keyword, reference)
-        if keyword == "$recursiveRef" and self.draft is not DRAFT_2019_09:
-            return
-        if keyword == "$dynamicRef" and self.draft is not DRAFT_2020_12:
-            return
+        if DRAFT_OF_REFERENCE.get(keyword, self.draft) is not self.draft:
+            return None
         target = self._find(place, keyword, resource, fragment)
-        if target is not None:
-            yield target
-        if keyword != "$ref":
-            yield from (each for each in self._dynamic.get(fragment, ()) if each is not target)
+        if target is not None and keyword in DYNAMIC_ANCHORS:
+            anchor = DYNAMIC_ANCHORS[keyword]
+            name = target.schema.get(anchor)
+            if name is True or name == fragment:  # else it is an ordinary reference
+                return self._dynamic[anchor, name]
+        return target
 
     def _resource(self, place: Place, keyword: str, reference: str) -> tuple[Resource, str]:
         uri, _, fragment = reference.partition("#")

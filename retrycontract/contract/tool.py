@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrycontract.contract.admission import admit, compile_schema
+from retrycontract.contract.admission import examine
 from retrycontract.contract.checks.schema_engine import CompiledSchema
 from retrycontract.contract.configuration import Mode
 from retrycontract.contract.errors import ValidationError
@@ -46,9 +46,4 @@ class CompiledTool:
     @classmethod
     def of(cls, tool: Tool) -> CompiledTool:
         """Admit and compile a tool's schema; raises InvalidSchema that names the fault."""
-        return cls(tool, CompiledSchema.of(tool.input_schema, admit(tool.input_schema)))
-
-    @classmethod
-    def admitted(cls, tool: Tool) -> CompiledTool:
-        """Compile a schema that was admitted before."""
-        return cls(tool, CompiledSchema.of(tool.input_schema, compile_schema(tool.input_schema)))
+        return cls(tool, CompiledSchema.of(tool.input_schema, examine(tool.input_schema)))

@@ -47,14 +47,14 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         inner = item.get("function")
         body = inner if isinstance(inner, dict) else item  # OpenAI's chat API wraps the function
         name = body.get("name")
-        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
-            raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} characters")
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+            raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} printable characters")
         description = body.get("description")
         yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body))
 
 
 def _schema(body: dict[str, Any]) -> Any:
     for key in ("input_schema", "inputSchema", "parameters", "schema"):
-        if key in body:
+        if body.get(key) is not None:
             return body[key]
-    return {"type": "object", "properties": {}}  # a tool without parameters may leave them out
+    return {"type": "object", "properties": {}}  # a tool without parameters may leave them out, or write null

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.sanitizer import elide_middle
 
 MAX_HISTORY = 10  # entries kept for one call
 MAX_HISTORY_BYTES = 10_000  # of one call's history, as JSON
@@ -96,7 +97,7 @@ class InMemoryRetryTracker:
             record, size = self._bounded(AttemptRecord(track.attempts, tuple(errors), at))
             track.history.append((record, size))
             track.size += size
-            while len(track.history) > MAX_HISTORY or (track.size > self._max_bytes and len(track.history) > 1):
+            while len(track.history) > MAX_HISTORY or track.size > self._max_bytes:
                 _, dropped = track.history.popleft()
                 track.size -= dropped
 
@@ -124,15 +125,31 @@ class InMemoryRetryTracker:
 
     def _make_room(self) -> None:
         while len(self._tracks) >= self._max_calls:
-            oldest = next(iter(self._finished), None) or next(iter(self._tracks))
+            oldest = next(iter(self._finished or self._tracks))
             self._finished.pop(oldest, None)
             self._tracks.pop(oldest, None)
 
     def _bounded(self, record: AttemptRecord) -> tuple[AttemptRecord, int]:
-        """Keep as many of the errors as fit into the byte limit of a whole history."""
-        size = 0
+        """Keep as many of the errors as fit into half the byte limit, so that the last attempt always fits."""
+        size, most = 0, self._max_bytes // 2
         for kept, error in enumerate(record.errors):
+            room = most - size
             size += len(json.dumps(error.to_json()))
-            if kept and size > self._max_bytes // 2:
-                return replace(record, errors=record.errors[:kept]), self._max_bytes // 2
+            if size > most:
+                only = () if kept else (_shortened(error, room),)
+                return replace(record, errors=record.errors[:kept] or only), most
         return record, size
+
+
+def _shortened(error: ValidationError, room: int) -> ValidationError:
+    """Cut the three texts of an error that alone is too large; an escaped character takes up to twelve bytes."""
+    most = room // (12 * 4)
+    return replace(
+        error,
+        field_path=elide_middle(error.field_path, most),
+        message=elide_middle(error.message, most),
+        expected_value=None,
+        actual_value=None,
+        keyword=elide_middle(error.keyword, most),
+        hint=None,
+    )

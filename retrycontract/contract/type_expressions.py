@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
+
+import regex
 
 from retrycontract.contract.json_types import Resolve, Schema
 
@@ -13,10 +16,18 @@ MAX_MEMBERS = 6  # fields or alternatives named before "…"
 MAX_LEVELS = 2  # nested objects spelled out
 MAX_OPTIONS = 120  # characters of a list of allowed values
 
+CLUSTER = regex.compile(r"\X")
 BOUNDS = (
     ("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"),
     ("multipleOf", "multiple of"),
 )  # fmt: skip
+# What a schema without `type` is about, by the keywords that it uses.
+IMPLIED = (
+    ("object", frozenset({"properties", "required"})),
+    ("array", frozenset({"items", "minItems", "maxItems"})),
+    ("number", frozenset(keyword for keyword, _ in BOUNDS)),
+    ("string", frozenset({"format", "pattern", "minLength", "maxLength"})),
+)
 
 
 def describe(schema: Schema, resolve: Resolve | None = None) -> str:
@@ -61,16 +72,16 @@ def _expression(schema: Schema, resolve: Resolve | None, *, level: int) -> str:
 
 
 def _union(branches: list[Schema], resolve: Resolve | None, *, level: int) -> str:
-    parts = list(dict.fromkeys(_expression(branch, resolve, level=level) for branch in branches))
-    more = [f"… ({len(parts)} alternatives)"] if len(parts) > MAX_MEMBERS else []
-    return " or ".join(parts[:MAX_MEMBERS] + more)
+    # Branches that refer to unions multiply: those that are not shown are not described.
+    parts = dict.fromkeys(_expression(branch, resolve, level=level) for branch in branches[:MAX_MEMBERS])
+    more = [f"… ({len(branches)} alternatives)"] if len(branches) > MAX_MEMBERS else []
+    return " or ".join([*parts, *more])
 
 
 def _typed(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> str:
     kinds = schema.get("type")
     names = [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
-    if not names:
-        names = ["object"] if "properties" in schema else ["array"] if "items" in schema else ["any value"]
+    names = names or [next((name for name, keywords in IMPLIED if not keywords.isdisjoint(schema)), "any value")]
     return " or ".join(_one_type(name, schema, resolve, level=level) for name in names)
 
 
@@ -79,7 +90,7 @@ def _one_type(name: str, schema: dict[str, Any], resolve: Resolve | None, *, lev
         items = schema.get("items")
         inner = f" of {_expression(items, resolve, level=level + 1)}" if isinstance(items, dict) and items else ""
         return f"array{inner}{_counts(schema, 'Items', 'item')}"
-    if name == "object" and level < MAX_LEVELS and isinstance(schema.get("properties"), dict):
+    if name == "object" and level < MAX_LEVELS and ("properties" in schema or "required" in schema):
         return "{" + ", ".join(_members(schema, resolve, level=level)) + "}"
     if name in ("integer", "number"):
         bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
@@ -103,10 +114,10 @@ def _string(schema: dict[str, Any]) -> str:
 
 
 def _members(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> Iterator[str]:
-    required = schema.get("required")
-    needed = set(required) if isinstance(required, list) else set()
+    properties, required = schema.get("properties"), schema.get("required")
+    needed = dict.fromkeys(required, True) if isinstance(required, list) else {}
     # Required fields first: the model must send them, the others it may.
-    fields = sorted(schema["properties"].items(), key=lambda item: item[0] not in needed)
+    fields = list((needed | properties if isinstance(properties, dict) else needed).items())
     for name, member in fields[:MAX_MEMBERS]:
         optional = "" if name in needed else "?"
         yield f"{_clip(str(name), 40)}{optional}: {_expression(member, resolve, level=level + 1)}"
@@ -129,4 +140,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _clip(text: str, limit: int = MAX_LENGTH) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    # Everything up to the last whole character cluster that leaves room for the ellipsis.
+    ends = takewhile(lambda end: end < limit, (cluster.end() for cluster in CLUSTER.finditer(text)))
+    return text[: max(ends, default=0)] + "…"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
 
-class JSONText(models.TextField):  # type: ignore[type-arg]
+class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes no arguments at run time
     """Store JSON as ASCII text, the same on every database.
 
     jsonb would reorder keys, turn 1e308 into an integer and refuse NUL and lone surrogates; escaped text keeps all.
     """
+
+    if TYPE_CHECKING:  # what the type checker takes for a text's value
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
         """Parse what the database holds."""

@@ -24,7 +24,7 @@ def seal(payload: dict[str, Any]) -> bytes:
 def unseal(sealed: bytes) -> dict[str, Any]:
     """Decrypt a queued submission; raises UnreadableError."""
     try:
-        text = _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).decrypt(bytes(sealed))
+        text = _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).decrypt(sealed)
     except InvalidToken:
         raise UnreadableError("no encryption key of the settings opens this submission") from None
     payload: dict[str, Any] = json.loads(text)

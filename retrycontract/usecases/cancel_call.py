@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import AttemptState, Call, Door, Escalation, EscalationState, Event
+from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.doorbell import ring_after_commit
 
@@ -19,8 +19,8 @@ def cancel_call(call: Call, *, now: datetime) -> bool:
         return False
     with write_transaction():
         source = call.state
-        call.move(CallState.CANCELLED, now)
-        call.attempts.waiting().update(state=AttemptState.DISCARDED, sealed=None, lease_until=None)
+        call.move(CallState.CANCELLED, now, expires_at=None)
+        call.attempts.discard()
         Escalation.objects.close(call, EscalationState.CANCELLED, now)
         Event.record("call.cancelled", call=call, actor=call.agent.name, door=Door.API, at=now, from_state=source)
         ring_after_commit(call_id=call.public_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
 
 from django.conf import settings
 
@@ -34,24 +34,28 @@ def attempts_allowed(tool: Tool | None, tool_name: str) -> int:
 
 def sanitizer() -> ValueSanitizer:
     """Give the one sanitiser that everything in this process uses."""
-    return _sanitizer(settings.CONTRACT)
+    global _sanitizer
+    configuration: RetryConfiguration = settings.CONTRACT
+    if _sanitizer is None or _sanitizer[0] is not configuration:
+        _sanitizer = (configuration, ValueSanitizer(configuration))
+    return _sanitizer[1]
 
 
 def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
     """Give the tool ready to judge by a version of its schema; versions never change, so it is kept."""
-    key = (version.pk, tool.strict)
+    # By content: keys of rows can come again, when a database is restored or replaced under a running process.
+    key = (tool.name, version.schema_hash, tool.strict)
     found = _kept.get(key)
     if found is None:
         contract = Contract(name=tool.name, input_schema=version.schema, strict=tool.strict)
-        while len(_kept) >= COMPILED:
-            _kept.pop(next(iter(_kept)), None)
-        found = _kept[key] = CompiledTool.admitted(contract)
+        found = CompiledTool.of(contract)
+        with _keeping:
+            while len(_kept) >= COMPILED:
+                del _kept[next(iter(_kept))]
+            _kept[key] = found
     return found
 
 
-_kept: dict[tuple[int, bool], CompiledTool] = {}
-
-
-@lru_cache(maxsize=4)
-def _sanitizer(configuration: RetryConfiguration) -> ValueSanitizer:
-    return ValueSanitizer(configuration)
+_kept: dict[tuple[str, str, bool], CompiledTool] = {}
+_keeping = threading.Lock()
+_sanitizer: tuple[RetryConfiguration, ValueSanitizer] | None = None

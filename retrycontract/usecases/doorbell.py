@@ -37,8 +37,8 @@ def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = No
     """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten."""
 
     def ring() -> None:
-        bell = _bell(settings.RETRYCONTRACT.doorbell)
         try:
+            bell = _bell(settings.RETRYCONTRACT.doorbell)
             if attempt_id is not None:
                 bell.attempt_queued(attempt_id)
             if call_id is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from retrycontract.contract import pointers
 from retrycontract.contract.answer import examine
@@ -22,6 +22,7 @@ from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
 
 ANSWERABLE = (EscalationState.OPEN, EscalationState.EXPIRED)
+MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
 
 class AlreadyAnsweredError(RuntimeError):
@@ -89,7 +90,7 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
 
 def give_guidance(
     escalation: Escalation,
-    operator: AbstractBaseUser,
+    operator: User,
     decision: Decision,
     *,
     now: datetime,
@@ -99,19 +100,29 @@ def give_guidance(
     door: Door = Door.DASHBOARD,
 ) -> Guidance:
     """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError."""
-    call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
-    draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant)
+    for _ in range(MAX_RACES):
+        call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
+        draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant)
+        try:
+            return _give(escalation, call, draft, operator, now=now, door=door)
+        except LostRaceError:
+            continue  # its agent tried again meanwhile: the text names the attempts, so it is written anew
+    raise LostRaceError("the call kept changing while it was answered; send the answer again")
+
+
+def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, now: datetime, door: Door) -> Guidance:
+    answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
+        held = Call.objects.select_for_update().get(pk=call.pk)
         mine = Escalation.objects.filter(pk=escalation.pk, state__in=ANSWERABLE)
         if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
             escalation.refresh_from_db()
             raise AlreadyAnsweredError(escalation)
-        source = call.state
-        answer = draft.answer
-        try:
-            call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
-        except LostRaceError:
-            raise AlreadyAnsweredError(escalation) from None
+        if (held.state, held.budget) != (call.state, call.budget):
+            raise LostRaceError(f"{call} has changed")
+        call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
+        if call.has_ended:
+            call.attempts.discard()
         guidance = Guidance.objects.create(
             escalation=escalation,
             call=call,
@@ -158,9 +169,10 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     if not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
     patch = make_patch(base.output, arguments)
-    if any(has_redaction(operation.get("value")) for operation in patch):
+    if any(has_redaction(operation) for operation in patch):
         raise RefusedAnswerError(
-            "A redacted value was moved or edited. Leave '[REDACTED: …]' where it stands, or replace the whole value."
+            "A redacted value was moved or edited, or something under a redacted name. "
+            "Leave '[REDACTED: …]' where it stands, or replace the whole value."
         )
     return replace(answer, patch=patch)
 

@@ -33,11 +33,15 @@ def fill_in(
     *,
     now: datetime,
     duration_us: int,
+    verdict: Verdict | None = None,
 ) -> Verdict:
-    """Put the verdict into an attempt that is not saved yet; returns what it does to the call."""
+    """Put the verdict into an attempt that is not saved yet; returns what it does to the call.
+
+    `verdict` is given when it does not follow from the findings.
+    """
     call = attempt.call
     budget = Budget(attempt.number, call.attempts_allowed)
-    verdict = judge(
+    verdict = verdict or judge(
         CallState(call.state),
         budget,
         valid=findings.is_valid,
@@ -77,9 +81,11 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
     if verdict.opens_escalation:
         days = settings.RETRYCONTRACT.blocked_expires_after_days
         changes |= {"blocked_at": now, "expires_at": now + timedelta(days=days)}
+    elif verdict.closes_escalation:
+        changes["expires_at"] = None
     call.move(verdict.state, now, **changes)
     Event.record(
-        "attempt.judged",
+        f"attempt.{attempt.state}",
         call=call,
         actor=call.agent.name,
         door=door,
@@ -95,8 +101,7 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
 
 def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
     """Ask for a person: write the whole history down, once for each time the attempts ran out."""
-    history = list(call.attempts.filter(state=AttemptState.JUDGED, is_valid=False).order_by("number"))
-    first = call.attempts.order_by("number").first()
+    history = list(call.attempts.filter(is_valid=False).order_by("number"))
     escalation = Escalation.objects.create(
         call=call,
         round=call.escalations.count() + 1,
@@ -106,7 +111,7 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
             call.last_tool_call_id,
             [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
             call.attempts_made,
-            original_call=sanitizer().preview(first.output) if first else None,
+            original_call=sanitizer().preview(history[0].output) if history else None,
             now=now,
         ),
     )

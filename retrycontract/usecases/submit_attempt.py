@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from time import perf_counter_ns
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F
 
 from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
+from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.sealing import seal
@@ -25,6 +26,8 @@ from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
+MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
+MAX_CONTEXT_VALUE = 2_000  # characters kept of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +88,11 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
 
 def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
     tool = Tool.objects.named(agent.namespace, new.tool)
+    if tool is None:
+        new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
     call = _find(agent, new)
     version = _version(tool, new, call)
-    if not _is_bounded(new, version) or (call is not None and _has_waiting(call)):
+    if not _is_bounded(new, version) or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now)
     contract = compiled(tool, version) if tool and version else None
     started = perf_counter_ns()
@@ -114,8 +119,8 @@ def _record(
         attempt = Attempt(
             call=call, number=call.attempts_made + 1, tool_call_id=new.tool_call_id, turn=new.turn, submitted_at=now
         )
-        verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
         changes = _identity(new, tool, version, call)
+        verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
         attempt.save(force_insert=True)
@@ -134,8 +139,15 @@ def _queue(
     call: Call | None,
     now: datetime,
 ) -> Attempt:
-    payload = {"output": new.output, "finish_reason": new.finish_reason, "callback_error": new.callback_error}
-    sealed = seal(payload)
+    sealed = seal(
+        {
+            "tool": new.tool,
+            "is_known": version is not None,
+            "output": new.output,
+            "finish_reason": new.finish_reason,
+            "callback_error": new.callback_error,
+        }
+    )
     with write_transaction():
         call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
         source = CallState(call.state)
@@ -187,17 +199,12 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
 
 
 def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
-    """Take hold of the call that was found before the transaction; raises LostRaceError when it has changed."""
+    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError."""
     if call is None:
         if connection.features.has_select_for_update:
             Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         if _find(agent, new) is not None:
             raise LostRaceError("another submission has begun this call")
-        return None
-    seen = (call.state, call.attempts_made)
-    held = Call.objects.filter(pk=call.pk, state=seen[0], attempts_made=seen[1])
-    if not held.update(attempts_made=F("attempts_made")):
-        raise LostRaceError(f"{call} has changed")
     return call
 
 
@@ -214,22 +221,45 @@ def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersio
         last_turn=new.turn,
         last_tool_call_id=new.tool_call_id,
         attempts_allowed=attempts_allowed(tool, new.tool),
-        context=sanitizer().redact(new.context) if new.context else None,
+        context=_context(new),
         created_at=now,
         updated_at=now,
     )
 
 
 def _identity(new: NewAttempt, tool: Tool | None, version: ToolVersion | None, call: Call) -> dict[str, Any]:
-    """Say what the newest attempt changes in who the call is; a call of an unknown tool adopts the right one."""
+    """Put into the call what its newest attempt says of it, and give the changes to be stored.
+
+    A call of an unknown tool takes the tool over that is named next.
+    """
     changes: dict[str, Any] = {"last_tool_call_id": new.tool_call_id}
     if new.turn is not None:
         changes["last_turn"] = new.turn
-    if call.version_id is None and version is not None:
+    if call.version_id is None:
         changes |= {"tool": tool, "version": version, "tool_name": new.tool}
     if new.context and call.context is None:
-        changes["context"] = sanitizer().redact(new.context)
+        changes["context"] = _context(new)
+    for name, value in changes.items():
+        setattr(call, name, value)
     return changes
+
+
+def _context(new: NewAttempt) -> dict[str, Any] | None:
+    """Redact and bound what the agent says of its task."""
+    if not new.context:
+        return None
+    redacted: dict[str, Any] = sanitizer().redact(new.context)
+    return {
+        elide_middle(name, MAX_CONTEXT_VALUE): _bounded(value)
+        for name, value in islice(redacted.items(), MAX_CONTEXT)
+    }  # fmt: skip
+
+
+def _bounded(value: Any) -> Any:
+    text = text_of(value)
+    if len(text) <= MAX_CONTEXT_VALUE:
+        return value
+    return elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
 
 
 def _version(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVersion | None:
@@ -253,9 +283,11 @@ def _is_bounded(new: NewAttempt, version: ToolVersion | None) -> bool:
         return False
     if version is not None and version.quarantined_at is not None:
         return False
-    return len(text_of(new.output)) <= service.door_max_bytes
+    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= service.door_max_bytes
 
 
-def _has_waiting(call: Call) -> bool:
+def _has_waiting(call: Call | None) -> bool:
     """Tell whether an earlier attempt of the call still waits: attempts of one call are judged in order."""
+    if call is None or call.state == CallState.RETRYING:  # it is pending while one waits
+        return False
     return call.attempts.waiting().exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -11,18 +12,29 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.judge_attempt import judge_attempt
 
-BATCH = 200  # rows of each kind in one sweep; the next one follows at once when there are more
+logger = logging.getLogger("retrycontract")
+
+BATCH = 200  # rows of each kind that are taken at once
 
 
 def judge_waiting(*, clock: Callable[[], datetime]) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here."""
     judged = 0
     while waiting := list(Attempt.objects.claimable(clock()).values_list("pk", flat=True)[:BATCH]):
-        done = sum(judge_attempt(attempt_id, clock=clock) for attempt_id in waiting)
+        done = sum(_is_judged(attempt_id, clock) for attempt_id in waiting)
         judged += done
         if not done:  # others are faster, or these wait for a lease to run out
             break
     return judged
+
+
+def _is_judged(attempt_id: int, clock: Callable[[], datetime]) -> bool:
+    """Judge one attempt; a check that crashes must not keep the others waiting."""
+    try:
+        return judge_attempt(attempt_id, clock=clock)
+    except Exception:
+        logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
+        return False
 
 
 def expire_overdue(*, now: datetime) -> int:
@@ -32,6 +44,7 @@ def expire_overdue(*, now: datetime) -> int:
         try:
             with write_transaction():
                 call.move(CallState.EXPIRED, now)
+                call.attempts.discard()
                 Escalation.objects.close(call, EscalationState.EXPIRED, now)
                 Event.record(
                     "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED

@@ -12,45 +12,43 @@ SANITIZER = ValueSanitizer()
 PLAIN = "hunter" + "2-two"
 
 SECRET_NAMES = """
-password Password PASSWORD passwd pwd pass passphrase passcode user_password newPassword password2 db-pass passwordHash
-PGPASSWORD MYSQL_ROOT_PASSWORD dbpassword rootpasswd login.password
-secret secrets client_secret clientSecret SECRET_KEY_BASE secretKey webhook_secret secret_value
-token access_token accessToken refresh-token id_token apiToken GITHUB_TOKEN token_github csrf_token xsrfToken authtoken
-session_token bearer bearer_token bot_token
-api_key apiKey API-KEY apikey APIKey x-api-key X-Api-Key openai_api_key stripe.api.key subscription_key
-access_key secret_access_key private_key privateKey PRIVATE_KEY_PEM ssh_key signing_key encryption_key
-auth Authorization proxy-authorization auth_header auth_code authKey basic_auth
-credential credentials aws_credentials creds jwt jwt_token session cookie cookies set-cookie
-connection_string connectionString dsn SENTRY_DSN conn_str
-pin otp cvv ssn mnemonic seed_phrase recovery_codes
-contraseña senha 密码 пароль ａｐｉ＿ｋｅｙ ＰＡＳＳＷＯＲＤ
-""".split()
+password Password PASSWORD passwd pwd pass passphrase passcode user_password newPassword password2
+db-pass passwordHash PGPASSWORD MYSQL_ROOT_PASSWORD dbpassword rootpasswd login.password secret secrets
+client_secret clientSecret SECRET_KEY_BASE secretKey webhook_secret secret_value token access_token
+accessToken refresh-token id_token apiToken GITHUB_TOKEN token_github csrf_token xsrfToken authtoken
+session_token bearer bearer_token bot_token api_key apiKey API-KEY apikey APIKey x-api-key X-Api-Key
+openai_api_key stripe.api.key subscription_key access_key secret_access_key private_key privateKey
+PRIVATE_KEY_PEM ssh_key signing_key encryption_key auth Authorization proxy-authorization auth_header
+auth_code authKey basic_auth credential credentials aws_credentials creds jwt jwt_token session cookie
+cookies set-cookie connection_string connectionString dsn SENTRY_DSN conn_str pin otp cvv ssn mnemonic
+seed_phrase recovery_codes contraseña senha 密码 пароль ａｐｉ＿ｋｅｙ ＰＡＳＳＷＯＲＤ
+"""
 
 ORDINARY_NAMES = """
-max_tokens maxTokens token_count tokenCount total_tokens prompt_tokens completion_tokens page_token next_page_token
-nextPageToken continuation_token page_token_hint token_type token_limit tokens stop_token eos_token pad_token_id
-token_address token_symbol tokenizer tokenization
-author authors authority authored_by authentic oauth_provider auth_type authMethod auth_url auth_enabled
-password_length password_policy passwordField password_hint is_password has_secret require_password forgot_password_url
-secretary secretariat secret_name secret_id secretArn
-session_id sessionId session_name session_count sessionDuration cookie_domain cookie_name
-key keys primary_key foreignKey sort_key partition_key cache_key public_key issue_key s3_key idempotency_key
-monkey keyboard hotkey turkey passenger compass bypass_cache passport_country spinner pinned mapping
-id uuid commit sha256 content text message query path url user username email name title description
-""".split()
+max_tokens maxTokens token_count tokenCount total_tokens prompt_tokens completion_tokens page_token
+next_page_token nextPageToken continuation_token page_token_hint token_type token_limit tokens stop_token
+eos_token pad_token_id token_address token_symbol tokenizer tokenization author authors authority
+authored_by authentic oauth_provider auth_type authMethod auth_url auth_enabled password_length
+password_policy passwordField password_hint is_password has_secret require_password forgot_password_url
+secretary secretariat secret_name secret_id secretArn session_id sessionId session_name session_count
+sessionDuration cookie_domain cookie_name key keys primary_key foreignKey sort_key partition_key
+cache_key public_key issue_key s3_key idempotency_key monkey keyboard hotkey turkey passenger compass
+bypass_cache passport_country spinner pinned mapping id uuid commit sha256 content text message query
+path url user username email name title description
+"""
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES)
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
 def test_a_secret_name_is_known_in_every_spelling(name: str) -> None:
     assert SANITIZER.is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", ORDINARY_NAMES)
+@pytest.mark.parametrize("name", ORDINARY_NAMES.split())
 def test_a_name_that_only_resembles_a_secret_is_ordinary(name: str) -> None:
     assert not SANITIZER.is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", [name for name in SECRET_NAMES if name not in ("pin", "otp", "cvv", "ssn")])
+@pytest.mark.parametrize("name", [name for name in SECRET_NAMES.split() if name not in ("pin", "otp", "cvv", "ssn")])
 def test_a_string_below_a_secret_name_is_redacted(name: str) -> None:
     redacted = SANITIZER.redact({name: PLAIN, "user": "ana"})
     assert redacted["user"] == "ana"
@@ -170,7 +168,10 @@ def test_talking_about_secrets_is_no_secret(value: Any) -> None:
 
 
 def test_a_schema_mark_redacts_the_whole_value() -> None:
-    document = {"profile": {"note": {"a": 1}, "age": 41, "flag": True, "nothing": None, "name": "ana"}, "rows": [{"x": "y"}]}
+    document = {
+        "profile": {"note": {"a": 1}, "age": 41, "flag": True, "nothing": None, "name": "ana"},
+        "rows": [{"x": "y"}],
+    }
     marked = ["/profile/note", "/profile/age", "/profile/flag", "/profile/nothing", "/rows/0/x"]
     redacted = SANITIZER.redact(document, marked=marked)
     mark = "[REDACTED: SENSITIVE]"

@@ -73,7 +73,18 @@ CREDENTIALS = [
     ("CREDIT_CARD", "37144963" + "5398431"),
     ("PRIVATE_KEY", PEM),
 ]
-PLACES = ["{}", "see {} here", '"{}"', "({})", "key={}", "https://example.org/?x={}", "a\n{}\nb", '{{"k": "{}"}}', "`{}`,", "x: {}."]
+PLACES = [
+    "{}",
+    "see {} here",
+    '"{}"',
+    "({})",
+    "key={}",
+    "https://example.org/?x={}",
+    "a\n{}\nb",
+    '{{"k": "{}"}}',
+    "`{}`,",
+    "x: {}.",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -83,7 +94,7 @@ def test_a_credential_is_redacted_wherever_it_stands(kind: str, credential: str,
     redacted = SANITIZER.redact(text)
     assert credential not in redacted
     assert has_redaction(redacted)
-    before, _, after = place.partition("{}")
+    before, _, _ = place.partition("{}")
     assert redacted.startswith(before.replace("{{", "{"))
     if "key=" not in place:
         assert f"[REDACTED: {kind}]" in redacted
@@ -130,10 +141,10 @@ SPOKEN_PLACES = [
     "- name: DB_PASSWORD\n  value: {}",
     "ALTER USER ana IDENTIFIED BY '{}'",
     "my password is {}",
-    "let password: String = \"{}\";",
+    'let password: String = "{}";',
     "password := `{}`",
     "'password' => '{}',",
-    "System.setProperty(\"DB_PASSWORD\", \"{}\")",
+    'System.setProperty("DB_PASSWORD", "{}")',
     "?user=ana&password={}&x=1",
     "Passwort: {}",
 ]
@@ -156,11 +167,17 @@ def test_the_text_beside_a_secret_gives_it_away(place: str) -> None:
         ('{{"Authorization": "{}"}}', '{{"Authorization": "[REDACTED: AUTHORIZATION]"}}'),
         ("use bearer {} for it", "use bearer [REDACTED: BEARER_TOKEN] for it"),
         ("Cookie: sid={}; theme=dark\nAccept: */*", "Cookie: [REDACTED: COOKIE]\nAccept: */*"),
-        ("https://example.org/cb?code=1&access_token={}&x=1", "https://example.org/cb?code=1&access_token=[REDACTED: TOKEN]&x=1"),
+        (
+            "https://example.org/cb?code=1&access_token={}&x=1",
+            "https://example.org/cb?code=1&access_token=[REDACTED: TOKEN]&x=1",
+        ),
         ("https://ana:{}@example.org/a", "https://ana:[REDACTED: PASSWORD]@example.org/a"),
         ("postgres://ana:{}@db/app", "postgres://ana:[REDACTED: CONNECTION_STRING]@db/app"),
         ("LOG=1\nAPI_KEY={}\nPORT=80", "LOG=1\nAPI_KEY=[REDACTED: API_KEY]\nPORT=80"),
-        ("DefaultEndpointsProtocol=https;AccountKey={};x=1", "DefaultEndpointsProtocol=https;AccountKey=[REDACTED: API_KEY];x=1"),
+        (
+            "DefaultEndpointsProtocol=https;AccountKey={};x=1",
+            "DefaultEndpointsProtocol=https;AccountKey=[REDACTED: API_KEY];x=1",
+        ),
     ],
 )
 def test_only_the_secret_span_is_replaced(text: str, expected: str) -> None:
@@ -187,7 +204,9 @@ def test_a_private_key_is_redacted_whole_even_when_it_is_cut_off() -> None:
 
 
 def test_kubernetes_secrets_lose_their_values_only() -> None:
-    manifest = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  user: YW5h\n  extra: c2VjcmV0\ntype: Opaque\n"
+    manifest = (
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  user: YW5h\n  extra: c2VjcmV0\ntype: Opaque\n"
+    )
     mark = "[REDACTED: SECRET]"
     assert SANITIZER.redact_text(manifest) == manifest.replace("YW5h", mark).replace("c2VjcmV0", mark)
 

@@ -6,6 +6,7 @@ mode, sensitive marks and deprecation need all of them at once; the checking eng
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +17,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
 
 BRANCHES = ("anyOf", "oneOf")
+CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 
@@ -34,15 +36,14 @@ class Place:
         "sensitive",
     )
 
-    def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, open_branch: bool) -> None:
+    def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, closes: bool) -> None:
         self._index = index
         self._children: dict[str | int, Place] = {}
         self.schemas = schemas
-        self.declared = frozenset(name for schema in schemas for name in _mapping(schema, "properties"))
+        self.declared = frozenset(name for schema in schemas for name in _names(schema))
         self.patterns = tuple(_patterns(schemas))
-        declares = any("properties" in schema for schema in schemas)
         explicit = any(key in schema for schema in schemas for key in OPENERS)
-        self.closed = declares and not explicit and not open_branch and None not in self.patterns
+        self.closed = closes and not explicit and None not in self.patterns
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
         self.sensitive = any(_is_sensitive(schema) for schema in schemas)
 
@@ -90,7 +91,8 @@ class SchemaIndex:
         if reference == "#":
             return self._root
         if reference.startswith("#/"):
-            return lookup(self._root, pointers.tokens(unquote(reference[1:])))
+            target: Schema | None = lookup(self._root, pointers.tokens(unquote(reference[1:])))
+            return target
         if self._anchors is None:
             self._anchors = dict(_anchors(self._root))
         return self._anchors.get(reference)
@@ -98,36 +100,41 @@ class SchemaIndex:
     def place(self, schemas: Iterable[Schema]) -> Place:
         """Close subschemas under everything that applies in the same place, and remember the result."""
         closure: dict[int, dict[str, Any]] = {}
-        open_branch = False
-        queue: list[tuple[Schema, bool]] = [(schema, False) for schema in schemas]
+        declares = has_open_branch = False
+        queue: deque[tuple[Schema, str]] = deque((schema, "") for schema in schemas)
         while queue and len(closure) < MAX_CLOSURE:
-            schema, is_branch = queue.pop(0)
+            schema, keyword = queue.popleft()
             if not isinstance(schema, dict) or id(schema) in closure:
                 continue
             closure[id(schema)] = schema
-            open_branch = open_branch or (is_branch and _is_free_form(schema))
-            queue.extend(self._in_place(schema))
+            has_open_branch = has_open_branch or (keyword in BRANCHES and _is_free_form(schema))
+            # A condition looks at fields and adds rules for them; it doesn't say which there are.
+            declares = declares or ("properties" in schema and keyword not in CONDITIONS)
+            queue.extend(self._in_place(schema, keyword))
         key = tuple(closure)
         found = self._places.get(key)
         if found is None:
-            found = self._places[key] = Place(self, tuple(closure.values()), open_branch=open_branch)
+            closes = declares and not has_open_branch
+            found = self._places[key] = Place(self, tuple(closure.values()), closes=closes)
         return found
 
-    def _in_place(self, schema: dict[str, Any]) -> Iterator[tuple[Schema, bool]]:
+    def _in_place(self, schema: dict[str, Any], within: str) -> Iterator[tuple[Schema, str]]:
+        """Yield the subschemas of the same place, each with the keyword that it stands under."""
+        around = within if within in CONDITIONS else ""
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(reference := schema.get(keyword), str):
                 target = self.resolve(reference)
                 if target is not None:
-                    yield target, False
+                    yield target, around
         for keyword in ("allOf", *BRANCHES):
             for branch in _sequence(schema, keyword):
-                yield branch, keyword in BRANCHES
+                yield branch, around or keyword
         for keyword in ("if", "then", "else"):
             if keyword in schema:
-                yield schema[keyword], False
+                yield schema[keyword], keyword
         for keyword in ("dependentSchemas", "dependencies"):
             for dependent in _mapping(schema, keyword).values():
-                yield dependent, False
+                yield dependent, keyword
 
 
 def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, Place]]:
@@ -147,12 +154,12 @@ def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
         if isinstance(item, dict):
             for key, member in item.items():
                 child = place.child(key)
-                if child.schemas and (isinstance(member, dict | list) or child.deprecated or child.sensitive):
+                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
                     stack.append((pointers.join(pointer, key), member, child))
-        elif isinstance(item, list):
+        elif isinstance(item, list | tuple):
             for position, member in enumerate(item):
                 child = place.child(position)
-                if child.schemas and (isinstance(member, dict | list) or child.deprecated or child.sensitive):
+                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
                     stack.append((f"{pointer}/{position}", member, child))
 
 
@@ -190,7 +197,12 @@ def lookup(document: Any, path: Iterable[str | int]) -> Any:
 def _padded(document: dict[str, Any], token: str | int) -> str:
     if isinstance(token, str):
         return token
-    return next((key for key in document if key.isdigit() and int(key) == token), "")
+    return next((key for key in document if is_spelling(key, token)), "")
+
+
+def is_spelling(key: str, number: int) -> bool:
+    """Tell whether a key such as "007" is written in digits and means the number."""
+    return key.isascii() and key.isdigit() and key.lstrip("0") == str(number).lstrip("0")
 
 
 def _child_schemas(schemas: tuple[dict[str, Any], ...], key: str | int) -> Iterator[Schema]:
@@ -219,6 +231,18 @@ def _item_schemas(schema: dict[str, Any], index: int) -> Iterator[Schema]:
             yield schema["additionalItems"]
     elif isinstance(schema.get("items"), dict):
         yield schema["items"]
+
+
+def _names(schema: dict[str, Any]) -> Iterator[str]:
+    """Name the fields that a schema knows: what it asks for, or what others depend on, cannot be unknown."""
+    for keyword in ("properties", "dependentSchemas", "dependencies", "dependentRequired"):
+        yield from _mapping(schema, keyword)
+    for needed in (
+        schema.get("required"),
+        *_mapping(schema, "dependentRequired").values(),
+        *_mapping(schema, "dependencies").values(),
+    ):
+        yield from needed if isinstance(needed, list) else ()
 
 
 def _prefix(schema: dict[str, Any]) -> list[Schema]:

@@ -17,6 +17,8 @@ from retrycontract.contract.type_expressions import describe
 MAX_NAME = 80  # characters of a field's name in a message
 MAX_CONSTRAINT = 160  # characters of a pattern or another constraint in a message
 
+LOWERED = {"warning": ErrorSeverity.WARNING, "info": ErrorSeverity.INFO}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -32,6 +34,7 @@ class Failure:
     marked: Collection[str]
     path: tuple[str, ...] = ()
     root: Schema = True
+    referring: tuple[dict[str, Any], ...] = ()
 
     @property
     def constraint(self) -> Any:
@@ -41,7 +44,7 @@ class Failure:
     @property
     def subject(self) -> str:
         """Name the failing place in a hint; the whole document has no name of its own."""
-        return f"'{self.name(pointers.last(self.pointer))}'" if self.pointer else "the arguments"
+        return f"'{self.name(pointers.label(self.pointer))}'" if self.pointer else "the arguments"
 
     @property
     def depth(self) -> int:
@@ -93,13 +96,16 @@ class Failure:
         return pointers.join(self.pointer, name)
 
     def _severity(self) -> ErrorSeverity:
-        lowered = {"warning": ErrorSeverity.WARNING, "info": ErrorSeverity.INFO}
-        mark = self.schema.get("x-severity")
-        return lowered.get(mark, ErrorSeverity.ERROR) if isinstance(mark, str) else ErrorSeverity.ERROR
+        """Take what the failing subschema says, else the nearest that refers to it."""
+        marks = [schema["x-severity"] for schema in (self.schema, *self.referring) if "x-severity" in schema]
+        return LOWERED.get(str(marks[0]), ErrorSeverity.ERROR) if marks else ErrorSeverity.ERROR
 
     def _author_hint(self) -> str | None:
         """Take the hint that the schema's author wrote for this keyword or for the whole subschema."""
-        by_keyword = self.schema.get("x-hints")
-        hint = by_keyword.get(self.keyword) if isinstance(by_keyword, dict) else None
-        hint = hint or self.schema.get("x-hint")
-        return self.limit(hint) if isinstance(hint, str) else None
+        for schema in (self.schema, *self.referring):
+            by_keyword = schema.get("x-hints")
+            hint = by_keyword.get(self.keyword) if isinstance(by_keyword, dict) else None
+            hint = hint or schema.get("x-hint")
+            if isinstance(hint, str) and hint:
+                return self.limit(hint)
+        return None

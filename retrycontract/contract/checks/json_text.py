@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NoReturn
@@ -15,7 +15,7 @@ from retrycontract.contract import pointers
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
 MAX_NUMBER_LENGTH = 400  # digits; more is an attack on the parser, not a number
 CARET = "‸"
-EXCERPT = 30  # characters shown on each side of a syntax error
+CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
 
 
 class FaultKind(StrEnum):
@@ -36,13 +36,16 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JsonFault:
-    """Say what is wrong with a text that should be JSON; `pointer` where the fault has a place in the value."""
+    """Say what is wrong with a text that should be JSON; `pointer` where the fault has a place in the value.
+
+    `context` is the raw text around the fault, with a caret at the place: it may hold secrets.
+    """
 
     kind: FaultKind
     reason: str
     line: int | None = None
     column: int | None = None
-    excerpt: str | None = None
+    context: str | None = None
     pointer: str = pointers.ROOT
 
 
@@ -77,6 +80,22 @@ def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, Json
     if not text.isascii() or "\\ud" in text or "\\uD" in text:
         return _without_surrogates(value)
     return value, None
+
+
+def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
+    """Refuse a parsed value that nests deeper than its schema can be checked in bounded time."""
+    level = [value]
+    for _ in range(max_depth):
+        level = [member for item in level for member in _members(item)]
+        if not level:
+            return None
+    return JsonFault(FaultKind.DEPTH, f"nested deeper than {max_depth} levels")
+
+
+def _members(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list | tuple) else ()
 
 
 def fault_in(value: Any) -> JsonFault | None:
@@ -154,20 +173,21 @@ def _syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) ->
     if not text.strip():
         return JsonFault(FaultKind.EMPTY, "the text is empty")
     kind, reason = _diagnosis(text, error, truncated=truncated)
-    return JsonFault(kind, reason, error.lineno, error.colno, _excerpt(text, error.pos))
+    return JsonFault(kind, reason, error.lineno, error.colno, _context(text, error.pos))
 
 
 def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> tuple[FaultKind, str]:
     where = f"at line {error.lineno}, column {error.colno}"
     if text.lstrip().startswith("```"):
         return FaultKind.FENCED, "the value stands in a Markdown fence; send the JSON alone"
+    if text.startswith("\ufeff"):
+        return FaultKind.ENCODING, "the text begins with a byte order mark"
     if error.msg == "Extra data":
         return FaultKind.TRAILING, f"text follows the JSON value {where}"
     if truncated or _ends_inside(text, error):
         return FaultKind.TRUNCATED, f"the text ends inside a value {where}: it was cut off"
-    if error.msg.startswith("Unexpected UTF-8 BOM"):
-        return FaultKind.ENCODING, "the text begins with a byte order mark"
-    return FaultKind.SYNTAX, f"{error.msg[0].lower()}{error.msg[1:]} {where}"
+    what = error.msg.removesuffix(" at")
+    return FaultKind.SYNTAX, f"{what[0].lower()}{what[1:]} {where}"
 
 
 def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
@@ -177,19 +197,20 @@ def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
         return "\n" not in text[error.pos :].rstrip()
     rest = text[error.pos :].strip()
     opened = text.lstrip()[:1] in ("{", "[", '"')
-    return opened and (not rest or rest in ("{", "[", ",", ":", "-") or _is_literal_prefix(rest))
+    return opened and (_UNFINISHED.fullmatch(rest) is not None or _is_literal_prefix(rest))
+
+
+# What may stand between the place where the decoder gave up and the end: nothing, an opener, a comma or colon, the
+# beginning of a number's fraction or exponent, of an escape.
+_UNFINISHED = re.compile(r"[\[{,:]?|-|\.|[eE][+-]?|\\?u[0-9a-fA-F]{0,3}")
 
 
 def _is_literal_prefix(rest: str) -> bool:
     return any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
 
 
-def _excerpt(text: str, position: int) -> str:
-    """Cut the line around the fault, with a caret at the place."""
-    start = max(text.rfind("\n", 0, position) + 1, position - EXCERPT)
-    end = text.find("\n", position)
-    end = min(len(text) if end < 0 else end, position + EXCERPT)
-    return f"{text[start:position]}{CARET}{text[position:end]}"
+def _context(text: str, position: int) -> str:
+    return f"{text[max(0, position - CONTEXT) : position]}{CARET}{text[position : position + CONTEXT]}"
 
 
 def _without_surrogates(value: Any) -> tuple[Any, JsonFault | None]:

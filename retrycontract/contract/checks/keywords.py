@@ -51,9 +51,8 @@ def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError
     )
 
 
-def property_name(failure: Failure, inner: Any) -> ValidationError:
+def property_name(failure: Failure, key: str) -> ValidationError:
     """Report one key that breaks `propertyNames`, at the key's own pointer."""
-    key = str(inner.instance)
     name = failure.name(key)
     return failure.error(
         ErrorCode.CONSTRAINT_VIOLATION,
@@ -122,13 +121,17 @@ def _type(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 
 def _enum(failure: Failure, kind: Any) -> Iterator[ValidationError]:
-    options = list(kind.options) if hasattr(kind, "options") else [kind.expected_value]
+    yield invalid_choice(failure, list(kind.options) if hasattr(kind, "options") else [kind.expected_value])
+
+
+def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
+    """Report a value that is none of the allowed ones, with the nearest of them."""
     listed = failure.limit(describe_options(options))
     guess = did_you_mean(failure.value, options)
     suggestion = f" (did you mean '{failure.limit(guess)}'?)" if guess else ""
     shown = failure.actual(failure.value)
     several = len(options) > 1
-    yield failure.error(
+    return failure.error(
         ErrorCode.INVALID_ENUM_VALUE,
         {"value": shown[1:-1] if shown.startswith('"') and shown.endswith('"') else shown},
         expected=f"one of: {listed}" if several else listed,
@@ -208,11 +211,23 @@ def _unique(failure: Failure, _: Any) -> Iterator[ValidationError]:
 def _equal_items(items: list[Any]) -> tuple[int, int]:
     seen: dict[str, int] = {}
     for position, item in enumerate(items):
-        key = json.dumps(item, sort_keys=True)
+        key = json.dumps(_canonical(item), sort_keys=True)
         if key in seen:
             return seen[key], position
         seen[key] = position
-    return 0, 1  # equal by number only, such as 1 and 1.0
+    return 0, 1  # numbers that only the engine calls equal, beyond the precision of a float
+
+
+def _canonical(value: Any) -> Any:
+    """Write equal numbers alike: to JSON Schema 1.0 is 1."""
+    match value:
+        case dict():
+            return {key: _canonical(member) for key, member in value.items()}
+        case list() | tuple():
+            return [_canonical(item) for item in value]
+        case float() if value.is_integer():
+            return int(value)
+    return value
 
 
 def _unknown(failure: Failure, kind: Any) -> Iterator[ValidationError]:
@@ -220,9 +235,13 @@ def _unknown(failure: Failure, kind: Any) -> Iterator[ValidationError]:
         yield unknown_field(failure, key)
 
 
-def _unknown_items(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _unknown_items(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     known = failure.place.prefix_length
-    for position in range(known, len(failure.value)):
+    # For unevaluatedItems the engine tells the values: `contains` may have let some of the others in.
+    named = {json.dumps(json.loads(text), sort_keys=True) for text in getattr(kind, "unexpected", ())}
+    rest = range(known, len(failure.value))
+    refused = [position for position in rest if json.dumps(failure.value[position], sort_keys=True) in named]
+    for position in refused or rest:
         yield failure.error(
             ErrorCode.UNKNOWN_FIELD,
             {"field": position},
@@ -241,6 +260,15 @@ def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
                 yield unknown_field(failure, key)
     elif failure.keyword in ("items", "additionalItems", "unevaluatedItems"):
         yield failure.error(ErrorCode.UNKNOWN_FIELD, {"field": pointers.last(failure.pointer)}, actual=False)
+    elif len(failure.path) > 1 and failure.path[-2] in ("dependentSchemas", "dependencies"):
+        name = failure.name(failure.path[-1])
+        yield failure.error(
+            ErrorCode.OBJECT_SCHEMA_VIOLATION,
+            {"reason": f"the field '{name}' is not allowed here"},
+            at=failure.member(failure.path[-1]),
+            actual=False,
+            hint=f"remove '{name}'",
+        )
     else:
         yield failure.error(
             ErrorCode.OBJECT_SCHEMA_VIOLATION,

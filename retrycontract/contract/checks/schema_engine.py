@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.admission import Admission
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
     SchemaIndex,
@@ -21,9 +22,13 @@ from retrycontract.contract.checks.composition import (
     walk,
 )
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.engine_paths import true_path
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
+
+NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,12 @@ class CompiledSchema:
     schema: Schema
     validator: Any
     index: SchemaIndex
+    max_depth: int
 
     @classmethod
-    def of(cls, schema: Schema, validator: Any) -> CompiledSchema:
-        """Index a schema that the engine has compiled."""
-        return cls(schema, validator, SchemaIndex(schema))
+    def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
+        """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
+        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth)
 
 
 def violations(
@@ -72,76 +78,75 @@ class Reader:
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
+        failure = self._failure(error, true_path(self._value, error))
+        match type(error.kind).__name__:
+            case "AnyOf" | "OneOfNotValid":
+                yield from unions.explain(failure, error.kind.context, self.explain)
+            case "PropertyNames":
+                yield keywords.property_name(failure, str(error.kind.error.instance))
+            case "FalseSchema" if failure.keyword == "propertyNames":
+                yield from (keywords.property_name(failure, key) for key in failure.value)
+            case _:
+                yield from keywords.explain(failure, error.kind)
+
+    def _failure(self, error: Any, path: list[str | int]) -> Failure:
         kind = type(error.kind).__name__
-        tokens = self.path(error)
-        if kind in ("AnyOf", "OneOfNotValid"):
-            yield from unions.explain(self._failure(error, tokens), error.kind.context, self.explain)
-        elif kind == "PropertyNames":
-            yield keywords.property_name(self._failure(error, tokens), error.kind.error)
-        else:
-            yield from keywords.explain(self._failure(error, tokens), error.kind)
-
-    def path(self, error: Any) -> tuple[str | int, ...]:
-        """Give the path to the failing value, with the keys as the value spells them.
-
-        The engine hands over the keys "7" and "007" as the number 7.
-        """
-        path: list[str | int] = []
-        item = self._value
-        steps = error.instance_path
-        for position, step in enumerate(steps):
-            if isinstance(item, dict) and isinstance(step, int):
-                step = _spelling(item, step, steps[position + 1 :], error)
-            path.append(step)
-            item = item[step] if isinstance(item, dict | list) else None
-        return tuple(path)
-
-    def _failure(self, error: Any, tokens: tuple[str | int, ...]) -> Failure:
-        schema_path = list(error.schema_path)
-        keyword, parent = _keyword(schema_path)
-        schema = lookup(self._compiled.schema, parent)
+        keyword, parent = _keyword(list(error.schema_path), is_false=kind == "FalseSchema")
+        schema = _holding(self._compiled.schema, parent, keyword)
         return Failure(
-            pointer=pointers.from_tokens(tokens),
-            value=_at(self._value, tokens),
+            pointer=pointers.from_tokens(path),
+            value=_at(self._value, path),
             schema=schema if isinstance(schema, dict) else {},
-            keyword=keyword,
+            keyword="propertyNames" if kind == "PropertyNames" else keyword,
             path=tuple(str(step) for step in parent),
-            place=place_of(self._compiled.index, tokens),
+            place=place_of(self._compiled.index, path),
             resolve=self._compiled.index.resolve,
             root=self._compiled.schema,
             sanitizer=self._sanitizer,
             marked=self._marked,
+            referring=self._referring(error.evaluation_path),
         )
 
+    def _referring(self, path: list[str | int]) -> tuple[dict[str, Any], ...]:
+        """Find the schemas whose `$ref` led to the failing one in the same place, the nearest first."""
+        node: Any = self._compiled.schema
+        found: list[dict[str, Any]] = []
+        for step in path[:-1]:
+            if isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str):
+                found.insert(0, node)
+                node = self._compiled.index.resolve(node[step])
+            else:
+                found = found if step == "allOf" or isinstance(step, int) else []
+                node = lookup(node, [step])
+        return tuple(found)
 
-def _keyword(schema_path: list[str | int]) -> tuple[str, list[str | int]]:
+
+def _keyword(schema_path: list[str | int], *, is_false: bool) -> tuple[str, list[str | int]]:
     """Split the schema path of an error into its keyword and the path of the schema that holds it."""
     end = len(schema_path)
     while end and isinstance(schema_path[end - 1], int):
         end -= 1
     if not end:
         return "", []
-    keyword = str(schema_path[end - 1])
-    if end > 1 and schema_path[end - 2] in ("properties", "patternProperties", "$defs", "definitions"):
+    if is_false and end > 1 and schema_path[end - 2] in NAMING:
         return "", schema_path  # `false` as the schema of a member: no keyword failed
-    return keyword, schema_path[: end - 1]
+    return str(schema_path[end - 1]), schema_path[: end - 1]
 
 
-def _spelling(item: dict[str, Any], number: int, rest: list[str | int], error: Any) -> str:
-    spellings = [key for key in item if key.isascii() and key.isdigit() and int(key) == number]
-    if len(spellings) > 1:
-        spellings = [key for key in spellings if _at(item[key], rest) == error.instance] or spellings
-    return spellings[0] if spellings else str(number)
+def _holding(schema: Any, path: list[str | int], keyword: str) -> Any:
+    """Find the schema that holds the failing keyword; the engine leaves empty names out of its paths."""
+    found = lookup(schema, path)
+    if isinstance(found, dict) and keyword and keyword not in found:
+        for position in range(1, len(path) + 1):
+            other = lookup(schema, [*path[:position], "", *path[position:]])
+            if isinstance(other, dict) and keyword in other:
+                return other
+    return found
 
 
-def _at(value: Any, path: Any) -> Any:
+def _at(value: Any, path: list[str | int]) -> Any:
     for step in path:
-        if not isinstance(value, dict | list):
-            return None
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
+        value = value[step]
     return value
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.json_text import JsonFault, fault_in, parse_json
+from retrycontract.contract.checks.json_text import CARET, MAX_DEPTH, JsonFault, depth_fault, fault_in, parse_json
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -17,7 +17,9 @@ from retrycontract.contract.tool import CompiledTool
 
 MAX_REASON = 200  # characters of a reason that comes from outside: a callback's, a plug-in's
 MAX_TOOLS_NAMED = 5
-MAX_EXCERPT = 100  # characters around a syntax error
+EXCERPT = 30  # characters shown on each side of a syntax error
+MAX_EXCERPT = 100  # characters of them once all are visible
+NEWLINE = "\n"
 
 
 def check_arguments(
@@ -25,6 +27,8 @@ def check_arguments(
 ) -> Findings:
     """Judge arguments given as JSON text, bytes or a parsed value; never raises on what the model wrote."""
     value, fault = read_output(arguments, truncated=finish_reason == "length")
+    if fault is None and tool.schema.max_depth < MAX_DEPTH:
+        fault = depth_fault(value, tool.schema.max_depth)
     if fault is not None:
         return Findings((syntax_error(fault, sanitizer),))
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
@@ -43,16 +47,22 @@ def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[
 
 def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError:
     """Report what keeps a text from being JSON, with a short excerpt around the place."""
-    excerpt = sanitizer.preview_text(fault.excerpt, MAX_EXCERPT) if fault.excerpt else None
     return ValidationError(
         error_code=ErrorCode.INVALID_JSON_SYNTAX,
         field_path=sanitizer.redact_pointer(fault.pointer),
         message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=_safe(fault.reason, sanitizer)),
         expected_value="one JSON value",
-        actual_value=excerpt,
+        actual_value=_excerpt(fault.context, sanitizer) if fault.context else None,
         keyword=fault.kind.value,
         hint=SYNTAX_HINTS.get(fault.kind.value),
     )
+
+
+def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
+    """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
+    before, caret, after = sanitizer.redact_text(context).partition(CARET)
+    line = f"{before[-EXCERPT:].rpartition(NEWLINE)[2]}{caret}{after[:EXCERPT].partition(NEWLINE)[0]}"
+    return sanitizer.preview_text(line, MAX_EXCERPT)
 
 
 def callback_rejection(reason: str, sanitizer: ValueSanitizer) -> Findings:

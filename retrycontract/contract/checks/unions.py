@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.keywords import invalid_choice
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_types import type_name
+from retrycontract.contract.json_types import Resolve, Schema, type_name
 from retrycontract.contract.type_expressions import describe_types
 
 Branch = list[Any]  # the engine's errors of one alternative
+MAX_REFERENCES = 5  # followed from a branch to the schema that it stands for
 
 
 def explain(
@@ -23,7 +27,13 @@ def explain(
     if not candidates:
         yield _type_mismatch(failure, branches)
         return
-    meant = _meant(candidates, depth)
+    discriminators = _discriminators(failure)
+    fitting = [branch for branch in candidates if not _refuses_discriminator(branch, discriminators, depth)]
+    for name, options in discriminators.items():
+        if not fitting and name in failure.value and failure.value[name] not in options:
+            yield _unknown_choice(failure, name, options)
+            return
+    meant = _best(fitting or candidates, depth)
     if meant is None:
         yield _no_match(failure, len(branches))
         return
@@ -31,10 +41,36 @@ def explain(
         yield from explain_error(error)
 
 
-def _meant(branches: list[Branch], depth: int) -> Branch | None:
-    """Pick the branch whose discriminator fits, else the one with the fewest and deepest errors; None on a tie."""
-    fitting = [branch for branch in branches if not _refuses_discriminator(branch, depth)] or branches
-    ranked = sorted(fitting, key=lambda branch: _rank(branch, depth))
+def _discriminators(failure: Failure) -> dict[str, list[Any]]:
+    """Find the members that tell the branches apart, such as a kind, and the values that they may have.
+
+    It is one that several branches fix by `const` or `enum`, and best one that each fixes to a single value.
+    """
+    branches = failure.constraint if isinstance(failure.constraint, list) else []
+    options: dict[str, list[list[Any]]] = {}
+    for branch in branches:
+        for name, allowed in _fixed_members(branch, failure.resolve):
+            options.setdefault(name, []).append(allowed)
+    shared = {name: allowed for name, allowed in options.items() if len(allowed) > 1}
+    single = {name: allowed for name, allowed in shared.items() if all(len(values) == 1 for values in allowed)}
+    return {name: list(chain(*allowed)) for name, allowed in (single or shared).items()}
+
+
+def _fixed_members(branch: Schema | None, resolve: Resolve) -> Iterator[tuple[str, list[Any]]]:
+    for _ in range(MAX_REFERENCES):
+        if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
+            branch = resolve(branch["$ref"])
+    properties = branch.get("properties") if isinstance(branch, dict) else None
+    for name, member in (properties or {}).items():
+        if isinstance(member, dict) and "const" in member:
+            yield name, [member["const"]]
+        elif isinstance(member, dict) and isinstance(member.get("enum"), list):
+            yield name, member["enum"]
+
+
+def _best(branches: list[Branch], depth: int) -> Branch | None:
+    """Pick the branch with the fewest and deepest errors; None on a tie."""
+    ranked = sorted(branches, key=lambda branch: _rank(branch, depth))
     if len(ranked) > 1 and _rank(ranked[0], depth) == _rank(ranked[1], depth):
         return None
     return ranked[0]
@@ -49,11 +85,27 @@ def _refuses_type(branch: Branch, depth: int) -> bool:
     return any(type(error.kind).__name__ == "Type" and len(error.instance_path) == depth for error in branch)
 
 
-def _refuses_discriminator(branch: Branch, depth: int) -> bool:
-    """Tell a branch whose `const` or `enum` member, such as a kind, has another value."""
+def _refuses_discriminator(branch: Branch, names: Container[str], depth: int) -> bool:
+    """Tell a branch to which a discriminator has the value of another one."""
     return any(
-        type(error.kind).__name__ in ("Constant", "Enum") and len(error.instance_path) == depth + 1 for error in branch
+        type(error.kind).__name__ in ("Constant", "Enum")
+        and len(error.instance_path) == depth + 1
+        and str(error.instance_path[-1]) in names
+        for error in branch
     )
+
+
+def _unknown_choice(failure: Failure, name: str, options: list[Any]) -> ValidationError:
+    """Report a discriminator whose value belongs to no branch: nothing else can be said before it is right."""
+    member = replace(
+        failure,
+        pointer=failure.member(name),
+        value=failure.value[name],
+        schema={},
+        keyword="enum",
+        place=failure.place.child(name),
+    )
+    return invalid_choice(member, options)
 
 
 def _type_mismatch(failure: Failure, branches: list[Branch]) -> ValidationError:

@@ -29,4 +29,6 @@ class Command(BaseCommand):
         now = timezone.now()
         defaults = {"namespace": namespace or name, "created_at": now}
         agent, _created = Agent.objects.get_or_create(name=name, defaults=defaults)
+        if namespace and agent.namespace != namespace:
+            raise CommandError(f"The agent {name} has the namespace {agent.namespace}; leave --namespace out.")
         self.stdout.write(ApiKey.create_for(agent, now)[1])

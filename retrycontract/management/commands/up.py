@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +108,16 @@ class _Server(uvicorn.Server):
     on_ready: Any = None
     example: subprocess.Popen[bytes] | None = None
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in good order on SIGINT and SIGTERM; the parent would raise them again and exit as if killed."""
+        handled = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in handled.items():
+                signal.signal(number, handler)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
         await super().startup(sockets)
@@ -131,9 +144,9 @@ def _check_free(host: str, port: int) -> None:
 
 def _copy_database() -> Path:
     """Copy the database as it is before a migration, and drop the oldest copies."""
-    source = Path(settings.DATABASES["default"]["NAME"])
+    source = Path(connection.settings_dict["NAME"])
     target = source.with_name(f"before-migration-{timezone.now():%Y%m%d-%H%M%S}.sqlite3")
-    with sqlite3.connect(source) as database:
+    with closing(sqlite3.connect(source)) as database:
         database.execute("VACUUM INTO ?", (str(target),))
     target.chmod(0o600)
     for old in sorted(source.parent.glob("before-migration-*.sqlite3"))[:-BACKUPS]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import datetime, timedelta
-from typing import Self
 
 from django.db import models
 
@@ -59,7 +58,7 @@ class ApiKey(models.Model):
         return f"{self.agent}: {self.prefix}…"
 
     @classmethod
-    def create_for(cls, agent: Agent, now: datetime, *, expires_at: datetime | None = None) -> tuple[Self, str]:
+    def create_for(cls, agent: Agent, now: datetime, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
         """Make a key and return it with its text, which is shown this once."""
         prefix = f"{KEY_PREFIX}_{secrets.token_hex(4)}"
         text = f"{prefix}_{secrets.token_urlsafe(32)}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
@@ -19,6 +20,7 @@ from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
 MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
+MAX_TOOLS_FOUND = 50  # tools that one search looks at
 
 
 class LostRaceError(RuntimeError):
@@ -48,12 +50,20 @@ class CallQuerySet(models.QuerySet["Call"]):
         """List the open calls that a submission without our id may continue, oldest first."""
         by_id = Q(last_tool_call_id=submission.tool_call_id)
         wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
-        found = self.open().filter(wanted, session_id=submission.session_id).order_by("pk")
-        return list(found[:MAX_CANDIDATES])
+        found = self.open().filter(wanted, session_id=submission.session_id)
+        # What bears the same id is looked at first, however many calls of the tool were left open.
+        nearest = found.order_by(Case(When(by_id, then=0), default=1), "-pk")[:MAX_CANDIDATES]
+        return sorted(nearest, key=lambda call: call.pk)
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
         return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
+
+    def search(self, text: str) -> CallQuerySet:
+        """Keep the calls with exactly this id or session, and those of tools whose name begins with the text."""
+        tools = Tool.objects.filter(name__istartswith=text).values_list("name", flat=True)
+        names = {text, *tools[:MAX_TOOLS_FOUND]}
+        return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
 
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
@@ -139,7 +149,8 @@ class Call(models.Model):
     def move(self, target: CallState, now: datetime, **changes: Any) -> None:
         """Move to another state, a compare-and-swap; raises IllegalMoveError or LostRaceError.
 
-        Staying where one is, as a Blocked call does when its agent fails again, is always legal.
+        Staying where one is, as a Blocked call does when its agent fails again, is always legal. A move that counts
+        an attempt compares the number of attempts, too: of two that came at once one must look again.
         """
         source = CallState(self.state)
         if target is not source and target not in LEGAL_MOVES[source]:
@@ -149,8 +160,11 @@ class Call(models.Model):
             self._assign(changes)
             self.save(force_insert=True)
             return
-        if not Call.objects.filter(pk=self.pk, state=source).update(**changes):
-            raise LostRaceError(f"{self} is no longer {source}")
+        seen = Call.objects.filter(pk=self.pk, state=source)
+        if "attempts_made" in changes:
+            seen = seen.filter(attempts_made=self.attempts_made)
+        if not seen.update(**changes):
+            raise LostRaceError(f"{self} is no longer {source}, or has a new attempt")
         self._assign(changes)
 
     def _assign(self, changes: dict[str, Any]) -> None:
@@ -179,6 +193,15 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def waiting(self) -> AttemptQuerySet:
         """Keep the attempts that have no verdict yet."""
         return self.filter(state__in=AttemptState.waiting())
+
+    def discard(self) -> int:
+        """Drop what waits, since its call has ended, and purge its text; returns how many waited."""
+        return self.waiting().update(state=AttemptState.DISCARDED, sealed=None, lease_until=None)
+
+    def newest_judged(self, calls: Collection[Call]) -> AttemptQuerySet:
+        """Keep the newest attempt with a verdict of each call."""
+        judged = Attempt.objects.filter(call=models.OuterRef("call"), is_valid__isnull=False)
+        return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
     def claimable(self, now: datetime) -> AttemptQuerySet:
         """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""

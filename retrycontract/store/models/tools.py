@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Self
+from datetime import datetime
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -83,9 +84,9 @@ class ToolVersion(models.Model):
         """Hash a schema; the order of its keys does not matter."""
         return hashlib.sha256(json.dumps(schema, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
-    def quarantine(self, now: Any) -> Self:
-        """Keep this version away from the door: its checks crashed or ran out of time."""
-        if self.quarantined_at is None:
-            self.quarantined_at = now
-            self.save(update_fields=["quarantined_at"])
-        return self
+    def quarantine(self, now: datetime) -> bool:
+        """Keep this version away from the door: its checks crashed or ran out of time; False when it was before."""
+        if not ToolVersion.objects.filter(pk=self.pk, quarantined_at=None).update(quarantined_at=now):
+            return False
+        self.quarantined_at = now
+        return True

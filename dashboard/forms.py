@@ -1,0 +1,55 @@
+"""The forms of the desk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from retrycontract.contract.checks.json_text import JsonFault, parse_json
+from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
+
+GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
+DECISIONS = [
+    (Decision.HINT.value, "Hint", "Say what to change. The agent corrects its call itself."),
+    (Decision.CORRECTED.value, "Corrected arguments", "Write the arguments. The agent sends exactly these."),
+    (Decision.ACCEPT.value, "Accept as is", "The output is right, the schema too strict. The agent runs it."),
+    (Decision.REJECT.value, "Reject", "Stop. Nothing is executed, and the agent is told so."),
+]
+
+
+class AnswerForm(forms.Form):
+    """Take an operator's answer; whether it can be sent is the use case's to say."""
+
+    decision = forms.ChoiceField(choices=[choice[:2] for choice in DECISIONS], initial=Decision.HINT.value)
+    text = forms.CharField(required=False)
+    grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
+    arguments = forms.CharField(required=False, strip=False)
+    escalation = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        """Parse the corrected arguments as strictly as an agent's output is parsed."""
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("decision") == Decision.CORRECTED:
+            value, fault = parse_json(cleaned.get("arguments") or "")
+            if fault is not None:
+                self.add_error("arguments", _told(fault))
+            cleaned["value"] = value
+        return cleaned
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """Give the answer as the use case takes it."""
+        cleaned = self.cleaned_data
+        return {
+            "decision": Decision(cleaned["decision"]),
+            "text": cleaned["text"].replace("\r\n", "\n"),
+            "arguments": cleaned.get("value"),
+            "grant": int(cleaned["grant"] or DEFAULT_GRANT),
+        }
+
+
+def _told(fault: JsonFault) -> str:
+    """Say what keeps the text from being JSON; the reason names line and column where there are any."""
+    place = f" (at {fault.pointer})" if fault.pointer else ""
+    return f"This is not JSON yet: {fault.reason}{place}."

@@ -1,0 +1,128 @@
+// The desk's own script. Everything but the live parts works without it.
+"use strict";
+(() => {
+  const POLL_MS = 3000;
+  const QUIET_MS = 1500; // while the pointer moves over a list, it keeps its place
+  const one = (selector) => document.querySelector(selector);
+  const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+
+  // ---- Live parts: asked every three seconds, only while somebody can see the page ----
+  let ended = false;
+  let lastMove = 0;
+  const poll = () => {
+    if (ended || document.visibilityState !== "visible") return;
+    all("[data-live]").forEach((part) => htmx.trigger(part, "desk:poll"));
+  };
+  setInterval(poll, POLL_MS);
+  document.addEventListener("visibilitychange", poll);
+  document.addEventListener("pointermove", () => { lastMove = Date.now(); }, { passive: true });
+
+  const say = (text, kind, link) => {
+    const line = one("#connection");
+    if (line.dataset.kind === kind) return;
+    line.dataset.kind = kind;
+    line.replaceChildren(text);
+    if (link) {
+      const anchor = document.createElement("a");
+      anchor.href = link;
+      anchor.textContent = "Log in";
+      line.append(" ", anchor);
+    }
+  };
+
+  document.addEventListener("htmx:responseError", (event) => {
+    const status = event.detail.xhr.status;
+    if (status === 401) {
+      ended = true;
+      const here = encodeURIComponent(location.pathname + location.search);
+      say("Your session has ended: this page is no longer live.", "ended", `${one("#connection").dataset.login}?next=${here}`);
+    } else if (status === 403) {
+      say("This page is out of date. Copy what you typed, then load it anew.", "stale");
+    } else {
+      say("The service has a problem; trying again.", "lost");
+    }
+  });
+  document.addEventListener("htmx:sendError", () => say("No connection to the service; trying again.", "lost"));
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful && !ended) say("", "");
+  });
+
+  // ---- What a person unfolded stays so, and a list does not move under the pointer ----
+  let unfolded = new Map();
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const part = event.detail.target;
+    if (!part.matches("[data-live]") || event.detail.xhr.status !== 200) return;
+    if (part.id === "queue" && part.matches(":hover") && Date.now() - lastMove < QUIET_MS) {
+      event.detail.shouldSwap = false;
+      return;
+    }
+    unfolded = new Map(all("details[id]", part).map((fold) => [fold.id, fold.open]));
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (!event.detail.target.matches("[data-live]")) return;
+    all("details[id]").forEach((fold) => { if (unfolded.has(fold.id)) fold.open = unfolded.get(fold.id); });
+    const titled = one("[data-title]");
+    if (titled) document.title = titled.dataset.title;
+    ready();
+  });
+
+  // ---- Times go on; dashboard/templatetags/desk.py writes them the same way ----
+  const skew = Date.now() - Date.parse(document.body.dataset.now); // this computer's clock may be wrong
+  const since = (from) => {
+    const seconds = Math.max(Math.floor((Date.now() - skew - from) / 1000), 0);
+    const minutes = Math.floor(seconds / 60), hours = Math.floor(seconds / 3600), days = Math.floor(seconds / 86400);
+    if (days) return hours % 24 && days < 10 ? `${days} d ${hours % 24} h` : `${days} d`;
+    if (hours) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+    return minutes ? `${minutes} min` : `${seconds} s`;
+  };
+  const tick = () => all("time[data-since]").forEach((time) => {
+    const text = since(Date.parse(time.dateTime)) + time.dataset.since;
+    if (time.textContent !== text) time.textContent = text;
+  });
+  setInterval(tick, 1000);
+
+  // ---- Colours: the cookie is read by the server, so that no page flashes ----
+  const root = document.documentElement;
+  const markTheme = () => all("[data-theme-choice]").forEach((button) => {
+    button.setAttribute("aria-pressed", String(button.dataset.themeChoice === (root.dataset.theme || "")));
+  });
+  const chooseTheme = (theme) => {
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    document.cookie = `theme=${theme}; path=/; max-age=${theme ? 31536000 : 0}; SameSite=Lax`;
+    markTheme();
+  };
+
+  document.addEventListener("click", (event) => {
+    const theme = event.target.closest("[data-theme-choice]");
+    if (theme) chooseTheme(theme.dataset.themeChoice);
+    const copy = event.target.closest("[data-copy]");
+    if (copy) navigator.clipboard.writeText(copy.dataset.copy).then(() => {
+      copy.classList.add("copied");
+      setTimeout(() => copy.classList.remove("copied"), 1200);
+    });
+  });
+
+  // ---- The answer: Ctrl or Cmd with Enter sends it, once ----
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.closest("form[data-answer]");
+    if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("button.primary"));
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-answer]");
+    if (!form) return;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+  addEventListener("pageshow", () => all("form[data-answer]").forEach((form) => delete form.dataset.sent));
+
+  const ready = () => {
+    all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });
+    all("[data-send-key]").forEach((key) => { key.textContent = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ ↵" : "Ctrl ↵"; });
+    all(".no-script").forEach((element) => { element.hidden = true; });
+    markTheme();
+    tick();
+  };
+  ready();
+})();

@@ -1,0 +1,205 @@
+"""One call's story as values: attempts and guidance, newest first, and what became of the newest guidance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.sanitizer import visible
+from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance
+
+SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
+NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
+ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEntry:
+    """Show one attempt."""
+
+    attempt: Attempt
+    is_newest: bool
+
+    @property
+    def at(self) -> datetime:
+        """Tell when it came in."""
+        return self.attempt.submitted_at
+
+    @property
+    def errors(self) -> tuple[ValidationError, ...]:
+        """Give its errors, the worst first."""
+        return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
+
+    @property
+    def blocking(self) -> int:
+        """Count the errors that block execution."""
+        return sum(error.severity is ErrorSeverity.ERROR for error in self.errors)
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """Name the icon and the word for how it went."""
+        attempt = self.attempt
+        if attempt.is_waiting:
+            return "pending", "Being checked"
+        if attempt.state == AttemptState.DISCARDED:
+            return "cancelled", "Discarded"
+        if attempt.state == AttemptState.DEAD:
+            return "alert", "Could not be checked"
+        if not attempt.is_valid:
+            return "failed", "Failed"
+        return ("valid", "Valid") if attempt.status != Status.BLOCKED else ("valid", "Valid, held for a person")
+
+    @property
+    def title(self) -> str:
+        """Say which attempt it is, as the agent was told."""
+        attempt = self.attempt
+        if attempt.shown_max and attempt.number > attempt.shown_max:
+            return f"Attempt {attempt.number}, while Blocked"
+        return f"Attempt {attempt.number}" + (f" of {attempt.shown_max}" if attempt.shown_max else "")
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceEntry:
+    """Show one operator's answer."""
+
+    guidance: Guidance
+
+    @property
+    def at(self) -> datetime:
+        """Tell when it was given."""
+        return self.guidance.given_at
+
+    @property
+    def decision(self) -> Decision:
+        """Give what was decided."""
+        return Decision(self.guidance.decision)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Hold everything that the page of one call shows."""
+
+    call: Call
+    attempts: tuple[Attempt, ...]
+    guidance: tuple[Guidance, ...]
+    escalations: tuple[Escalation, ...]
+
+    @property
+    def version(self) -> str:
+        """Digest what the page shows: every change of an attempt or a state touches the call, too."""
+        return version_of(self.call, self.guidance)
+
+    @property
+    def entries(self) -> list[AttemptEntry | GuidanceEntry]:
+        """Give attempts and guidance, newest first."""
+        newest = self.attempts[0].pk if self.attempts else None
+        entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given) for given in self.guidance]
+        entries += [AttemptEntry(attempt, attempt.pk == newest) for attempt in self.attempts]
+        return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
+
+    @property
+    def hidden_attempts(self) -> int:
+        """Count the older attempts that are not shown."""
+        return max(self.call.attempts_made - len(self.attempts), 0)
+
+    @property
+    def escalation(self) -> Escalation | None:
+        """Give the newest request for a person."""
+        return self.escalations[0] if self.escalations else None
+
+    @property
+    def open_escalation(self) -> Escalation | None:
+        """Give the request that may be answered now; also the one that nobody answered in time."""
+        newest = self.escalation
+        may = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        return newest if may and self.call.state in ANSWERABLE else None
+
+    @property
+    def answer(self) -> Guidance | None:
+        """Give the newest guidance."""
+        return self.guidance[0] if self.guidance else None
+
+    def is_open(self, escalation_id: str) -> bool:
+        """Tell whether that request for a person still waits for its answer."""
+        return self.open_escalation is not None and self.open_escalation.public_id == escalation_id
+
+    def answer_to(self, escalation_id: str) -> Guidance | None:
+        """Give the guidance that answered that request for a person, if any did."""
+        return next((given for given in self.guidance if given.escalation.public_id == escalation_id), None)
+
+    @property
+    def attempts_after_answer(self) -> list[AttemptEntry]:
+        """Give what the agent tried after the newest guidance, oldest first."""
+        if self.answer is None:
+            return []
+        later = [attempt for attempt in self.attempts if attempt.submitted_at >= self.answer.given_at]
+        base = self.answer.base_id or 0
+        return [AttemptEntry(attempt, is_newest=False) for attempt in reversed(later) if attempt.pk > base]
+
+    @property
+    def newest_judged(self) -> Attempt | None:
+        """Give the attempt that an answer would be about."""
+        return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
+    def can_accept(self) -> bool:
+        """Tell whether the output parsed, so that it may be accepted as it is."""
+        return self.newest_judged is not None and self.newest_judged.is_parsed
+
+    @property
+    def editable_arguments(self) -> str:
+        """Write the last output that parsed as JSON to edit: characters that hide are escapes in it."""
+        parsed = next((attempt for attempt in self.attempts if attempt.is_parsed), None)
+        return editable(parsed.output) if parsed else "{\n  \n}"
+
+    @property
+    def context(self) -> dict[str, str]:
+        """Give the parts of the context that have a place of their own on the page."""
+        return {name: text for name, text in self._context() if name in NAMED_CONTEXT and isinstance(text, str)}
+
+    @property
+    def other_context(self) -> dict[str, Any]:
+        """Give the rest of the context."""
+        return {name: value for name, value in self._context() if name not in self.context}
+
+    def _context(self) -> Iterator[tuple[str, Any]]:
+        if isinstance(self.call.context, dict):
+            yield from self.call.context.items()
+
+
+def read_story(call: Call) -> Story:
+    """Read what the page of a call shows."""
+    return Story(
+        call,
+        tuple(call.attempts.order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]),
+        _guidance_of(call),
+        tuple(call.escalations.order_by("-round")),
+    )
+
+
+def read_version(call: Call) -> str:
+    """Digest a call as `Story.version` does, without reading its attempts."""
+    return version_of(call, _guidance_of(call))
+
+
+def version_of(call: Call, guidance: tuple[Guidance, ...]) -> str:
+    """Digest what changes on the page of a call."""
+    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp())]
+    parts += [f"{given.pk}:{given.delivered_at}:{given.acknowledged_at}" for given in guidance]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def editable(value: Any) -> str:
+    """Write a JSON value over several lines, hidden characters as escapes that mean the same."""
+    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    return "\n".join(visible(line) for line in lines)
+
+
+def _guidance_of(call: Call) -> tuple[Guidance, ...]:
+    return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))

@@ -1,0 +1,128 @@
+"""What the templates of the desk say: icons, times, states, and everything that a model supplied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard.json_view import render_json, render_text
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.formatter import shown_pointer
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.sanitizer import elide_middle, visible
+
+register = template.Library()
+
+THEMES = ("light", "dark")
+LONGEST_LINE = 300  # characters of one line of a model's text in a list
+STATE_WORDS = {
+    CallState.GUIDED: "Waiting for agent",
+    CallState.PENDING: "Being checked",
+    CallState.RETRYING: "Agent retries",
+}
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Draw an icon of the sprite; it says nothing to a screen reader, the word beside it does."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("dashboard/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def state_pill(state: str) -> SafeString:
+    """Show a call's state: a shape, a word and a colour."""
+    word = STATE_WORDS.get(CallState(state), state.capitalize())
+    return format_html('<span class="pill pill-{}">{}{}</span>', state, icon(state), word)
+
+
+@register.simple_tag
+def json_view(value: Any, errors: Iterable[ValidationError] = ()) -> SafeString:
+    """Render JSON that a model supplied, with the places of the errors marked."""
+    return render_json(value, errors)
+
+
+@register.simple_tag
+def raw_view(text: str) -> SafeString:
+    """Render output that never parsed."""
+    return render_text(text)
+
+
+@register.filter
+def bare(text: object) -> str:
+    """Give one line of text that came from outside for a title or a label, where no element may stand."""
+    return visible(elide_middle(str(text), LONGEST_LINE))
+
+
+@register.filter
+def shown(text: object) -> SafeString:
+    """Show one line of text that came from outside: escaped, isolated, nothing hidden."""
+    return format_html("<bdi>{}</bdi>", bare(text))
+
+
+@register.filter
+def shown_text(text: object) -> SafeString:
+    """Show text of several lines that came from outside: escaped, isolated, nothing hidden."""
+    return format_html("<bdi>{}</bdi>", "\n".join(visible(line) for line in str(text).split("\n")))
+
+
+@register.filter
+def pointer(path: str) -> SafeString:
+    """Show a JSON Pointer; the whole document as `(root)`."""
+    return format_html('<code class="pointer"><bdi>{}</bdi></code>', shown_pointer(path))
+
+
+@register.simple_tag
+def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
+    """Show a time as the time since, the exact one on hover; our script keeps it going."""
+    if at is None:
+        return SafeString("")
+    exact = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}" data-since="{}">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        exact.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        suffix,
+        since(now - at) + suffix,
+    )
+
+
+@register.simple_tag
+def until(at: datetime, now: datetime) -> SafeString:
+    """Show a time to come as the time left."""
+    exact = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        exact.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        since(at - now),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: template.Context) -> str:
+    """Give the chosen theme, or nothing where the system decides."""
+    request = context.get("request")
+    chosen = request.COOKIES.get("theme", "") if isinstance(request, HttpRequest) else ""
+    return chosen if chosen in THEMES else ""
+
+
+def since(passed: timedelta) -> str:
+    """Write a duration in its two largest units; desk.js writes it the same way."""
+    seconds = max(int(passed.total_seconds()), 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return f"{days} d {hours % 24} h" if hours % 24 and days < 10 else f"{days} d"
+    if hours:
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{minutes} min" if minutes else f"{seconds} s"

@@ -1,0 +1,60 @@
+"""Repair the engine's paths: it turns the names "7", "007" and "+7" into the number 7 and drops the name ""."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+MAX_SPELLINGS = 500  # looked at for one error: more of them share a path only in a hostile document
+
+
+def true_path(document: Any, error: Any) -> list[str | int]:
+    """Spell the path of an engine's error as the document does."""
+    path = _plain_path(document, error.instance_path)
+    if path is not None:
+        return path
+    spellings = list(islice(_spellings(document, error.instance_path), MAX_SPELLINGS))
+    exact = (path for path, value in spellings if value == error.instance)
+    return next(exact, spellings[0][0] if spellings else [])
+
+
+def _plain_path(document: Any, steps: list[str | int]) -> list[str | int] | None:
+    """Return the path as it is when nothing on its way can be misspelt, else None."""
+    item = document
+    for step in steps:
+        if isinstance(item, dict):
+            if not isinstance(step, str) or step not in item or "" in item:
+                return None
+        elif not isinstance(item, list | tuple):
+            return None
+        item = item[step]
+    return None if isinstance(item, dict) and "" in item else steps
+
+
+def _spellings(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield every path that the engine may mean, and what it leads to."""
+    if not path:
+        yield [], value
+    for name, child in _children(value):
+        if name == "":
+            rest = path
+        elif path and _reads_as(name, path[0]):
+            rest = path[1:]
+        else:
+            continue
+        for more, found in _spellings(child, rest):
+            yield [name, *more], found
+
+
+def _children(value: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list | tuple) else ()
+
+
+def _reads_as(name: str | int, step: str | int) -> bool:
+    if isinstance(name, int) or isinstance(step, str):
+        return name == step
+    digits = name.removeprefix("+")
+    return digits.isascii() and digits.isdigit() and digits.lstrip("0") == str(step).lstrip("0")

@@ -1,0 +1,273 @@
+"""The desk in a real browser: what it looks like, that everybody can use it, and that it lives."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from tests.browser.scene import Desk, make_desk
+from tests.factories import PASSWORD, answer, make_agent, make_blocked, make_user, submit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+    from pytest_django.live_server_helper import LiveServer
+
+    from retrycontract.store.models import Call
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+SOON: Final = 10_000  # milliseconds: a poll comes every three seconds
+Scheme = Literal["light", "dark"]
+LOOKS: Final[list[tuple[Scheme, int]]] = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+RULES: Final = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {"target-size": {"enabled": True}},
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The running pages and one browser page in them."""
+
+    url: str
+    page: Page
+
+    def log_in(self, name: str = "mia") -> None:
+        self.page.goto(f"{self.url}/login/")
+        self.page.get_by_label("User name").fill(name)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.page.get_by_role("button", name="Log in").click()
+        expect(self.page.get_by_role("heading", name="Inbox")).to_be_visible()
+
+    def open(self, call: Call) -> None:
+        self.page.goto(f"{self.url}/calls/{call.public_id}/")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_folder() -> None:
+    """The folder of collected files, empty: WhiteNoise warns when there is none."""
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def site(live_server: LiveServer, page: Page) -> Site:
+    """The desk, with an operator who has logged in."""
+    make_user("mia")
+    site = Site(live_server.url, page)
+    site.log_in()
+    return site
+
+
+def picture(page: Page, name: str) -> None:
+    """Save a picture of the whole page to the folder of screenshots."""
+    folder = ROOT / os.environ.get("RETRYCONTRACT_SCREENSHOTS", "screenshots")
+    page.evaluate("scrollTo(0, 0)")
+    page.screenshot(path=folder / f"{name}.png", full_page=True, animations="disabled")
+
+
+def document_picture(page: Page, name: str) -> None:
+    """Save a picture for the documentation, when asked to by RETRYCONTRACT_DOC_IMAGES."""
+    if os.environ.get("RETRYCONTRACT_DOC_IMAGES"):
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png", animations="disabled")
+
+
+def check_look(page: Page, name: str) -> None:
+    """Take a picture; fail on any violation that axe finds, and on a page that scrolls sideways."""
+    picture(page, name)
+    found = Axe().run(page, options=RULES).response["violations"]
+    assert [f"{rule['id']}: {[node['html'] for node in rule['nodes']]}" for rule in found] == [], name
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
+
+
+def look_at_everything(site: Site, desk: Desk, look: str) -> None:
+    page = site.page
+    check_look(page, f"inbox-{look}")
+    for tab in ("guided", "ended", "all"):
+        page.goto(f"{site.url}/?show={tab}")
+        check_look(page, f"inbox-{tab}-{look}")
+    page.goto(f"{site.url}/?q=nothing-like-it")
+    check_look(page, f"inbox-no-match-{look}")
+    for name, call in (("blocked", desk.blocked), ("guided", desk.guided), ("ended", desk.ended)):
+        site.open(call)
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        check_look(page, f"call-{name}-{look}")
+    site.open(desk.blocked)
+    page.get_by_text("Corrected arguments", exact=True).first.click()
+    expect(page.locator("#preview")).to_contain_text("VAL-007")
+    check_look(page, f"call-corrected-{look}")
+    page.goto(f"{site.url}/nowhere/")
+    check_look(page, f"not-found-{look}")
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{scheme}-{width}" for scheme, width in LOOKS])
+def test_every_page_is_fit_to_be_seen_and_used(
+    live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
+) -> None:
+    desk, look = make_desk(timezone.now()), f"{scheme}-{width}"
+    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
+    site.page.goto(site.url)
+    check_look(site.page, f"login-{look}")
+    site.log_in()
+    look_at_everything(site, desk, look)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_empty_inbox_is_fit_to_be_seen_and_used(live_server: LiveServer, new_page: NewPage, scheme: Scheme) -> None:
+    make_user("mia")
+    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": 360, "height": 800}))
+    site.log_in()
+    check_look(site.page, f"inbox-first-look-{scheme}-360")
+    site.page.set_viewport_size({"width": 1280, "height": 800})
+    check_look(site.page, f"inbox-first-look-{scheme}-1280")
+    answer(make_blocked(), make_user("noah"))
+    site.page.reload()
+    check_look(site.page, f"inbox-empty-{scheme}-1280")
+
+
+def test_pictures_for_the_documentation(live_server: LiveServer, new_page: NewPage) -> None:
+    desk = make_desk(timezone.now())
+    site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2))
+    site.log_in()
+    document_picture(site.page, "inbox")
+    site.open(desk.blocked)
+    site.page.get_by_label("What should the agent change?").fill(
+        "Use IATA codes: ZRH and LHR. The cabin is 'business'."
+    )
+    expect(site.page.locator("#preview")).to_contain_text("The agent will read exactly this")
+    document_picture(site.page, "call")
+
+
+def test_a_new_blocked_call_appears_without_a_reload(site: Site) -> None:
+    expect(site.page.get_by_text("No agent has called yet")).to_be_visible()
+    call = make_blocked()
+    expect(site.page.locator(f"#row-{call.public_id}")).to_be_visible(timeout=SOON)
+    assert site.page.title().startswith("(1) Inbox")
+    submit(make_agent(), {"service": "web", "region": "eu-west-1"}, call=call)
+    expect(site.page.get_by_text("Nobody waits for you")).to_be_visible(timeout=SOON)
+
+
+def test_the_page_follows_the_agent_and_leaves_alone_what_is_typed_and_unfolded(site: Site) -> None:
+    call = make_blocked()
+    site.open(call)
+    words = site.page.get_by_label("What should the agent change?")
+    words.fill("Half a sent")
+    site.page.locator("#attempt-1 > summary").click()
+    submit(make_agent(), {"service": "web", "region": "mars"}, call=call)
+    words.focus()
+    expect(site.page.get_by_text("Attempt 4, while Blocked")).to_be_visible(timeout=SOON)
+    expect(words).to_have_value("Half a sent")
+    expect(words).to_be_focused()
+    assert site.page.locator("#attempt-1").get_attribute("open") is not None
+
+
+def test_whoever_types_is_told_that_somebody_else_was_first(site: Site) -> None:
+    call = make_blocked()
+    site.open(call)
+    words = site.page.get_by_label("What should the agent change?")
+    words.fill("My own words")
+    answer(call, make_user("noah"), text="Noah was here.")
+    notice = site.page.locator("#answer-notice")
+    expect(notice).to_contain_text("noah has answered this call", timeout=SOON)
+    expect(notice).to_contain_text("> Noah was here.")
+    expect(words).to_have_value("My own words")
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.locator("#answer-notice")).to_contain_text("noah has answered this call")
+    expect(site.page.get_by_label("What should the agent change?")).to_have_value("My own words")
+
+
+def test_a_session_that_ends_is_said_and_the_asking_stops(site: Site) -> None:
+    site.open(make_blocked())
+    site.page.get_by_label("What should the agent change?").fill("An hour of work")
+    Session.objects.all().delete()
+    line = site.page.locator("#connection")
+    expect(line).to_contain_text("Your session has ended", timeout=SOON)
+    asked: list[str] = []
+    site.page.on("request", lambda request: asked.append(request.url))
+    site.page.wait_for_timeout(4_000)
+    assert asked == []
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_label("Your text")).to_have_value("An hour of work")
+
+
+def test_a_page_that_nobody_sees_asks_for_nothing(live_server: LiveServer, page: Page) -> None:
+    page.add_init_script("Object.defineProperty(document, 'visibilityState', {get: () => window.seen || 'hidden'})")
+    make_user("mia")
+    site = Site(live_server.url, page)
+    site.log_in()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(4_000)
+    assert asked == []
+    with page.expect_request(re.compile("seen=")):
+        page.evaluate("window.seen = 'visible'; document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def test_ctrl_enter_sends_the_answer(site: Site) -> None:
+    call = make_blocked()
+    site.open(call)
+    site.page.get_by_label("What should the agent change?").fill("Use eu-west-1.")
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    call.refresh_from_db()
+    assert call.state == "guided"
+
+
+def test_everything_can_be_reached_with_the_keyboard(site: Site) -> None:
+    call = make_blocked()
+    site.page.reload()
+    site.page.keyboard.press("Tab")
+    expect(site.page.get_by_text("Skip to content")).to_be_focused()
+    site.page.keyboard.press("Enter")
+    for _ in range(12):
+        site.page.keyboard.press("Tab")
+        if site.page.evaluate("document.activeElement.classList.contains('row-link')"):
+            break
+    site.page.keyboard.press("Enter")
+    expect(site.page).to_have_url(re.compile(call.public_id))
+    site.page.get_by_role("radio", name="Hint").focus()
+    site.page.keyboard.press("ArrowDown")
+    expect(site.page.get_by_role("radio", name="Corrected arguments")).to_be_checked()
+    expect(site.page.get_by_label("Note to the agent")).to_be_visible()
+    expect(site.page.get_by_role("group", name="More attempts")).to_be_hidden()
+
+
+def test_the_chosen_colours_stay(site: Site) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light: Any = site.page.evaluate(ground)
+    site.page.get_by_role("button", name="Dark").click()
+    dark: Any = site.page.evaluate(ground)
+    assert dark != light
+    site.page.reload()
+    assert site.page.evaluate(ground) == dark
+    expect(site.page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    site.page.get_by_role("button", name="As the system").click()
+    site.page.reload()
+    assert site.page.evaluate(ground) == light
+
+
+def test_without_scripts_there_are_a_preview_button_and_a_way_through(
+    live_server: LiveServer, new_page: NewPage
+) -> None:
+    make_user("mia")
+    call = make_blocked()
+    site = Site(live_server.url, new_page(java_script_enabled=False))
+    site.log_in()
+    site.page.locator(f"#link-{call.public_id}").click()
+    site.page.get_by_label("What should the agent change?").fill("Use eu-west-1.")
+    site.page.get_by_role("button", name="Preview").click()
+    expect(site.page.locator("#preview")).to_contain_text("> Use eu-west-1.")
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()

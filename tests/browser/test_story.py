@@ -1,0 +1,122 @@
+"""The whole job in a real browser: an agent gets stuck, an operator answers, the page shows how it ends."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.service import AgentClient, Service
+
+pytestmark = pytest.mark.browser
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}},
+    "required": ["city", "unit"],
+}
+
+
+@pytest.fixture
+def agent(service: Service, request: pytest.FixtureRequest) -> AgentClient:
+    client = AgentClient(service, service.new_key(request.node.name))
+    client.register("get_weather", SCHEMA)
+    return client
+
+
+def stuck(agent: AgentClient) -> str:
+    """Fail three times."""
+    call_id: str | None = None
+    for turn in range(1, 4):
+        known = {"call_id": call_id} if call_id else {}
+        verdict = agent.submit(
+            "get_weather", f"w{turn}", {"city": "Bern", "unit": "Celsius degrees"},
+            context={"goal": "Tell the weather in Bern"}, turn=turn, **known,
+        )  # fmt: skip
+        call_id = verdict["call_id"]
+    assert verdict["status"] == "blocked"
+    return str(call_id)
+
+
+def log_in(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    page.get_by_label("User name").fill("operator")
+    page.get_by_label("Password").fill(service.operator_password)
+    page.get_by_role("button", name="Log in").click()
+    expect(page).to_have_url(f"{service.url}/")
+
+
+def test_an_operator_unblocks_an_agent_and_sees_it_finish_without_a_reload(
+    service: Service, agent: AgentClient, page: Page
+) -> None:
+    log_in(page, service)
+    call_id = stuck(agent)
+    # The inbox shows it by itself.
+    link = page.locator(f'a[href="/calls/{call_id}/"]').first
+    expect(link).to_be_visible(timeout=15_000)
+    link.click()
+    expect(page.get_by_text("Tell the weather in Bern").first).to_be_visible()
+    expect(page.get_by_text("VAL-008").first).to_be_visible()
+
+    page.get_by_label("What should the agent change?").fill("The unit is 'celsius', in small letters.")
+    expect(page.locator("#preview")).to_contain_text("> The unit is 'celsius', in small letters.")
+    page.get_by_role("button", name=re.compile("Send answer")).click()
+    expect(page.locator("body")).to_contain_text("The unit is 'celsius', in small letters.")
+
+    guidance = agent.send("GET", f"/calls/{call_id}/wait?for=guidance").body["guidance"]
+    assert "> The unit is 'celsius', in small letters." in guidance["text"]
+    page.evaluate("document.documentElement.dataset.sameDocument = 'yes'")
+    done = agent.submit("get_weather", "w4", {"city": "Bern", "unit": "celsius"}, call_id=call_id)
+    assert done["state"] == "valid"
+    expect(page.locator("h1, header, .state, main").filter(has_text="Valid").first).to_be_visible(timeout=15_000)
+    assert page.evaluate("document.documentElement.dataset.sameDocument") == "yes", "the page was reloaded"
+
+
+def test_corrected_arguments_are_checked_while_they_are_typed(service: Service, agent: AgentClient, page: Page) -> None:
+    call_id = stuck(agent)
+    log_in(page, service)
+    page.goto(f"{service.url}/calls/{call_id}/")
+    page.get_by_text("Corrected arguments", exact=True).first.click()
+    editor = page.locator("textarea[name=arguments]")
+    editor.fill('{"city": "Bern", "unit": "kelvin"}')
+    expect(page.locator("#preview")).to_contain_text("VAL-008")
+    editor.fill('{"city": "Bern", ')
+    expect(page.locator("#preview")).to_contain_text("not JSON")
+    editor.fill('{"city": "Bern", "unit": "celsius"}')
+    expect(page.locator("#preview")).to_contain_text("Send exactly these")
+    editor.press("Control+Enter")
+    expect(page.locator("body")).to_contain_text("corrected the arguments")
+    assert agent.send("GET", f"/calls/{call_id}/guidance").body["arguments"] == {"city": "Bern", "unit": "celsius"}
+
+
+def test_the_whole_job_works_without_javascript(service: Service, agent: AgentClient, new_page: NewPage) -> None:
+    page = new_page(java_script_enabled=False)
+    log_in(page, service)
+    call_id = stuck(agent)
+    page.goto(f"{service.url}/")
+    page.locator(f'a[href="/calls/{call_id}/"]').first.click()
+    page.locator("textarea[name=text]").fill("Write 'celsius'.")
+    page.get_by_role("button", name=re.compile("Send answer")).click()
+    expect(page.locator("body")).to_contain_text("> Write 'celsius'.")
+    done = agent.submit("get_weather", "w4", {"city": "Bern", "unit": "celsius"}, call_id=call_id)
+    assert done["state"] == "valid"
+
+
+def test_no_page_asks_anybody_else_and_the_console_stays_silent(
+    service: Service, agent: AgentClient, page: Page
+) -> None:
+    call_id = stuck(agent)
+    asked: set[str] = set()
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.add(request.url))
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
+    log_in(page, service)
+    page.goto(f"{service.url}/calls/{call_id}/")
+    page.wait_for_timeout(4_000)
+    assert {url for url in asked if not url.startswith((service.url, "data:"))} == set()
+    assert complaints == []

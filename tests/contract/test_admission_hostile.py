@@ -1,0 +1,258 @@
+"""Hostile schemas: each is refused or admitted in bounded work, and nothing is ever fetched."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+import pytest
+
+from retrycontract.contract.admission import InvalidSchema, admit, compile_schema, examine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Schema = dict[str, Any]
+
+
+def nested(levels: int, keyword: str = "not", inmost: Any = None) -> Schema:
+    schema: Schema = inmost if inmost is not None else {}
+    for _ in range(levels):
+        schema = {keyword: schema}
+    return schema
+
+
+def doubled(levels: int, keyword: str, width: int = 2) -> Schema:
+    """Each definition applies the next one `width` times: a small text, width ** levels subschemas."""
+    steps = {f"a{n}": {keyword: [{"$ref": f"#/$defs/a{n + 1}"}] * width} for n in range(levels)}
+    return {"$ref": "#/$defs/a0", "$defs": {**steps, f"a{levels}": {"type": "string"}}}
+
+
+def doubled_by_sharing(levels: int) -> Schema:
+    schema: Schema = {"type": "integer"}
+    for _ in range(levels):
+        schema = {"anyOf": [schema, schema]}
+    return schema
+
+
+def seen_again(levels: int, keyword: str) -> Schema:
+    """Each level looks again at everything that the levels inside evaluated."""
+    schema: Schema = {"items": {"type": "string"}, "additionalProperties": {"type": "string"}}
+    for _ in range(levels):
+        schema = {"allOf": [schema], keyword: False}
+    return schema
+
+
+def chain(length: int) -> Schema:
+    steps: Schema = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(length)}
+    return {"items": {"$ref": "#/$defs/a0"}, "$defs": {**steps, f"a{length}": {"type": "string"}}}
+
+
+def endless() -> Schema:
+    schema: Schema = {"properties": {}}
+    schema["properties"]["again"] = schema
+    return schema
+
+
+class TwoFaces(dict[str, Any]):
+    """Show one content when asked, another when written."""
+
+    def items(self) -> Any:
+        raise RuntimeError("no items today")
+
+
+# name, schema, code, pointer (None where its end does not matter)
+BOMBS: list[tuple[str, Any, str, str | None]] = [
+    ("200 kB of text", {"description": "x" * 200_000}, "too-large", ""),
+    ("200 kB of name", {"properties": {"x" * 200_000: {}}}, "too-large", ""),
+    ("100 kB of text 4,000 times", {"enum": ["x" * 100_000] * 4_000}, "too-large", ""),
+    ("130 kB in two-byte characters", {"description": "é" * 66_000}, "too-large", ""),
+    ("6,000 values", {"enum": list(range(6_000))}, "too-many-nodes", "/enum"),
+    ("6,000 properties", {"properties": {f"p{n}": {} for n in range(6_000)}}, "too-many-nodes", "/properties"),
+    ("65 levels", nested(65), "too-deep", "/not" * 64),
+    ("100,000 levels", nested(100_000), "too-deep", "/not" * 64),
+    ("a schema that holds itself", endless(), "too-deep", None),
+    ("a schema with two faces", TwoFaces(type="object"), "not-json", ""),
+    ("anyOf doubled 20 times by sharing", doubled_by_sharing(20), "too-many-nodes", None),
+    ("anyOf doubled 20 times", doubled(20, "anyOf"), "expansion", None),
+    ("allOf doubled 20 times", doubled(20, "allOf"), "expansion", None),
+    ("oneOf doubled 100 times", doubled(100, "oneOf"), "expansion", None),
+    ("wide and flat", doubled(4, "anyOf", width=11), "expansion", "/$defs/a0"),
+    ("unevaluatedItems on 20 levels", seen_again(20, "unevaluatedItems"), "expansion", None),
+    ("unevaluatedProperties on 20 levels", seen_again(20, "unevaluatedProperties"), "expansion", None),
+    ("a chain of 2,000 references", chain(2_000), "too-deep", None),
+    ("201 patterns", {"patternProperties": {f"{n}": {} for n in range(201)}}, "pattern", "/patternProperties/200"),
+    ("a pattern of 513 characters", {"pattern": "a" * 513}, "pattern", "/pattern"),
+    ("a pattern that compiles to a gigabyte", {"pattern": "a{1000}{1000}{1000}"}, "pattern", "/pattern"),
+    (
+        "200 patterns of a megabyte each",
+        {"properties": {f"p{n}": {"pattern": rf"[\w\W]{{0,500}}{n}"} for n in range(200)}},
+        "pattern",
+        "/properties/p0/pattern",
+    ),
+    # a unique list: compared item by item it takes seconds
+    ("2,400 objects for names", {"required": [{"a": n} for n in range(2_400)]}, "metaschema", "/required/0"),
+    ("4,900 faults", {"properties": {f"p{n}": "x" for n in range(4_900)}}, "metaschema", "/properties/p0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "code", "pointer"), [row[1:] for row in BOMBS], ids=[row[0] for row in BOMBS])
+def test_a_bomb_is_refused_with_code_and_pointer(schema: Any, code: str, pointer: str | None) -> None:
+    with pytest.raises(InvalidSchema) as caught:
+        admit(schema)
+    assert caught.value.code == code
+    assert pointer is None or caught.value.pointer == pointer
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        nested(63),
+        {"enum": list(range(4_998))},
+        doubled(11, "anyOf"),
+        chain(30),
+        {"properties": {f"p{n}": {"$ref": "#"} for n in range(2_400)}},
+        {"properties": {f"p{n}": {"pattern": f"^.{{1,40}}{n}$"} for n in range(200)}},
+        {"$defs": {f"d{n}": {"$dynamicAnchor": "n", "items": {"$dynamicRef": "#n"}} for n in range(1_200)}},
+    ],
+    ids=["levels", "values", "expansion", "chain", "references", "patterns", "anchors"],
+)
+def test_a_schema_at_a_limit_is_admitted(schema: Schema) -> None:
+    admit(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "cheap"),
+    [
+        ({"items": {"$ref": "#"}}, True),
+        ({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}, True),
+        ({"anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"type": "string"}]}, True),
+        ({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}, False),
+        ({"items": {"$ref": "#"}, "contains": {"$ref": "#"}}, False),
+        ({"properties": {"a": {"$ref": "#"}}, "patternProperties": {"a": {"$ref": "#"}}}, False),
+        ({"items": {"$ref": "#"}, "allOf": [{"unevaluatedItems": False, "items": {"$ref": "#"}}]}, False),
+    ],
+)
+def test_recursion_that_enters_a_member_twice_is_cheap_to_a_small_depth_only(schema: Schema, cheap: bool) -> None:
+    admission = examine(schema)
+    assert (admission.cheap_depth == 100) is cheap
+    value: Any = 1
+    for _ in range(admission.cheap_depth):
+        value = [value]
+    # Ends at once; ten levels more of the doubled recursion take minutes.
+    assert isinstance(admission.validator.is_valid(value), bool)
+    assert len(list(admission.validator.iter_errors(value))) < 10_000
+
+
+def test_the_longest_chain_on_the_deepest_value_stays_inside_the_stack() -> None:
+    schema = chain(28)
+    schema["$defs"]["a28"] = {"anyOf": [{"type": "string"}, {"$ref": "#"}]}
+    value: Any = "leaf"
+    for _ in range(100):
+        value = [value]
+    validator = admit(schema)
+    assert validator.is_valid(value)
+    assert validator.evaluate(value).valid
+
+
+WATCHED = ("open", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "urllib.Request")
+
+
+class Watch:
+    """Collect what Python opens or connects to while it listens; an audit hook can never be taken off again."""
+
+    listener: list[str] | None = None
+
+    @classmethod
+    def hear(cls, event: str, arguments: tuple[Any, ...]) -> None:
+        if cls.listener is not None and event in WATCHED:
+            cls.listener.append(f"{event} {arguments!r}")
+
+
+@pytest.fixture(scope="module")
+def audit_hook() -> None:
+    admit({"type": "object"})  # the metaschema is loaded
+    sys.addaudithook(Watch.hear)
+
+
+@pytest.fixture
+def watched(audit_hook: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    heard: list[str] = []
+    monkeypatch.setattr(Watch, "listener", heard)
+    return heard
+
+
+@pytest.fixture
+def server() -> Iterator[socket.socket]:
+    """A server that only counts who calls: the engine's own connections raise no audit event."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        yield listener
+
+
+def was_called(listener: socket.socket) -> bool:
+    try:
+        connection, _ = listener.accept()
+    except TimeoutError:
+        return False
+    connection.close()
+    return True
+
+
+def shapes(address: str) -> list[Schema]:
+    """Give every way to ask for an address."""
+    return [
+        {"$ref": address},
+        {"properties": {"a": {"items": {"$ref": address + "#/$defs/a"}}}},
+        {"$defs": {"unused": {"$ref": address}}},
+        {"$dynamicRef": address + "#a"},
+        {"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": address},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"$ref": address}}},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "id": address, "items": {"$ref": "other"}},
+        {"$id": address, "properties": {"a": {"$ref": "other#a"}}},
+        {"$schema": address},
+        {"$ref": "#/x", "x": {"$ref": address}},
+    ]
+
+
+@pytest.mark.parametrize("shape", range(10))
+def test_nothing_is_fetched_from_the_network(shape: int, watched: list[str], server: socket.socket) -> None:
+    schema = shapes(f"http://127.0.0.1:{server.getsockname()[1]}/schema")[shape]
+    with pytest.raises(InvalidSchema):
+        admit(schema)
+    assert watched == []
+    assert not was_called(server)
+
+
+@pytest.mark.parametrize("shape", range(10))
+def test_nothing_is_read_from_the_file_system(shape: int, watched: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "schema"
+    target.write_text("{}")
+    (tmp_path / "other").write_text("{}")
+    assert watched, "the watch hears these two"
+    watched.clear()
+    with pytest.raises(InvalidSchema):
+        admit(shapes(target.as_uri())[shape])
+    assert watched == []
+
+
+def test_compiling_alone_fetches_nothing_either(server: socket.socket, tmp_path: Path) -> None:
+    target = tmp_path / "schema"
+    target.write_text("{}")
+    for address in (f"http://127.0.0.1:{server.getsockname()[1]}/schema", target.as_uri()):
+        with pytest.raises(InvalidSchema):
+            compile_schema({"$ref": address})
+    assert not was_called(server)
+
+
+def test_the_server_would_notice_a_call(server: socket.socket) -> None:
+    impatient = jsonschema_rs.HttpOptions(timeout=0.2)
+    with pytest.raises(ValueError):
+        jsonschema_rs.validator_for(
+            {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema"}, http_options=impatient
+        )
+    assert was_called(server)

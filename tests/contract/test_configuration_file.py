@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retrycontract import RetryConfiguration
+from retrycontract.configuration_file import load_configuration
+from retrycontract.contract.configuration import SETTINGS, ConfigurationError
+
+SNAKE = """
+tools:
+  validation:
+    retry: {max_attempts: 5}
+    formatting: {max_errors_shown: 4}
+    overrides: {write_file: {retry: {max_attempts: 7}}}
+unrelated: true
+"""
+PASCAL = "Tools: {Validation: {Retry: {MaxAttempts: 5, MaxErrorsShown: 4}}}"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.yml"
+
+
+def test_without_file_and_environment_the_defaults_hold(file: Path) -> None:
+    assert load_configuration(file) == load_configuration(file, {}) == RetryConfiguration()
+
+
+@pytest.mark.parametrize("text", [SNAKE, PASCAL], ids=["snake_case", "PascalCase"])
+def test_the_file_is_read_in_both_spellings(file: Path, text: str) -> None:
+    file.write_text(text)
+    configuration = load_configuration(file)
+    assert (configuration.max_attempts, configuration.max_errors_shown) == (5, 4)
+
+
+@pytest.mark.parametrize("text", ["", "tools:", "tools: {validation: }", "other: 1", "---\n"], ids=repr)
+def test_an_empty_section_changes_nothing(file: Path, text: str) -> None:
+    file.write_text(text)
+    assert load_configuration(file) == RetryConfiguration()
+
+
+def test_the_environment_overrides_the_file_and_a_tool_overrides_both(file: Path) -> None:
+    file.write_text(SNAKE)
+    configuration = load_configuration(file, {"RETRYCONTRACT_MAX_ATTEMPTS": "2", "RETRYCONTRACT_DATA_DIR": "/x"})
+    assert (configuration.max_attempts, configuration.max_errors_shown) == (2, 4)
+    assert configuration.for_tool("write_file").max_attempts == 7
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("MAX_MESSAGE_LENGTH", " 900 ", "max_message_length", 900),
+        ("INCLUDE_HINTS", "no", "include_hints", False),
+        ("INCLUDE_HINTS", "TRUE", "include_hints", True),
+        ("REDACT_SECRETS", "0", "redact_secrets", False),
+        ("PROJECT_ROOTS", "/srv/a, b ,", "project_roots", ("/srv/a", "b")),
+        ("MODE", "observe", "mode", "observe"),
+    ],
+)
+def test_every_kind_of_setting_is_read_from_the_environment(
+    file: Path, variable: str, text: str, name: str, value: object
+) -> None:
+    assert getattr(load_configuration(file, {f"RETRYCONTRACT_{variable}": text}), name) == value
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS - {"mode", "project_roots"}))
+def test_nonsense_in_a_variable_is_refused(file: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^environment: RETRYCONTRACT_{name.upper()}: must be "):
+        load_configuration(file, {f"RETRYCONTRACT_{name.upper()}": "perhaps"})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("MAX_ATTEMPTS", "11", "must be a whole number from 1 to 10, not 11"),
+        ("MAX_ATTEMPTS", "", "must be a whole number, not ''"),
+        ("MODE", "watch", "must be 'observe' or 'enforce', not 'watch'"),
+    ],
+)
+def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: str, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^environment: RETRYCONTRACT_{variable}: {message}$"):
+        load_configuration(file, {f"RETRYCONTRACT_{variable}": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(b"tools: [", "line 1, column 9: this is not YAML", id="not-yaml"),
+        pytest.param(b"\x00", "the file: this is not YAML", id="control-character"),
+        pytest.param(b"\xff\xfe", "byte 1: this is not UTF-8 text", id="not-utf-8"),
+        pytest.param(b"- 1", "tools: must be a mapping", id="list"),
+        pytest.param(b"tools: [1]", "validation: must be a mapping", id="tools-list"),
+        pytest.param(b"tools: {validation: [1]}", "tools.validation: must be a mapping of sections", id="list-within"),
+        pytest.param(
+            b"tools: {validation: {retry: {max_attempts: 99}}}",
+            "retry.max_attempts: must be a whole number from 1 to 10, not 99",
+            id="range",
+        ),
+        pytest.param(b"tools: {validation: {retry: {tries: 3}}}", "retry.tries: unknown key", id="unknown-key"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_place_in_it(file: Path, text: bytes, message: str) -> None:
+    file.write_bytes(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(file)
+    assert str(caught.value).startswith(f"{file}: {message}")

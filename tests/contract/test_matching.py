@@ -1,0 +1,97 @@
+"""Which attempt belongs to which call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from retrycontract.contract.matching import AmbiguousCallError, Submission, match
+
+
+@dataclass
+class OpenCall:
+    name: str
+    state: str = "retrying"
+    session_id: str | None = "s"
+    tool_name: str = "read"
+    last_turn: int | None = 1
+    last_tool_call_id: str = "call_1"
+    is_of_unknown_tool: bool = False
+
+
+def submission(
+    tool_call_id: str = "call_2", *, tool: str = "read", session: str | None = "s", turn: int | None = 2
+) -> Submission:
+    return Submission(tool, tool_call_id, session, turn)
+
+
+CALL = OpenCall("it")
+
+
+@pytest.mark.parametrize(
+    ("sent", "calls", "matched"),
+    [
+        pytest.param(submission(), [], None, id="nothing-open"),
+        pytest.param(submission("call_1", turn=1), [CALL], "it", id="same-session-and-id"),
+        pytest.param(submission("call_1", turn=None), [CALL], "it", id="same-id-needs-no-turn"),
+        pytest.param(submission("call_1", session="other", turn=9), [CALL], None, id="same-id-in-another-session"),
+        pytest.param(submission("call_1", session=None), [CALL], None, id="same-id-without-the-session"),
+        pytest.param(submission("call_1", tool="write", turn=1), [CALL], None, id="an-id-reused-for-another-tool"),
+        pytest.param(
+            submission("call_1", tool="write", turn=1),
+            [OpenCall("it", is_of_unknown_tool=True)],
+            "it",
+            id="same-id-corrects-an-unknown-tool",
+        ),
+        pytest.param(
+            submission("call_1", session=None, turn=None), [OpenCall("it", session_id=None)], "it", id="id-alone"
+        ),
+        pytest.param(
+            submission("call_2", session=None, turn=9),
+            [OpenCall("it", session_id=None)],
+            None,
+            id="without-session-the-turn-says-nothing",
+        ),
+        pytest.param(
+            submission("call_1", turn=1), [OpenCall("old"), OpenCall("new")], "new", id="the-latest-of-the-same-id"
+        ),
+        pytest.param(
+            submission("call_1"),
+            [CALL, OpenCall("blocked", state="blocked", last_tool_call_id="call_0")],
+            "it",
+            id="the-id-comes-before-the-turn",
+        ),
+        pytest.param(submission(turn=2), [CALL], "it", id="later-turn"),
+        pytest.param(submission(turn=1), [CALL], None, id="same-turn-is-parallel"),
+        pytest.param(submission(turn=0), [CALL], None, id="earlier-turn"),
+        pytest.param(submission(tool="write"), [CALL], None, id="later-turn-of-another-tool"),
+        pytest.param(submission(session="other"), [CALL], None, id="later-turn-of-another-session"),
+        pytest.param(submission(turn=None), [CALL], None, id="no-turn-and-retrying"),
+        pytest.param(submission(), [OpenCall("it", last_turn=None)], None, id="call-without-a-turn"),
+        pytest.param(submission(turn=None), [OpenCall("it", state="blocked")], "it", id="no-turn-but-blocked"),
+        pytest.param(submission(turn=None), [OpenCall("it", state="guided")], "it", id="no-turn-but-guided"),
+        pytest.param(submission(turn=1), [OpenCall("it", state="blocked")], None, id="parallel-to-the-blocked-one"),
+        pytest.param(submission(turn=2), [CALL, OpenCall("b", last_turn=2)], "it", id="one-of-two-is-earlier"),
+    ],
+)  # fmt: skip
+def test_an_attempt_continues_its_call_or_begins_a_new_one(
+    sent: Submission, calls: list[OpenCall], matched: str | None
+) -> None:
+    found = match(sent, calls)
+    assert (found.name if found else None) == matched
+
+
+@pytest.mark.parametrize(
+    ("sent", "calls"),
+    [
+        pytest.param(submission(turn=3), [OpenCall("a"), OpenCall("b", last_turn=2)], id="later-than-both"),
+        pytest.param(
+            submission(turn=None), [OpenCall("a", state="blocked"), OpenCall("b", state="guided")], id="both-waiting"
+        ),
+    ],
+)
+def test_several_candidates_are_an_error_that_lists_them(sent: Submission, calls: list[OpenCall]) -> None:
+    with pytest.raises(AmbiguousCallError, match="send call_id") as caught:
+        match(sent, calls)
+    assert caught.value.candidates == tuple(calls)

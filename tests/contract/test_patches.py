@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrycontract.contract.patches import PatchError, apply_patch, make_patch
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False, width=16) | st.sampled_from(["", "a"]),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["", "a", "a/b", "~", "0", "-"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+def exact(value: Any) -> str:
+    """Tell true from 1; 1 and 1.0 are one number to JSON."""
+    return json.dumps(value, sort_keys=True).replace(".0", "")
+
+
+@given(JSON, JSON)
+@settings(max_examples=100, deadline=None)
+def test_a_patch_applied_to_the_one_gives_the_other(before: Any, after: Any) -> None:
+    kept = copy.deepcopy(before)
+    patch = json.loads(json.dumps(make_patch(before, after)))
+    assert exact(apply_patch(before, patch)) == exact(after)
+    assert exact(before) == exact(kept)
+
+
+@given(JSON)
+@settings(max_examples=30, deadline=None)
+def test_equal_documents_need_no_patch(document: Any) -> None:
+    assert make_patch(document, copy.deepcopy(document)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "patch"),
+    [
+        ({"a": 1, "b": 2, "c": 3}, {"b": 2}, [{"op": "remove", "path": "/a"}, {"op": "remove", "path": "/c"}]),
+        ({"a": 1}, {"a": True}, [{"op": "replace", "path": "/a", "value": True}]),
+        ({"a": 1}, {"a": 1.0}, []),
+        ({"a/b": 1}, {"a/b": 1, "": 2}, [{"op": "add", "path": "/", "value": 2}]),
+        ([1, 2, 3], [1], [{"op": "remove", "path": "/2"}, {"op": "remove", "path": "/1"}]),
+        ([1], [1, 2], [{"op": "add", "path": "/-", "value": 2}]),
+        ({"a": "[REDACTED: TOKEN]", "b": 1}, {"a": "[REDACTED: TOKEN]", "b": 2},
+         [{"op": "replace", "path": "/b", "value": 2}]),
+        ("a", {"a": 1}, [{"op": "replace", "path": "", "value": {"a": 1}}]),
+    ],
+)  # fmt: skip
+def test_a_patch_names_only_what_differs(before: Any, after: Any, patch: list[dict[str, Any]]) -> None:
+    assert make_patch(before, after) == patch
+
+
+@pytest.mark.parametrize(
+    ("patch", "result"),
+    [
+        ([{"op": "add", "path": "/items/0", "value": 0}], {"items": [0, 1, 2]}),
+        ([{"op": "add", "path": "/items/2", "value": 3}], {"items": [1, 2, 3]}),
+        ([{"op": "add", "path": "/items", "value": 3}], {"items": 3}),
+        ([{"op": "remove", "path": "/items/0"}], {"items": [2]}),
+        ([{"op": "replace", "path": "/items/1", "value": None}], {"items": [1, None]}),
+        ([{"op": "replace", "path": "", "value": 1}], 1),
+        ([], {"items": [1, 2]}),
+    ],
+)
+def test_a_patch_is_applied_to_a_copy(patch: list[dict[str, Any]], result: Any) -> None:
+    document = {"items": [1, 2]}
+    assert apply_patch(document, patch) == result
+    assert document == {"items": [1, 2]}
+
+
+def test_a_value_of_the_patch_is_copied() -> None:
+    value: list[int] = []
+    patched = apply_patch({}, [{"op": "add", "path": "/a", "value": value}])
+    patched["a"].append(1)
+    assert value == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "reason"),
+    [
+        ({"op": "move", "from": "/a", "path": "/b"}, "only add, replace and remove"),
+        ({"op": "test", "path": "/a", "value": 1}, "only add, replace and remove"),
+        ({"op": "add", "value": 1}, "only add, replace and remove with a path"),
+        ({"op": "add", "path": 3, "value": 1}, "only add, replace and remove with a path"),
+        ({"op": "add", "path": "a", "value": 1}, "only add, replace and remove with a path"),
+        ("remove", "only add, replace and remove with a path"),
+        (None, "only add, replace and remove with a path"),
+        ({"op": "add", "path": "/b"}, "add needs a value"),
+        ({"op": "replace", "path": ""}, "replace needs a value"),
+        ({"op": "remove", "path": ""}, "the whole document cannot be removed"),
+        ({"op": "remove", "path": "/b"}, "there is no member 'b'"),
+        ({"op": "replace", "path": "/b", "value": 1}, "there is no member 'b'"),
+        ({"op": "add", "path": "/b/c", "value": 1}, "nothing is at '/b'"),
+        ({"op": "add", "path": "/text/0", "value": 1}, "nothing can be changed at '/text/0'"),
+        ({"op": "add", "path": "/items/3", "value": 1}, "there is no item '3'"),
+        ({"op": "replace", "path": "/items/2", "value": 1}, "there is no item '2'"),
+        ({"op": "remove", "path": "/items/-"}, "there is no item '-'"),
+        ({"op": "remove", "path": "/items/-1"}, "there is no item '-1'"),
+        ({"op": "remove", "path": "/items/01"}, "there is no item '01'"),
+        ({"op": "remove", "path": "/items/" + "9" * 5000}, "there is no item"),
+    ],
+)  # fmt: skip
+def test_an_operation_that_does_not_fit_is_refused_with_its_position(operation: Any, reason: str) -> None:
+    fine = {"op": "add", "path": "/x", "value": 1}
+    with pytest.raises(PatchError, match=f"^operation 1: {reason}") as caught:
+        apply_patch({"items": [1, 2], "text": "t"}, [fine, operation])
+    assert caught.value.position == 1

@@ -1,0 +1,86 @@
+"""Schemas that others published: tools, and the JSON-Schema-Test-Suite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from retrycontract.contract import pointers
+from retrycontract.contract.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
+
+if TYPE_CHECKING:
+    from tests.conftest import Corpus
+
+pytestmark = pytest.mark.corpus
+
+
+def accepted_by_the_oracle(schema: Any) -> bool:
+    engine = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    return not any(engine(engine.META_SCHEMA).iter_errors(schema))
+
+
+def test_every_published_tool_registers_and_compiles_again(corpus: Corpus) -> None:
+    refused = {}
+    for row in corpus("real_tools"):
+        try:
+            admit(row["schema"])
+            compile_schema(row["schema"])
+        except InvalidSchema as fault:
+            refused[row["id"]] = str(fault)
+    assert refused == {}
+
+
+def test_no_published_tool_is_dear_to_check_or_changed_by_admission(corpus: Corpus) -> None:
+    for row in corpus("real_tools"):
+        schema, before = row["schema"], repr(row["schema"])
+        assert examine(schema).cheap_depth >= 8, row["id"]
+        assert repr(schema) == before, row["id"]
+
+
+def test_warnings_name_the_references_into_documents_that_tools_were_cut_out_of(corpus: Corpus) -> None:
+    for row in corpus("real_tools"):
+        for warning in examine(row["schema"]).warnings:
+            reference = pointers.resolve(row["schema"], warning.pointer)
+            with pytest.raises(LookupError):
+                pointers.resolve(row["schema"], reference.removeprefix("#"))
+
+
+def test_an_invalid_published_tool_is_refused_where_its_fault_is(corpus: Corpus) -> None:
+    for row in corpus("real_tools_invalid_schema"):
+        schema = row["schema"]
+        with pytest.raises(InvalidSchema) as caught:
+            admit(schema)
+        assert caught.value.code == SchemaFault.METASCHEMA, row["id"]
+        engine = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        oracle = {pointers.from_tokens(error.absolute_path) for error in engine(engine.META_SCHEMA).iter_errors(schema)}
+        assert caught.value.pointer in oracle, row["id"]
+
+
+def test_the_metaschema_has_the_verdict_that_jsonschema_has(corpus: Corpus) -> None:
+    schemas = [row["schema"] for row in corpus("real_tools")[::10] + corpus("real_tools_invalid_schema")]
+    for schema in schemas:
+        try:
+            admit(schema)
+            admitted = True
+        except InvalidSchema:
+            admitted = False
+        assert admitted is accepted_by_the_oracle(schema)
+
+
+def test_the_suite_is_admitted_but_for_what_lies_elsewhere_and_judged_as_it_says(corpus: Corpus) -> None:
+    for row in corpus("jsonschema_test_suite"):
+        schema = row["schema"]
+        if isinstance(schema, dict):
+            schema = {"$schema": row["draft"], **schema}
+        try:
+            validator = admit(schema)
+        except InvalidSchema as fault:
+            elsewhere = fault.code in (SchemaFault.REMOTE_REF, SchemaFault.UNKNOWN_DRAFT) and row["needs_remote"]
+            if elsewhere:
+                continue
+            raise
+        # format.json says that formats are annotations; we assert them.
+        if not row["file"].endswith("/format.json"):
+            assert validator.is_valid(row["instance"]) is row["valid"], row["id"]

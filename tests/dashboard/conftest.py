@@ -1,0 +1,58 @@
+"""Clients that are logged in by role, and htmx as the browser sends it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import Client
+
+from dashboard.roles import Role
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpResponse
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_folder() -> None:
+    """The folder of collected files, empty: WhiteNoise warns when there is none."""
+    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def mia(db: None) -> User:
+    """An operator."""
+    return make_user("mia")
+
+
+@pytest.fixture
+def desk(mia: User) -> Client:
+    """The browser of the operator."""
+    return logged_in(mia)
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    """The browser of somebody who may only read."""
+    return logged_in(make_user("vera", Role.VIEWER))
+
+
+def logged_in(user: User, **options: Any) -> Client:
+    client = Client(**options)
+    client.force_login(user)
+    return client
+
+
+def text_of(response: HttpResponse) -> str:
+    """Give what a person reads: tags removed, white space as one blank."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
+    apart = re.sub(r"<(?=/?(?:p|li|div|h\d|dt|dd|a|button|label)\b)", " <", page)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", apart)))

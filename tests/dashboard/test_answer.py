@@ -1,0 +1,229 @@
+"""Answering: every decision, every refusal, and nothing that was typed is lost."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from retrycontract.contract.guidance import MAX_TEXT
+from retrycontract.store.models import Guidance
+from retrycontract.usecases.cancel_call import cancel_call
+from tests.dashboard.conftest import HTMX, text_of
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+
+    from retrycontract.store.models import Call
+
+pytestmark = pytest.mark.django_db
+
+
+def send(
+    desk: Client, call: Call, *, to: str = "", headers: dict[str, str] | None = None, **typed: Any
+) -> HttpResponse:
+    """Post the form as a browser does, every field of it."""
+    form = {
+        "decision": "hint",
+        "text": "",
+        "grant": "2",
+        "arguments": json.dumps(RIGHT),
+        "escalation": call.escalations.order_by("-round")[0].public_id,
+    }
+    response: HttpResponse = desk.post(f"/calls/{call.public_id}/{to}", form | typed, headers=headers)
+    return response
+
+
+def test_a_hint_is_sent_and_the_page_is_shown_again(desk: Client) -> None:
+    call = make_blocked()
+    response = send(desk, call, text="Use eu-west-1.", grant="3")
+    assert response.status_code == 302
+    assert response["Location"] == f"/calls/{call.public_id}/"
+    given = Guidance.objects.get(call=call)
+    assert (given.decision, given.text, given.granted, given.operator.get_username()) == (
+        "hint", "Use eu-west-1.", 3, "mia",
+    )  # fmt: skip
+    page = text_of(desk.get(response["Location"]))
+    assert "Your answer is on its way to deployer." in page
+    assert "Waiting for agent" in page
+
+
+def test_corrected_arguments_are_sent_as_they_were_typed(desk: Client) -> None:
+    call = make_blocked()
+    assert send(desk, call, decision="corrected").status_code == 302
+    given = Guidance.objects.get(call=call)
+    assert (given.arguments, given.patch, given.granted) == (RIGHT, None, 1)
+
+
+@pytest.mark.parametrize(("decision", "state"), [("accept", "accepted"), ("reject", "rejected")])
+def test_accepting_and_rejecting_end_the_call(desk: Client, decision: str, state: str) -> None:
+    call = make_blocked()
+    assert send(desk, call, decision=decision, text="Because.").status_code == 302
+    call.refresh_from_db()
+    assert call.state == state
+
+
+@pytest.mark.parametrize("decision", ["hint", "accept", "reject"])
+def test_an_answer_without_words_is_refused(desk: Client, decision: str) -> None:
+    call = make_blocked()
+    response = send(desk, call, decision=decision, text="  ")
+    assert response.status_code == 422
+    assert "Not sent. Write what the agent should read." in text_of(response)
+    assert not Guidance.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"text": "x" * (MAX_TEXT + 1)}, f"at most {MAX_TEXT} can be sent"),
+        ({"decision": "corrected", "arguments": json.dumps(WRONG)}, "/region VAL-008 Invalid enum value"),
+        ({"decision": "corrected", "arguments": '{"service": 1,\n}'}, "line 2, column 1"),
+        ({"decision": "corrected", "arguments": '{"a": 1, "a": 2}'}, 'the key "a" appears twice'),
+        ({"decision": "corrected", "arguments": '{"service": NaN}'}, "NaN is not JSON"),
+        ({"decision": "corrected", "arguments": ""}, "the text is empty"),
+        ({"decision": "maybe", "text": "x"}, "Select a valid choice"),
+        ({"grant": "9", "text": "x"}, "Select a valid choice"),
+    ],
+)
+def test_what_cannot_be_sent_comes_back_with_the_reason_and_everything_typed(
+    desk: Client, typed: dict[str, str], told: str
+) -> None:
+    call = make_blocked()
+    sent = {"text": "My words.", "grant": "4", "arguments": '{"typed": true}'} | typed
+    response = send(desk, call, **sent)
+    assert response.status_code == 422
+    assert told in text_of(response)
+    html = unescape(response.content.decode())
+    assert f'aria-describedby="preview">\n{sent["text"]}</textarea>' in html
+    assert f'aria-describedby="preview">\n{sent["arguments"]}</textarea>' in html
+    if sent["grant"] == "4":
+        assert 'value="4" checked' in html
+    assert not Guidance.objects.exists()
+
+
+def test_output_that_never_parsed_cannot_be_accepted(desk: Client) -> None:
+    call = make_blocked(output="Sure!")
+    response = send(desk, call, decision="accept", text="Fine.")
+    assert "The output never parsed, so it cannot be accepted as it is." in text_of(response)
+
+
+SECRET: dict[str, Any] = {"service": "web", "region": "europe", "api_key": "hunter2-correct-horse-9"}
+
+
+def make_secret_call() -> Call:
+    agent = make_agent()
+    properties = {"service": {"type": "string"}, "region": {"enum": ["eu-west-1"]}, "api_key": {"type": "string"}}
+    make_tool(agent, "rotate", {"type": "object", "properties": properties, "required": ["region"]})
+    return make_blocked(agent, SECRET, tool="rotate")
+
+
+def test_a_redacted_value_that_is_left_alone_keeps_the_agents_own(desk: Client) -> None:
+    call = make_secret_call()
+    page = desk.get(f"/calls/{call.public_id}/").content.decode()
+    assert "hunter2" not in page
+    mark = call.attempts.last().output["api_key"]  # type: ignore[union-attr]  # it has three
+    assert mark in page
+    response = send(
+        desk, call, decision="corrected", arguments=json.dumps({**SECRET, "region": "eu-west-1", "api_key": mark})
+    )
+    assert response.status_code == 302
+    given = Guidance.objects.get(call=call)
+    assert given.arguments is None
+    assert given.patch == [{"op": "replace", "path": "/region", "value": "eu-west-1"}]
+
+
+def test_a_redacted_value_that_was_edited_is_refused(desk: Client) -> None:
+    call = make_secret_call()
+    mark = call.attempts.last().output["api_key"]  # type: ignore[union-attr]  # as above
+    edited = {**SECRET, "region": "eu-west-1", "api_key": f"{mark}-new"}
+    response = send(desk, call, decision="corrected", arguments=json.dumps(edited))
+    assert response.status_code == 422
+    assert "Leave '[REDACTED: …]' where it stands" in text_of(response)
+
+
+def test_the_second_operator_learns_who_was_first_and_keeps_the_own_words(desk: Client) -> None:
+    call = make_blocked()
+    answer(call, make_user("noah"), text="Noah was here.")
+    response = send(desk, call, text="My own words.")
+    assert response.status_code == 409
+    page = text_of(response)
+    assert "noah has answered this call" in page
+    assert "> Noah was here." in page
+    assert "My own words.</textarea>" in response.content.decode()
+    assert Guidance.objects.count() == 1
+
+
+def test_sending_twice_answers_once(desk: Client) -> None:
+    call = make_blocked()
+    assert send(desk, call, text="Once.").status_code == 302
+    response = send(desk, call, text="Once.")
+    assert response.status_code == 409
+    assert "You have answered this call" in text_of(response)
+
+
+def test_an_answer_to_a_call_that_was_cancelled_comes_back_with_a_notice(desk: Client) -> None:
+    call = make_blocked()
+    form_of = call.escalations.get().public_id
+    cancel_call(call, now=timezone.now())
+    response = send(desk, call, text="Too late.", escalation=form_of)
+    assert response.status_code == 409
+    assert "needs no answer any more: it is cancelled" in text_of(response)
+    assert "Too late.</textarea>" in response.content.decode()
+
+
+def test_an_escalation_of_another_call_is_not_answered_from_here(desk: Client) -> None:
+    call, other = make_blocked(), make_blocked()
+    response = send(desk, call, text="x", escalation=other.escalations.get().public_id)
+    assert response.status_code == 404
+    assert not Guidance.objects.exists()
+
+
+def test_after_the_session_ended_the_typed_words_are_given_back(client: Client) -> None:
+    response = send(client, make_blocked(), text="An hour of <b>work</b>.")
+    assert response.status_code == 401
+    assert "Your session has ended" in text_of(response)
+    assert "An hour of &lt;b&gt;work&lt;/b&gt;.</textarea>" in response.content.decode()
+    assert not Guidance.objects.exists()
+
+
+def test_the_preview_is_exactly_what_the_agent_will_read(desk: Client) -> None:
+    call = make_blocked()
+    preview = send(desk, call, to="preview/", headers=HTMX, text="Use\r\neu-west-1.")
+    assert "<form" not in preview.content.decode()
+    send(desk, call, text="Use\r\neu-west-1.")
+    rendered = Guidance.objects.get(call=call).rendered
+    assert f"<bdi>{rendered}</bdi>" in unescape(preview.content.decode())
+
+
+def test_the_preview_lists_what_is_wrong_with_corrected_arguments(desk: Client) -> None:
+    call = make_blocked()
+    response = send(desk, call, to="preview/", headers=HTMX, decision="corrected", arguments='{"region": "x", "y": 1}')
+    page = text_of(response)
+    for part in ("/service VAL-001", "/region VAL-008", "/y VAL-005", "expected one of: eu-west-1, us-east-1"):
+        assert part in page, part
+    broken = send(desk, call, to="preview/", headers=HTMX, decision="corrected", arguments='{"region":')
+    assert "This is not JSON yet" in text_of(broken)
+
+
+def test_without_scripts_the_preview_is_a_page_that_keeps_the_form(desk: Client) -> None:
+    call = make_blocked()
+    response = send(desk, call, to="preview/", text="Use eu-west-1.", grant="5")
+    assert response.status_code == 200
+    page = response.content.decode()
+    assert "<html" in page
+    assert "&gt; Use eu-west-1." in page
+    assert "Use eu-west-1.</textarea>" in page
+    assert 'value="5" checked' in page
+    assert not Guidance.objects.exists()
+
+
+def test_arguments_of_any_json_kind_may_be_sent_to_a_tool_that_nobody_knows(desk: Client) -> None:
+    make_tool(make_agent())
+    call = make_call(make_agent(), [WRONG] * 3, tool="dploy")
+    assert send(desk, call, decision="corrected", arguments="[1, null]").status_code == 302
+    assert Guidance.objects.get(call=call).arguments == [1, None]

@@ -1,0 +1,266 @@
+"""The page of one call: what it tells, and what a poll of it gets."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.utils import timezone
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.sweep import expire_overdue
+from tests.dashboard.conftest import HTMX, logged_in, text_of
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+    from retrycontract.store.models import Call
+
+pytestmark = pytest.mark.django_db
+
+
+def address(call: Call) -> str:
+    return f"/calls/{call.public_id}/"
+
+
+def read(desk: Client, call: Call) -> str:
+    return text_of(desk.get(address(call)))
+
+
+def poll_address(page: str) -> str:
+    match = re.search(r'id="live".*?hx-get="([^"]+)"', page, re.DOTALL)
+    assert match is not None
+    return match.group(1).replace("&amp;", "&")
+
+
+def test_the_page_says_who_what_and_why(desk: Client) -> None:
+    call = make_blocked(
+        session_id="release-7",
+        task_id="rollout",
+        correlation_id="corr-9",
+        at=timezone.now() - timedelta(minutes=5),
+        context={
+            "goal": "Roll out web",
+            "last_user_message": "Europe, please.",
+            "trace_url": "https://traces.example/1",
+            "ticket": "OPS-1",
+        },
+    )
+    page = read(desk, call)
+    for part in ("deploy", "version 1", "Blocked", "waits 5 min", "deployer", "release-7", "rollout", "corr-9"):
+        assert part in page, part
+    for part in ("Roll out web", "Europe, please.", "https://traces.example/1", "OPS-1", "3 of 3", call.public_id):
+        assert part in page, part
+    for part in ("/region", "VAL-008", "InvalidEnumValue", "Expected", "one of: eu-west-1, us-east-1", '"europe"'):
+        assert part in page, part
+
+
+def test_the_newest_attempt_is_open_and_shows_exactly_what_the_model_read(desk: Client) -> None:
+    call = make_blocked()
+    html = desk.get(address(call)).content.decode()
+    assert re.search(r'id="attempt-3" open', html)
+    assert not re.search(r'id="attempt-[12]" open', html)
+    for attempt in call.attempts.all():
+        assert re.sub(r"\s+", " ", attempt.feedback) in read(desk, call)
+
+
+def test_the_summary_for_a_person_is_there(desk: Client) -> None:
+    call = make_blocked()
+    assert "Recommended Actions:" in read(desk, call)
+
+
+def test_a_trace_address_is_text_and_no_link(desk: Client) -> None:
+    call = make_blocked(context={"trace_url": "javascript:alert(1)"})
+    html = desk.get(address(call)).content.decode()
+    assert "javascript:alert(1)" in html
+    assert 'href="javascript' not in html
+
+
+HOSTILE = "<script>alert(1)</script>{{ x }}\u202e"
+
+
+def test_hostile_text_is_shown_and_never_obeyed(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent, HOSTILE)
+    call = make_blocked(
+        agent,
+        {"service": HOSTILE, "region": HOSTILE, HOSTILE: HOSTILE, "items": HOSTILE},
+        tool=HOSTILE,
+        session_id=HOSTILE,
+        task_id=HOSTILE,
+        context={"goal": HOSTILE, "last_user_message": HOSTILE, "items": HOSTILE, "keys": [HOSTILE], HOSTILE: HOSTILE},
+    )
+    for path in ("/", "/?show=all", address(call)):
+        html = desk.get(path).content.decode()
+        assert "<script>alert" not in html, path
+        assert "\u202e" not in html, path
+        assert "{{ x }}" in html, path
+        assert "\\u202e" in html, path
+
+
+def test_keys_that_are_named_like_methods_are_keys(desk: Client) -> None:
+    call = make_blocked(
+        output={"service": "web", "items": 1, "keys": 2, "get": 3},
+        context={"items": "the shopping list", "values": {"items": "nested"}},
+    )
+    page = read(desk, call)
+    for part in ('"items": 1', '"keys": 2', '"get": 3', '"items": "the shopping list"', '"items": "nested"'):
+        assert part in page, part
+
+
+def test_context_of_any_shape_is_shown(desk: Client) -> None:
+    call = make_blocked(context={"goal": {"not": "a text"}, "last_user_message": 7})
+    page = read(desk, call)
+    assert '"not": "a text"' in page
+    assert '"last_user_message": 7' in page
+
+
+def test_output_that_never_parsed_is_shown_as_text(desk: Client) -> None:
+    call = make_blocked(output='Sure! {"service": "we')
+    page = read(desk, call)
+    assert 'Sure! {"service": "we' in page
+    assert "it is not JSON" in page
+    assert "Not possible: the output never parsed." in page
+
+
+def test_a_call_of_an_unknown_tool_says_so(desk: Client) -> None:
+    make_tool(make_agent())
+    page = read(desk, make_call(make_agent(), [WRONG] * 3, tool="dploy"))
+    assert "unknown tool" in page
+    assert "the tool has no schema" in page
+
+
+def test_after_the_answer_the_page_tells_its_way_to_the_outcome(desk: Client, mia: User) -> None:
+    call = make_blocked()
+    given = answer(call, mia, text="Use eu-west-1.")
+    page = read(desk, call)
+    assert "Hint by mia" in page
+    assert "2 more attempts" in page
+    assert "> Use eu-west-1." in page
+    assert "Not fetched yet" in page
+    assert "Send answer" not in page
+    mark_delivered(given, now=timezone.now())
+    acknowledge_guidance(given, now=timezone.now())
+    page = read(desk, call)
+    assert "Delivered to the agent" in page
+    assert "The agent confirmed it" in page
+    submit(make_agent(), RIGHT, call=call)
+    page = read(desk, call)
+    assert "Attempt 4 of 5: valid" in page
+    assert "Answered, and solved" in page
+
+
+def test_the_next_blocked_call_is_one_click_away(desk: Client, mia: User) -> None:
+    call, other = make_blocked(), make_blocked()
+    answer(call, mia)
+    assert f'href="{address(other)}"' in desk.get(address(call)).content.decode()
+
+
+def test_a_call_that_is_blocked_again_can_be_answered_again(desk: Client, mia: User) -> None:
+    call = make_blocked()
+    answer(call, mia, grant=1)
+    submit(make_agent(), WRONG, call=call)
+    page = read(desk, call)
+    assert "Send answer" in page
+    assert "mia answered" in page
+
+
+def test_an_expired_call_takes_a_late_answer(desk: Client) -> None:
+    call = make_blocked()
+    expire_overdue(now=timezone.now() + timedelta(days=30))
+    assert "Send answer" in read(desk, call)
+    form = {"decision": "hint", "text": "Late.", "escalation": call.escalations.get().public_id}
+    assert desk.post(address(call), form).status_code == 302
+    call.refresh_from_db()
+    assert call.state == "guided"
+
+
+def test_old_attempts_are_counted_when_there_are_too_many(desk: Client) -> None:
+    call = make_blocked()
+    for _ in range(20):
+        submit(make_agent(), WRONG, call=call)
+    page = read(desk, call)
+    assert "3 older attempts not shown." in page
+    assert "Attempt 23, while Blocked" in page
+
+
+def test_the_number_of_queries_does_not_grow_with_the_attempts(
+    desk: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    call = make_blocked()
+    with django_assert_num_queries(8):
+        desk.get(address(call))
+    for _ in range(6):
+        submit(make_agent(), WRONG, call=call)
+    with django_assert_num_queries(8):
+        desk.get(address(call))
+
+
+def test_a_poll_gets_nothing_while_nothing_changed(desk: Client) -> None:
+    call = make_blocked()
+    live = poll_address(desk.get(address(call)).content.decode())
+    assert desk.get(live, headers=HTMX).status_code == 204
+
+
+def test_a_poll_brings_a_new_attempt_and_never_the_form(desk: Client) -> None:
+    call = make_blocked()
+    live = poll_address(desk.get(address(call)).content.decode())
+    submit(make_agent(), WRONG, call=call)
+    response = desk.get(live, headers=HTMX)
+    html = response.content.decode()
+    assert "Attempt 4, while Blocked" in text_of(response)
+    assert "<form" not in html
+    assert "<textarea" not in html
+    assert "notice-warn" not in html
+    assert desk.get(poll_address(html), headers=HTMX).status_code == 204
+
+
+def test_a_poll_brings_delivery_and_acknowledgement(desk: Client, mia: User) -> None:
+    call = make_blocked()
+    given = answer(call, mia)
+    for step, word in ((mark_delivered, "Delivered"), (acknowledge_guidance, "confirmed")):
+        live = poll_address(desk.get(address(call)).content.decode())
+        step(given, now=timezone.now())
+        given.refresh_from_db()
+        assert word in text_of(desk.get(live, headers=HTMX))
+
+
+def test_a_poll_tells_the_one_who_types_that_somebody_else_was_first(desk: Client) -> None:
+    call = make_blocked()
+    live = poll_address(desk.get(address(call)).content.decode())
+    answer(call, make_user("noah"), text="Noah was here.")
+    response = desk.get(live, headers=HTMX)
+    assert 'id="answer-notice" role="status" hx-swap-oob="true"' in response.content.decode()
+    page = text_of(response)
+    assert "noah has answered this call" in page
+    assert "> Noah was here." in page
+
+
+def test_a_poll_tells_the_one_who_types_that_the_call_ended_or_asks_anew(desk: Client) -> None:
+    ended, again = make_blocked(), make_blocked()
+    lives = [poll_address(desk.get(address(call)).content.decode()) for call in (ended, again)]
+    cancel_call(ended, now=timezone.now())
+    answer(again, make_user("noah"), grant=1)
+    submit(make_agent(), WRONG, call=again)
+    assert "needs no answer any more: it is cancelled" in text_of(desk.get(lives[0], headers=HTMX))
+    assert "The agent has failed again and asks anew." in text_of(desk.get(lives[1], headers=HTMX))
+
+
+def test_a_viewer_follows_without_a_form(viewer: Client) -> None:
+    call = make_blocked()
+    live = poll_address(viewer.get(address(call)).content.decode())
+    answer(call, make_user("noah"), Decision.REJECT, text="No.")
+    response = viewer.get(live, headers=HTMX)
+    assert "Rejected by noah" in text_of(response)
+    assert "answer-notice" not in response.content.decode()
+
+
+def test_operators_see_each_others_calls(desk: Client) -> None:
+    assert logged_in(make_user("noah")).get(address(make_blocked())).status_code == 200

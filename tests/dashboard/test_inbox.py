@@ -1,0 +1,176 @@
+"""The inbox: order, groups, search, pages and what a poll gets."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.utils import timezone
+
+from dashboard import queue
+from retrycontract.contract.lifecycle import Decision
+from tests.dashboard.conftest import HTMX, text_of
+from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, submit
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpResponse
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+def ids(response: HttpResponse) -> list[str]:
+    return re.findall(r'id="row-(call_\w+)"', response.content.decode())
+
+
+def test_the_longest_waiting_call_stands_first(desk: Client) -> None:
+    young = make_blocked(make_agent("a"), at=NOW - timedelta(minutes=1))
+    old = make_blocked(make_agent("b"), at=NOW - timedelta(hours=3))
+    assert ids(desk.get("/")) == [old.public_id, young.public_id]
+
+
+def test_a_row_says_tool_agent_goal_mistake_attempts_and_wait(desk: Client) -> None:
+    make_blocked(at=timezone.now() - timedelta(minutes=5), context={"goal": "Roll out web"})
+    page = text_of(desk.get("/"))
+    for part in ("deploy", "deployer", "Roll out web", "/region", "VAL-008", "Invalid enum value", "3/3", "5 min"):
+        assert part in page, part
+
+
+def test_calls_with_the_same_mistake_are_one_group_where_the_oldest_stands(desk: Client) -> None:
+    agent, other = make_agent("a"), make_agent("b")
+    first = make_blocked(agent, {"service": "a", "region": "x"}, at=NOW - timedelta(minutes=9))
+    between = make_blocked(other, {"service": 1, "region": "eu-west-1"}, at=NOW - timedelta(minutes=8))
+    second = make_blocked(agent, {"service": "b", "region": "y"}, at=NOW - timedelta(minutes=7))
+    page = desk.get("/")
+    assert ids(page) == [first.public_id, second.public_id, between.public_id]
+    assert "2 calls, the same mistake on /region of deploy" in text_of(page)
+
+
+def test_the_same_mistake_in_another_namespace_is_another_group(desk: Client) -> None:
+    make_blocked(make_agent("a"))
+    make_blocked(make_agent("b"))
+    assert "the same mistake" not in text_of(desk.get("/"))
+
+
+def test_each_tab_holds_its_states(desk: Client, mia: User) -> None:
+    agent = make_agent()
+    blocked, guided, rejected = (make_blocked(agent) for _ in range(3))
+    answer(guided, mia)
+    answer(rejected, mia, Decision.REJECT, text="Not on a Friday.")
+    retrying = make_call(agent, [{}])
+    assert ids(desk.get("/")) == [blocked.public_id]
+    assert ids(desk.get("/?show=guided")) == [guided.public_id]
+    assert ids(desk.get("/?show=ended")) == [rejected.public_id]
+    assert ids(desk.get("/?show=all")) == [call.public_id for call in (retrying, rejected, guided, blocked)]
+    assert ids(desk.get("/?show=nonsense")) == [blocked.public_id]
+
+
+def test_counts_stop_at_a_hundred(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "MOST_COUNTED", 2)
+    for _ in range(4):
+        make_blocked()
+    assert "Blocked 2+" in text_of(desk.get("/"))
+
+
+def test_search_finds_by_the_beginning_of_a_tool_and_by_whole_ids(desk: Client) -> None:
+    agent = make_agent()
+    deploy = make_blocked(agent, session_id="release-7")
+    refund = make_blocked(agent, tool="refund")
+    unknown = make_call(agent, [{}] * 3, tool="no_such_tool")
+    assert ids(desk.get("/", {"q": "Depl"})) == [deploy.public_id]
+    assert ids(desk.get("/", {"q": "release-7"})) == [deploy.public_id]
+    assert ids(desk.get("/", {"q": f" {refund.public_id} "})) == [refund.public_id]
+    assert ids(desk.get("/", {"q": "no_such_tool"})) == [unknown.public_id]
+    assert "Nothing matches “elease”" in text_of(desk.get("/", {"q": "elease"}))
+
+
+@pytest.mark.parametrize("q", ["%", "_", "\\", "'; --", "\x00", "🙂" * 300])
+def test_search_takes_anything(desk: Client, q: str) -> None:
+    make_blocked()
+    assert ids(desk.get("/", {"q": q})) == []
+
+
+def test_pages_follow_each_other_without_a_gap_or_a_repeat(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "PAGE", 2)
+    # Three were blocked at the same moment: the key alone tells them apart.
+    moments = [5, 4, 4, 4, 3]
+    calls = [make_blocked(make_agent(f"a{n}"), at=NOW - timedelta(hours=h)) for n, h in enumerate(moments)]
+    seen, address = [], "/"
+    while address:
+        page = desk.get(address)
+        seen += ids(page)
+        match = re.search(r'class="pages-next" href="([^"]+)"', page.content.decode())
+        address = match.group(1).replace("&amp;", "&") if match else ""
+    assert seen == [call.public_id for call in calls]
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "1.2.3", "9" * 30, "٣"])
+def test_a_page_key_that_nobody_gave_out_begins_at_the_top(desk: Client, after: str) -> None:
+    call = make_blocked()
+    assert ids(desk.get("/", {"after": after})) == [call.public_id]
+    assert desk.get("/", {"after": after, "show": "all"}).status_code == 200
+
+
+def test_the_number_of_queries_does_not_grow_with_the_calls(
+    desk: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_blocked(make_agent("a"))
+    with django_assert_num_queries(8):
+        desk.get("/")
+    for number in range(6):
+        make_blocked(make_agent(f"b{number}"))
+    with django_assert_num_queries(8):
+        desk.get("/")
+
+
+def poll_address(response: HttpResponse) -> str:
+    match = re.search(r'id="queue".*?hx-get="([^"]+)"', response.content.decode(), re.DOTALL)
+    assert match is not None
+    return match.group(1).replace("&amp;", "&")
+
+
+def test_a_poll_gets_nothing_while_nothing_changed(desk: Client) -> None:
+    make_blocked()
+    response = desk.get(poll_address(desk.get("/")), headers=HTMX)
+    assert response.status_code == 204
+    assert response.content == b""
+
+
+def test_a_poll_gets_the_list_alone_when_a_call_came_or_changed(desk: Client) -> None:
+    call = make_blocked()
+    address = poll_address(desk.get("/"))
+    submit(make_agent(), RIGHT, call=call)
+    response = desk.get(address, headers=HTMX)
+    assert response.status_code == 200
+    assert ids(response) == []
+    assert "<html" not in response.content.decode()
+    address = poll_address(response)
+    assert desk.get(address, headers=HTMX).status_code == 204
+    other = make_blocked()
+    assert ids(desk.get(address, headers=HTMX)) == [other.public_id]
+
+
+def test_the_first_look_teaches_how_to_connect_an_agent(desk: Client) -> None:
+    page = text_of(desk.get("/"))
+    assert "No agent has called yet" in page
+    assert "create_agent my-agent" in page
+    assert "http://testserver/api/v1/calls" in page
+
+
+def test_an_empty_queue_says_that_nobody_waits(desk: Client) -> None:
+    make_tool(make_agent())
+    submit(make_agent(), RIGHT)
+    assert "Nobody waits for you" in text_of(desk.get("/"))
+
+
+def test_a_held_call_that_is_valid_now_says_what_it_waits_for(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent, hold=True)
+    call = make_blocked(agent)
+    submit(agent, RIGHT, call=call)
+    assert "the tool is held until a person answers" in text_of(desk.get("/"))

@@ -1,0 +1,113 @@
+"""What a model wrote is shown as it is, whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from dashboard.json_view import MAX_LINES, render_json, render_text
+from dashboard.story import editable
+from retrycontract.contract.checks.json_text import parse_json
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+
+
+def error(pointer: str, code: ErrorCode = ErrorCode.TYPE_MISMATCH, **more: Any) -> ValidationError:
+    return ValidationError(error_code=code, field_path=pointer, message="wrong", **more)
+
+
+def lines(html: str) -> list[str]:
+    """Give the text of each line."""
+    body = re.sub(r"</?(pre|code)[^>]*>", "", html)
+    return [unescape(re.sub(r"<[^>]+>", "", line)) for line in body.split("\n")]
+
+
+def marked(html: str) -> list[str]:
+    """Give the text of the lines that are marked."""
+    return [unescape(re.sub(r"<[^>]+>", "", line)).strip() for line in re.findall(r'class="jx jbad[^>]*>(.*)', html)]
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -1.5, "", "a", [], {}, [1, [2, {}]], {"a": {"b": [None]}, "items": [1], "": "x"}]
+)
+def test_without_errors_the_text_is_the_json_itself(value: Any) -> None:
+    shown, fault = parse_json("\n".join(lines(render_json(value))))
+    assert fault is None
+    assert shown == value
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("{{ settings.SECRET_KEY }}{% debug %}", "{{ settings.SECRET_KEY }}{% debug %}"),
+        ('" onmouseover="x', "\\&quot; onmouseover=\\&quot;x"),
+        ("a\u202eb", "a\\u202eb"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("nul\x00bell\x07", "nul\\u0000bell\\u0007"),
+        ("</code></pre>", "&lt;/code&gt;&lt;/pre&gt;"),
+    ],
+)
+def test_hostile_text_stays_text_in_keys_and_in_values(hostile: str, shown: str) -> None:
+    assert f'"js">&quot;<bdi>{shown}</bdi>&quot;' in render_json({"k": hostile})
+    assert f'"jk">&quot;<bdi>{shown}</bdi>&quot;' in render_json({hostile: 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer", "line"),
+    [
+        ({"a": 1, "b": 2}, "/b", '"b": 2 VAL-002'),
+        ({"a": [{"b": 1}, {"b": 2}]}, "/a/1/b", '"b": 2 VAL-002'),
+        ({"a": {"b": 1}}, "/a", '"a": { VAL-002'),
+        ({"a/b": {"~": 1}}, "/a~1b/~0", '"~": 1 VAL-002'),
+        ({"items": 1}, "/items", '"items": 1 VAL-002'),
+        ("text", "", '"text" VAL-002'),
+        ({"a": 1}, "/b", '"b": missing VAL-002'),
+        ({}, "/b", '"b": missing VAL-002'),
+        ({"a": 1}, "/a/b/c", '"a": 1 VAL-002'),
+        ("text", "/b", '"text" VAL-002'),
+        ([1], "/7", "[ VAL-002"),
+    ],
+)
+def test_the_place_of_an_error_is_marked(value: Any, pointer: str, line: str) -> None:
+    assert marked(render_json(value, [error(pointer)])) == [line]
+
+
+def test_several_errors_of_one_place_share_its_line() -> None:
+    both = [error("/a"), error("/a", ErrorCode.PATTERN_MISMATCH), error("/a")]
+    assert marked(render_json({"a": 1}, both)) == ['"a": 1 VAL-002, VAL-007']
+
+
+def test_warnings_mark_nothing() -> None:
+    assert marked(render_json({"a": 1}, [error("/a", severity=ErrorSeverity.WARNING)])) == []
+
+
+def test_redaction_marks_stand_out() -> None:
+    assert '<span class="jr">[REDACTED: API_KEY]</span>' in render_json({"key": "[REDACTED: API_KEY]"})
+
+
+def test_a_huge_value_is_cut_and_says_by_how_much() -> None:
+    html = render_json(list(range(MAX_LINES + 40)))
+    assert "… 42 more lines" in html
+    assert html.count("\n") == MAX_LINES
+
+
+def test_a_value_as_deep_as_outputs_may_be_is_shown() -> None:
+    deep: Any = 1
+    for _ in range(100):
+        deep = [deep]
+    assert len(lines(render_json(deep))) > 200
+
+
+def test_text_that_never_parsed_keeps_its_lines_and_shows_what_hides() -> None:
+    assert render_text("Sure!\n{\u202e<b>") == '<pre class="text"><bdi>Sure!\n{\\u202e&lt;b&gt;</bdi></pre>'
+
+
+@pytest.mark.parametrize("value", [{"a": '\u202e\u200b\x00\n"\\'}, ["🙂", "é", "\U000e0041"], {"\u2028": 1e308}])
+def test_what_the_operator_edits_means_the_same_and_hides_nothing(value: Any) -> None:
+    text = editable(value)
+    assert parse_json(text) == (value, None)
+    assert not set("\u202e\u200b\x00\u2028\U000e0041") & set(text)

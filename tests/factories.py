@@ -1,0 +1,105 @@
+"""Plain functions that make what tests need, through the same use cases that the service uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from dashboard.roles import Role, give_role
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
+from retrycontract.usecases.give_guidance import give_guidance
+from retrycontract.usecases.register_tool import ToolSettings, register_tool
+from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+
+PASSWORD = "correct horse battery"
+DEPLOY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "service": {"type": "string"},
+        "region": {"enum": ["eu-west-1", "us-east-1"]},
+        "replicas": {"type": "integer", "minimum": 1},
+    },
+    "required": ["service", "region"],
+    "additionalProperties": False,
+}
+WRONG: dict[str, Any] = {"service": "web", "region": "europe"}
+RIGHT: dict[str, Any] = {"service": "web", "region": "eu-west-1"}
+_numbers = count(1)
+
+
+def make_user(name: str = "mia", role: Role = Role.OPERATOR) -> User:
+    """Make somebody who can log in with PASSWORD."""
+    user = User.objects.create_user(name, password=PASSWORD)
+    give_role(user, role)
+    return user
+
+
+def make_agent(name: str = "deployer", *, now: datetime | None = None) -> Agent:
+    """Make an agent, or get the one of that name."""
+    agent, _ = Agent.objects.get_or_create(name=name, defaults={"namespace": name, "created_at": now or timezone.now()})
+    return agent
+
+
+def make_tool(agent: Agent, name: str = "deploy", schema: Any = None, *, hold: bool = False) -> Tool:
+    """Register a tool."""
+    chosen = DEPLOY if schema is None else schema
+    return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold)).tool
+
+
+def submit(
+    agent: Agent,
+    output: Any,
+    *,
+    tool: str = "deploy",
+    call: Call | None = None,
+    at: datetime | None = None,
+    **more: Any,
+) -> Attempt:
+    """Submit one attempt: a new call, or the next attempt of a call."""
+    new = NewAttempt(
+        tool=tool,
+        output=output,
+        call_id=call.public_id if call else None,
+        **({"tool_call_id": f"toolu_{next(_numbers)}", "session_id": f"session-{next(_numbers)}"} | more),
+    )
+    return submit_attempt(agent, new, now=at or timezone.now())
+
+
+def make_call(agent: Agent, outputs: Sequence[Any], *, at: datetime | None = None, **more: Any) -> Call:
+    """Make a call with one attempt for each output, twenty seconds apart; the last one at `at`."""
+    last = at or timezone.now()
+    call: Call | None = None
+    for before, output in zip(reversed(range(len(outputs))), outputs, strict=True):
+        call = submit(agent, output, call=call, at=last - timedelta(seconds=20 * before), **more).call
+    assert call is not None
+    return Call.objects.select_related("agent", "tool", "version").get(pk=call.pk)
+
+
+def make_blocked(agent: Agent | None = None, output: Any = None, **more: Any) -> Call:
+    """Make a call that is Blocked after three failures."""
+    agent = agent or make_agent()
+    if not Tool.objects.filter(namespace=agent.namespace, name=more.get("tool", "deploy")).exists():
+        make_tool(agent, more.get("tool", "deploy"))
+    call = make_call(agent, [WRONG if output is None else output] * 3, **more)
+    assert call.state == "blocked", call.state
+    return call
+
+
+def answer(
+    call: Call,
+    operator: User,
+    decision: Decision = Decision.HINT,
+    *,
+    text: str = "Use eu-west-1.",
+    at: datetime | None = None,
+    **more: Any,
+) -> Guidance:
+    """Answer the open escalation of a call."""
+    escalation = call.escalations.open().get()
+    return give_guidance(escalation, operator, decision, now=at or timezone.now(), text=text, **more)

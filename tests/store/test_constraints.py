@@ -1,0 +1,200 @@
+"""What the code promises holds in the database, too: every constraint is broken on purpose, past all models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError, UniqueConstraint
+from django.utils import timezone
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Escalation, Guidance, Tool, ToolVersion
+from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def blocked_attempts() -> list[Attempt]:
+    return list(make_blocked().attempts.order_by("number"))
+
+
+def repeat_a_number() -> None:
+    first, second, _ = blocked_attempts()
+    Attempt.objects.filter(pk=second.pk).update(number=first.number)
+
+
+def invent_an_attempt_state() -> None:
+    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(state="lost")
+
+
+def keep_the_text_of_a_judged_attempt() -> None:
+    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(sealed=b"text")
+
+
+def queue_an_attempt_without_its_text() -> None:
+    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(state="queued")
+
+
+def judge_without_a_verdict() -> None:
+    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(is_valid=None)
+
+
+def judge_without_a_time() -> None:
+    Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(judged_at=None)
+
+
+def invent_a_call_state() -> None:
+    Call.objects.filter(pk=make_blocked().pk).update(state="stuck")
+
+
+def block_without_a_time() -> None:
+    Call.objects.filter(pk=make_blocked().pk).update(blocked_at=None)
+
+
+def open_a_second_escalation() -> None:
+    Escalation.objects.create(call=make_blocked(), round=2, text="again", opened_at=timezone.now())
+
+
+def repeat_a_round() -> None:
+    now = timezone.now()
+    Escalation.objects.create(call=make_blocked(), round=1, text="again", state="expired", opened_at=now, closed_at=now)
+
+
+def invent_an_escalation_state() -> None:
+    Escalation.objects.filter(call=make_blocked()).update(state="forgotten", closed_at=timezone.now())
+
+
+def close_without_a_time() -> None:
+    Escalation.objects.filter(call=make_blocked()).update(state="answered")
+
+
+def leave_open_with_a_closing_time() -> None:
+    Escalation.objects.filter(call=make_blocked()).update(closed_at=timezone.now())
+
+
+def given_guidance() -> Guidance:
+    return answer(make_blocked(), make_user(), Decision.HINT)
+
+
+def invent_a_decision() -> None:
+    Guidance.objects.filter(pk=given_guidance().pk).update(decision="maybe")
+
+
+def grant_more_than_five() -> None:
+    Guidance.objects.filter(pk=given_guidance().pk).update(granted=6)
+
+
+def answer_one_escalation_twice() -> None:
+    guidance = given_guidance()
+    guidance.pk = None
+    guidance.save(force_insert=True)
+
+
+def register_a_name_twice() -> None:
+    tool = make_tool(make_agent())
+    tool.pk = None
+    tool.save(force_insert=True)
+
+
+def invent_a_kind() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(kind="poem")
+
+
+def allow_eleven_attempts() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(max_attempts=11)
+
+
+def allow_no_attempt() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(max_attempts=0)
+
+
+def repeat_a_version() -> None:
+    tool = make_tool(make_agent())
+    ToolVersion.objects.create(tool=tool, number=1, schema={}, schema_hash="0" * 64, created_at=timezone.now())
+
+
+def repeat_a_schema() -> None:
+    version = make_tool(make_agent()).current_version
+    assert version is not None
+    version.pk, version.number = None, 2
+    version.save(force_insert=True)
+
+
+BREAKS: list[tuple[str, Callable[[], None]]] = [
+    ("attempt_unique_number", repeat_a_number),
+    ("attempt_state_known", invent_an_attempt_state),
+    ("attempt_sealed_until_judged", keep_the_text_of_a_judged_attempt),
+    ("attempt_sealed_until_judged", queue_an_attempt_without_its_text),
+    ("attempt_judged_has_verdict", judge_without_a_verdict),
+    ("attempt_judged_has_verdict", judge_without_a_time),
+    ("call_state_known", invent_a_call_state),
+    ("call_blocked_has_time", block_without_a_time),
+    ("escalation_one_open", open_a_second_escalation),
+    ("escalation_unique_round", repeat_a_round),
+    ("escalation_state_known", invent_an_escalation_state),
+    ("escalation_closed_has_time", close_without_a_time),
+    ("escalation_closed_has_time", leave_open_with_a_closing_time),
+    ("guidance_decision_known", invent_a_decision),
+    ("guidance_grant_range", grant_more_than_five),
+    ("tool_unique_name", register_a_name_twice),
+    ("tool_kind_known", invent_a_kind),
+    ("tool_max_attempts_range", allow_eleven_attempts),
+    ("tool_max_attempts_range", allow_no_attempt),
+    ("toolversion_unique_number", repeat_a_version),
+    ("toolversion_unique_schema", repeat_a_schema),
+]
+
+
+@pytest.mark.parametrize(("constraint", "attempt_to"), BREAKS, ids=[work.__name__ for _, work in BREAKS])
+def test_the_database_refuses_to(constraint: str, attempt_to: Callable[[], None]) -> None:
+    with pytest.raises(IntegrityError) as refused, transaction.atomic():
+        attempt_to()
+    is_unique = isinstance(constraints()[constraint], UniqueConstraint)
+    assert ("UNIQUE" if is_unique else constraint) in str(refused.value)
+
+
+def constraints() -> dict[str, object]:
+    models = apps.get_app_config("retrycontract").get_models()
+    return {constraint.name: constraint for model in models for constraint in model._meta.constraints}
+
+
+def test_every_constraint_is_broken_here() -> None:
+    assert {name for name, _ in BREAKS} == set(constraints())
+
+
+def test_one_escalation_has_one_answer_at_most() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        answer_one_escalation_twice()
+
+
+def test_two_keys_never_have_the_same_digest() -> None:
+    key, _ = ApiKey.create_for(make_agent(), timezone.now())
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ApiKey.objects.create(agent=key.agent, prefix="rc_0", digest=key.digest, created_at=timezone.now())
+
+
+def test_two_calls_never_have_the_same_public_id() -> None:
+    call = make_blocked()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Call.objects.create(
+            public_id=call.public_id, agent=call.agent, kind="tool_call", tool_name="x", last_tool_call_id="x",
+            attempts_allowed=3, created_at=timezone.now(), updated_at=timezone.now(),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("model", [Agent, Tool, ToolVersion, Call, Escalation])
+def test_what_history_stands_on_is_not_deleted(model: type) -> None:
+    answer(make_blocked(), make_user(), Decision.HINT)
+    with pytest.raises(ProtectedError):
+        model.objects.all().delete()  # type: ignore[attr-defined]
+
+
+def test_a_closed_escalation_leaves_room_for_the_next() -> None:
+    call = make_blocked()
+    call.escalations.update(state="expired", closed_at=timezone.now() + timedelta(days=7))
+    Escalation.objects.create(call=call, round=2, text="again", opened_at=timezone.now())
+    assert call.escalations.open().count() == 1

@@ -1,0 +1,80 @@
+"""Stop and start: nothing that was answered is lost, and what waited is judged."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service import AgentClient, Service
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_blocked_call_survives_a_restart(tmp_path: Path, how: signal.Signals) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    agent = AgentClient(service, service.new_key("restart"))
+    agent.register("count", SCHEMA)
+    call_id = None
+    for number in range(3):
+        verdict = agent.submit("count", f"c{number}", {"n": "x"}, **({"call_id": call_id} if call_id else {}))
+        call_id = verdict["call_id"]
+    assert verdict["status"] == "blocked"
+    status = service.stop(how)
+    assert how is signal.SIGKILL or status == 0
+    service.start()
+    call = agent.send("GET", f"/calls/{call_id}").body
+    assert call["state"] == "blocked"
+    assert len(call["attempts"]) == 3
+    assert agent.submit("count", "again", {"n": 1}, call_id=call_id)["state"] == "valid"
+    service.stop()
+    assert service.log.count(service.operator_password) == 1, "the password is printed once"
+
+
+def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(tmp_path: Path) -> None:
+    # Nothing is judged while the sweep sleeps and no bell rings: the attempts stay queued.
+    asleep = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "3600"}
+    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.doorbell.SilentDoorbell"}
+    service = Service(tmp_path / "data", asleep | silent)
+    service.start()
+    agent = AgentClient(service, service.new_key("queued"))
+    agent.register("count", SCHEMA)
+    calls = []
+    for number in range(10):
+        body = {"tool": "count", "tool_call_id": f"q{number}", "arguments": {"n": number}}
+        answer = agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"})
+        assert answer.status == 202
+        assert answer.headers["location"].endswith("for=verdict&attempt=1")
+        assert "retrycontract-pending" not in answer.headers
+        calls.append(answer.body["call_id"])
+    service.stop(signal.SIGKILL)
+    service.environment = {"RETRYCONTRACT_JUDGE": "worker"}
+    service.start()
+    for call_id in calls:
+        answer = agent.send("GET", f"/calls/{call_id}/wait?for=verdict", headers={"Prefer": "wait=30"})
+        assert (answer.status, answer.body["status"]) == (200, "valid")
+    service.stop()
+
+
+def test_an_agent_that_waits_is_answered_when_the_service_stops(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    agent = AgentClient(service, service.new_key("waits"))
+    agent.register("count", SCHEMA, max_attempts=1)
+    call_id = agent.submit("count", "w", {})["call_id"]
+    answers: list[int] = []
+    path = f"/calls/{call_id}/wait?for=guidance"
+    waiter = threading.Thread(
+        target=lambda: answers.append(agent.send("GET", path, headers={"Prefer": "wait=60"}).status)
+    )
+    waiter.start()
+    time.sleep(0.5)
+    service.stop()
+    waiter.join(15)
+    assert answers == [202]

@@ -1,0 +1,75 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from retrycontract.api import problems
+from retrycontract.contract.codes import CATALOGUE, ErrorCode
+from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.service_settings import PREFIX, ServiceSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(ServiceSettings.model_fields))
+def test_every_setting_of_the_service_is_described_as_the_code_describes_it(name: str) -> None:
+    setting = ServiceSettings.model_fields[name]
+    row = next(
+        line for line in read("docs/settings.md").splitlines() if line.startswith(f"| `{PREFIX}{name.upper()}` |")
+    )
+    assert setting.description is not None
+    assert setting.description in row
+
+
+def test_no_setting_is_described_that_does_not_exist() -> None:
+    described = set(re.findall(rf"^\| `{PREFIX}(\w+)`", read("docs/settings.md"), re.MULTILINE))
+    known = set(ServiceSettings.model_fields) | {setting.name for setting in fields(RetryConfiguration)}
+    assert {name.lower() for name in described} <= known
+
+
+@pytest.mark.parametrize("setting", fields(RetryConfiguration), ids=lambda setting: setting.name)
+def test_every_setting_of_the_contract_is_described_with_its_range(setting: object) -> None:
+    name = setting.name  # type: ignore[attr-defined]
+    row = next(line for line in read("docs/settings.md").splitlines() if f"`{name}`" in line)
+    if name in RANGES:
+        low, high = RANGES[name]
+        assert f"{low}–{high}" in row
+
+
+@pytest.mark.parametrize("code", list(ErrorCode))
+def test_every_code_is_described_with_its_title_and_message(code: ErrorCode) -> None:
+    entry = CATALOGUE[code]
+    row = next(line for line in read("docs/codes.md").splitlines() if line.startswith(f"| {code.value} |"))
+    assert entry.title in row
+    assert entry.template in row
+
+
+def test_every_problem_code_is_described() -> None:
+    source = (Path(problems.__file__).read_text() + read("retrycontract/api/routes.py")
+              + read("retrycontract/api/auth.py") + read("retrycontract/api/bodies.py"))  # fmt: skip
+    used = set(re.findall(r'(?:problem_response|Problem)\(\d+, "([a-z-]+)"', source))
+    assert used
+    described = read("docs/agents.md")
+    assert {code for code in used if f"`{code}`" not in described} <= {"internal"}
+
+
+def test_the_readme_shows_the_loop_of_the_example_agent() -> None:
+    loop = re.search(r"```python\n(    while True:.*?)```", read("README.md"), re.DOTALL)
+    assert loop is not None
+    assert loop.group(1).rstrip() in read("examples/agent.py")
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for document in documents:
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"

@@ -1,0 +1,220 @@
+"""Threads that do the same at the same moment, on a database in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.matching import AmbiguousCallError
+from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError
+from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
+from retrycontract.usecases.register_tool import register_tool
+from retrycontract.usecases.submit_attempt import CallEndedError
+from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
+from tests.file_database import all_at_once
+from tests.usecases.conftest import configure
+
+pytestmark = pytest.mark.usefixtures("file_database")
+
+THREADS = 32
+
+
+@pytest.fixture(params=["auto", "worker"], ids=["at the door", "by the worker"], autouse=True)
+def judge(request: pytest.FixtureRequest, settings: Settings) -> str:
+    configure(settings, judge=request.param)
+    name: str = request.param
+    return name
+
+
+def judge_everything() -> None:
+    judge_waiting(clock=timezone.now)
+
+
+def test_many_attempts_at_one_call_are_numbered_and_blocked_as_one_after_the_other() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    call = submit(agent, WRONG).call
+    all_at_once(lambda _: submit(agent, WRONG, call=call), [None] * (THREADS - 1))
+    judge_everything()
+    attempts = list(Attempt.objects.order_by("number"))
+    assert [attempt.number for attempt in attempts] == list(range(1, THREADS + 1))
+    assert [attempt.status for attempt in attempts] == ["retry"] * 2 + ["blocked"] * (THREADS - 2)
+    stored = Call.objects.get()
+    assert (stored.state, stored.attempts_made, stored.attempts_allowed) == ("blocked", THREADS, 3)
+    assert stored.escalations.count() == 1
+    assert stored.events.filter(name="attempt.judged").count() == THREADS
+
+
+def test_many_first_attempts_with_the_same_id_begin_one_call() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    all_at_once(lambda _: submit(agent, WRONG, tool_call_id="id", session_id="s"), [None] * THREADS)
+    judge_everything()
+    assert Call.objects.count() == 1
+    assert Call.objects.get().attempts_made == THREADS
+    assert Call.objects.get().escalations.count() == 1
+
+
+def test_many_parallel_calls_of_one_turn_begin_as_many_calls() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    all_at_once(lambda n: submit(agent, WRONG, tool_call_id=f"id_{n}", session_id="s", turn=1), list(range(THREADS)))
+    assert Call.objects.count() == THREADS
+    with pytest.raises(AmbiguousCallError):
+        submit(agent, WRONG, tool_call_id="new", session_id="s", turn=2)
+
+
+def test_of_many_valid_attempts_one_ends_the_call() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    call = submit(agent, WRONG).call
+
+    def send(_: object) -> bool:
+        try:
+            submit(agent, RIGHT, call=call)
+        except CallEndedError:
+            return False
+        return True
+
+    taken = sum(all_at_once(send, [None] * 8))
+    judge_everything()
+    assert Attempt.objects.filter(status="valid").count() == 1
+    assert Attempt.objects.count() == taken + 1
+    assert Call.objects.get().state == "valid"
+    assert not Attempt.objects.waiting().exists()
+
+
+def test_many_workers_judge_each_attempt_once(settings: Settings) -> None:
+    configure(settings, judge="worker")
+    agent = make_agent()
+    make_tool(agent)
+    calls = [submit(agent, WRONG).call for _ in range(8)]
+    for call in calls:
+        submit(agent, WRONG, call=call)
+    judged = all_at_once(lambda _: judge_waiting(clock=timezone.now), [None] * 8)
+    judge_everything()
+    assert sum(judged) <= 16
+    assert set(Attempt.objects.values_list("state", "deliveries")) == {("judged", 1)}
+    assert set(Call.objects.values_list("state", flat=True)) == {"retrying"}
+
+
+def blocked() -> Call:
+    agent = make_agent()
+    make_tool(agent)
+    call = submit(agent, WRONG).call
+    for _ in range(2):
+        submit(agent, WRONG, call=call)
+    judge_everything()
+    return Call.objects.select_related("agent").get(pk=call.pk)
+
+
+def test_of_many_answers_the_first_wins_and_the_others_are_told_which_it_was() -> None:
+    call = blocked()
+    users = [make_user(f"user{number}") for number in range(8)]
+    escalation = call.escalations.get()
+
+    def give(user: Any) -> Guidance | AlreadyAnsweredError:
+        own = type(escalation).objects.get(pk=escalation.pk)
+        try:
+            return give_guidance(own, user, Decision.HINT, now=timezone.now(), text=f"from {user.username}")
+        except AlreadyAnsweredError as told:
+            return told
+
+    results = all_at_once(give, users)
+    winners = [result for result in results if isinstance(result, Guidance)]
+    assert len(winners) == 1
+    told = [result.guidance for result in results if isinstance(result, AlreadyAnsweredError)]
+    assert told == winners * 7
+    assert call.events.filter(name="guidance.given").count() == 1
+    assert Call.objects.get().attempts_allowed == 5
+
+
+def test_an_answer_and_attempts_at_the_same_moment_leave_the_whole_grant() -> None:
+    call = blocked()
+    user = make_user()
+
+    def act(number: int) -> None:
+        if number:
+            submit(call.agent, WRONG, call=call)
+        else:
+            answer(call, user, Decision.HINT, grant=5)
+
+    all_at_once(act, list(range(4)))
+    judge_everything()
+    stored = Call.objects.get()
+    guidance = Guidance.objects.get()
+    before = stored.attempts_allowed - 5
+    assert 3 <= before <= 6
+    assert f"this is attempt {before + 1}/{before + 5}" in guidance.rendered
+    assert (stored.state, stored.attempts_made) == ("guided", 6)
+
+
+def test_an_answer_and_the_expiry_at_the_same_moment_end_in_the_answer() -> None:
+    call = blocked()
+    user = make_user()
+    assert call.expires_at is not None
+    late = call.expires_at
+
+    def act(is_answer: bool) -> None:
+        if is_answer:
+            answer_whatever_stands(call, user)
+        else:
+            expire_overdue(now=late)
+
+    all_at_once(act, [True, False])
+    assert Call.objects.get().state == "guided"
+    assert call.escalations.get().state == "answered"
+
+
+def answer_whatever_stands(call: Call, user: Any) -> None:
+    give_guidance(call.escalations.get(), user, Decision.HINT, now=timezone.now(), text="Use eu-west-1.")
+
+
+def test_a_cancel_and_attempts_at_the_same_moment_leave_nothing_waiting() -> None:
+    call = blocked()
+
+    def act(number: int) -> None:
+        try:
+            if number:
+                submit(call.agent, WRONG, call=call)
+            else:
+                cancel_call(Call.objects.select_related("agent").get(pk=call.pk), now=timezone.now())
+        except (CallEndedError, LostRaceError):
+            pass
+
+    all_at_once(act, list(range(6)))
+    judge_everything()
+    assert Call.objects.get().state == "cancelled"
+    assert not Attempt.objects.waiting().exists()
+    assert not Attempt.objects.exclude(sealed=None).exists()
+
+
+def test_many_acknowledgements_are_one() -> None:
+    call = blocked()
+    answer(call, make_user(), Decision.HINT)
+    done = all_at_once(
+        lambda _: acknowledge_guidance(Guidance.objects.select_related("call__agent").get(), now=timezone.now()),
+        [None] * 8,
+    )
+    assert sorted(done) == [False] * 7 + [True]
+    assert call.events.filter(name="guidance.acknowledged").count() == 1
+
+
+def test_many_registrations_of_one_tool_make_one_version() -> None:
+    agent = make_agent()
+    done = all_at_once(lambda _: register_tool(agent, "deploy", DEPLOY, now=timezone.now()), [None] * 8)
+    assert sorted(registration.is_new_tool for registration in done) == [False] * 7 + [True]
+    assert {registration.version.number for registration in done} == {1}
+
+
+def test_many_changes_of_one_tool_number_their_versions() -> None:
+    agent = make_agent()
+    schemas = [DEPLOY | {"title": f"version {number}"} for number in range(8)]
+    done = all_at_once(lambda schema: register_tool(agent, "deploy", schema, now=timezone.now()), schemas)
+    assert sorted(registration.version.number for registration in done) == list(range(1, 9))

@@ -1,0 +1,107 @@
+"""Registering tools: versions, settings, refusals, lists, and the audit trail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.tool_lists import read_tool_list
+from retrycontract.store.models import Event, Tool, ToolVersion
+from retrycontract.usecases.dry_run import dry_run
+from retrycontract.usecases.register_tool import ToolSettings, import_tools, register_tool
+from tests.factories import DEPLOY, RIGHT, WRONG, make_agent
+
+pytestmark = pytest.mark.django_db
+
+OTHER: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}}
+
+
+def register(schema: Any = None, **settings: Any) -> Any:
+    agent = make_agent()
+    chosen = DEPLOY if schema is None else schema
+    return register_tool(agent, "deploy", chosen, now=timezone.now(), settings=ToolSettings(**settings))
+
+
+def test_the_first_registration_makes_tool_and_version() -> None:
+    done = register()
+    assert (done.is_new_tool, done.is_new_version, done.version.number) == (True, True, 1)
+    assert done.tool.current_version == done.version
+
+
+def test_the_same_schema_again_changes_nothing() -> None:
+    register()
+    done = register(dict(reversed(DEPLOY.items())))
+    assert (done.is_new_tool, done.is_new_version, done.version.number) == (False, False, 1)
+    assert Event.objects.count() == 1
+
+
+def test_a_changed_schema_makes_a_version_and_the_old_one_stays() -> None:
+    old = register().version
+    new = register(OTHER).version
+    assert (new.number, Tool.objects.get().current_version) == (2, new)
+    assert ToolVersion.objects.get(pk=old.pk).schema == DEPLOY
+
+
+def test_an_old_schema_becomes_current_again_under_its_number() -> None:
+    register()
+    register(OTHER)
+    done = register()
+    assert (done.version.number, done.is_new_version) == (1, False)
+    assert Tool.objects.get().current_version == done.version
+    assert Event.objects.count() == 3
+
+
+def test_settings_that_are_not_given_stay_as_they_are() -> None:
+    register(hold=True, max_attempts=5, description="Deploys.")
+    register(mode="observe")
+    tool = Tool.objects.get()
+    assert (tool.hold, tool.max_attempts, tool.mode, tool.description) == (True, 5, "observe", "Deploys.")
+    register(hold=False)
+    assert not Tool.objects.get().hold
+
+
+def test_agents_of_one_namespace_share_their_tools_and_others_do_not() -> None:
+    first = make_agent("first")
+    second = make_agent("second")
+    second.namespace = first.namespace
+    tools = [register_tool(agent, "deploy", DEPLOY, now=timezone.now()).tool for agent in (first, second)]
+    assert tools[0] == tools[1]
+    assert register_tool(make_agent("third"), "deploy", DEPLOY, now=timezone.now()).tool != tools[0]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"type": "objekt"}, "/type"),
+        ({"properties": {"a": {"$ref": "https://example.com/s"}}}, "/properties/a/$ref"),
+        ({"$ref": "#/$defs/none"}, "/$ref"),
+        ("no schema", ""),
+        (None, ""),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused_and_nothing_is_stored(schema: Any, pointer: str) -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        register_tool(make_agent(), "deploy", schema, now=timezone.now())
+    assert refused.value.pointer == pointer
+    assert not Tool.objects.exists()
+    assert not Event.objects.exists()
+
+
+def test_of_a_list_everything_that_can_be_is_registered() -> None:
+    tools = [{"name": "good", "parameters": OTHER}, {"name": "bad", "parameters": {"type": "objekt"}}]
+    result = import_tools(make_agent(), read_tool_list(tools), now=timezone.now())
+    assert [done.tool.name for done in result.registered] == ["good"]
+    assert [(name, fault.pointer) for name, fault in result.refused] == [("bad", "/type")]
+
+
+def test_a_dry_run_tells_the_verdict_and_the_text_and_stores_nothing() -> None:
+    right = dry_run(DEPLOY, RIGHT, tool_name="deploy", strict=True, attempt=1, max_attempts=3)
+    wrong = dry_run(DEPLOY, WRONG, tool_name="deploy", strict=True, attempt=3, max_attempts=3)
+    assert (right.is_valid, right.feedback) == (True, "")
+    assert not wrong.is_valid
+    assert "(attempt 3/3)" in wrong.feedback
+    assert "Blocked" in wrong.feedback
+    assert not Tool.objects.exists()
