@@ -8,24 +8,32 @@ from typing import Any
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
-from retrycontract.api.problems import problem_response
+from retrycontract.api.problems import CONTENT_TYPE, problem_response
 
 API_PREFIX = "/api/"
 
 
 class ProblemResponses:
-    """Answer a wrong method below /api/ with a problem document, as every other error there."""
+    """Answer every error below /api/ with a problem document, also those that Django writes as pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
-        if isinstance(response, HttpResponseNotAllowed) and request.path_info.startswith(API_PREFIX):
-            allowed = response["Allow"]
-            response = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
-            response["Allow"] = allowed
-        return response
+        is_page = response.status_code >= 400 and response["Content-Type"] != CONTENT_TYPE
+        return _as_problem(response) if is_page and request.path_info.startswith(API_PREFIX) else response
+
+
+def _as_problem(response: HttpResponse) -> HttpResponse:
+    if isinstance(response, HttpResponseNotAllowed):
+        allowed = response["Allow"]
+        problem = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
+        problem["Allow"] = allowed
+        return problem
+    if response.status_code == 404:
+        return problem_response(404, "not-found", "Nothing has this address; see /api/v1/openapi.json.")
+    return problem_response(response.status_code, "http-error", f"{response.reason_phrase}.")
 
 
 class PageLoginRequired(LoginRequiredMiddleware):

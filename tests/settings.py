@@ -4,13 +4,14 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 # Before the settings are read: they make keys in this folder.
 _folder = tempfile.mkdtemp(prefix="retrycontract-tests-")
-os.mkdir(os.path.join(_folder, "static"))  # whitenoise warns when it is missing
+Path(_folder, "static").mkdir()  # whitenoise warns when it is missing
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["RETRYCONTRACT_DATA_DIR"] = _folder
-os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", os.path.join(_folder, "config.yml"))
+os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", str(Path(_folder, "config.yml")))
 
 from retrycontract.settings import *  # noqa: E402, F403
 

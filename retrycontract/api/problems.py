@@ -110,7 +110,9 @@ def _location(location: tuple[Any, ...]) -> str:
     return pointers.from_tokens(parts)
 
 
-def _http(_: HttpRequest, error: HttpError) -> HttpResponse:
+def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, Problem):  # ninja wraps whatever the parser raises
+        return _problem(request, error.__cause__)
     code = "bad-json" if error.status_code == 400 else "http-error"
     return problem_response(error.status_code, code, error.message)
 

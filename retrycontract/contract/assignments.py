@@ -8,7 +8,7 @@ import re2
 
 from retrycontract.contract.detectors import Span
 from retrycontract.contract.field_names import judge
-from retrycontract.contract.literals import Literal, is_secret_literal, read_literal, unquoted_end
+from retrycontract.contract.literals import Literal, is_secret_literal, read_list, read_literal, unquoted_end
 from retrycontract.contract.randomness import decode_base64
 
 # Words of which a secret's name has at least one; a text without any of them is not looked at by name.
@@ -70,6 +70,11 @@ def _assignments(text: str) -> Iterator[Span]:
         if not verdict.mark and not verdict.weak:
             continue
         spaced = text[match.end() : match.end() + 1] in (" ", "\t") or match.group(2).endswith((" ", "\t"))
+        if verdict.mark and text.startswith("[", match.end() + spaced):
+            for item in read_list(text, match.end() + spaced + 1):
+                taken = item.end
+                yield Span(item.start, item.end, verdict.mark)
+            continue
         literal = read_literal(text, match.end(), in_query=text[match.start() - 1 : match.start()] in ("?", "&", "#"))
         if literal is None or (operator == "," and not _between_quotes(match.group(2), literal, verdict.mark)):
             continue

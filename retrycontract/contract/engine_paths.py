@@ -11,12 +11,23 @@ MAX_SPELLINGS = 500  # looked at for one error: more of them share a path only i
 
 def true_path(document: Any, error: Any) -> list[str | int]:
     """Spell the path of an engine's error as the document does."""
+    spellings = list(possible_paths(document, error))
+    exact = (path for path, value in spellings if value == error.instance)
+    return spellings[0][0] if len(spellings) == 1 else next(exact, spellings[0][0] if spellings else [])
+
+
+def possible_paths(document: Any, error: Any) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield every path that the engine may mean, and what it leads to; one of them where nothing is ambiguous."""
     path = _plain_path(document, error.instance_path)
     if path is not None:
-        return path
-    spellings = list(islice(_spellings(document, error.instance_path), MAX_SPELLINGS))
-    exact = (path for path, value in spellings if value == error.instance)
-    return next(exact, spellings[0][0] if spellings else [])
+        return iter([(path, _at(document, path))])
+    return islice(_spellings(document, error.instance_path), MAX_SPELLINGS)
+
+
+def _at(value: Any, path: list[str | int]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
 
 
 def _plain_path(document: Any, steps: list[str | int]) -> list[str | int] | None:

@@ -18,6 +18,13 @@ def as_json(value: Any) -> Any:
     return plain_text(value)
 
 
+def items_of(value: Any) -> list[Any]:
+    """List the items of a list, tuple or set as its base class gives them."""
+    kind = type(value)
+    base: Any = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
+    return list(base.__iter__(value))
+
+
 def plain_text(value: Any) -> str:
     """Write a key or a value as text; what is neither text, bytes nor a number only by its class's name."""
     kind = type(value)

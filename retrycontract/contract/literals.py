@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,6 +11,8 @@ import re2
 from retrycontract.contract.field_names import NameVerdict, word_set
 from retrycontract.contract.randomness import entropy, is_digest, is_uuid, looks_random
 
+# A list of more secrets than these is data.
+MOST_LISTED = 100
 # What ends a clause or a call rather than a value.
 _TRAILING = ".,;:!?)]}"
 QUOTES = "\"'`"
@@ -119,6 +122,20 @@ def _read_on_next_line(text: str, start: int) -> Literal | None:
         literal = read_literal(text, after)
         return literal if literal and literal.quoted else None
     return None
+
+
+def read_list(text: str, position: int) -> Iterator[Literal]:
+    """Read the quoted strings of a list whose bracket opens just before the position."""
+    for _ in range(MOST_LISTED):
+        literal = read_literal(text, position)
+        if literal is None or not literal.quoted:
+            return
+        if literal.text and not literal.is_placeholder and not literal.text.startswith("[REDACTED: "):
+            yield literal
+        after = literal.end + 1 + (text[literal.end : literal.end + 1] == "\\")
+        if text[after : after + 1] != ",":
+            return
+        position = after + 1
 
 
 def closing_quote(text: str, start: int) -> int | None:

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
 MIN_PART = 3  # letters; shorter parts stand in too many names
-CUTOFF = 0.6  # of difflib's ratio: 'uft8' still finds 'utf-8', 'north-america' finds nothing
+SURE = 0.8  # of difflib's ratio
+CUTOFF = 0.6  # the same; 'uft8' still finds 'utf-8', 'north-america' finds nothing
 
 
 def did_you_mean(value: object, options: Iterable[object]) -> str | None:
@@ -24,22 +25,25 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
     if same:
         return same[0]
     by_fold = {_fold(name): name for name in reversed(names)}
-    close = get_close_matches(folded, by_fold, n=1, cutoff=CUTOFF)
-    return by_fold[close[0]] if close else _by_last_word(folded, by_fold)
+    around = _around(folded, by_fold)
+    # One of several names that share a word with the value would be a guess: only a misspelling is not.
+    close = get_close_matches(folded, by_fold, n=1, cutoff=SURE if len(around) > 1 else CUTOFF)
+    if close:
+        return by_fold[close[0]]
+    return by_fold[around[0]] if len(around) == 1 else None
 
 
 def _fold(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def _by_last_word(folded: str, by_fold: dict[str, str]) -> str | None:
-    """Find the one option that begins or ends with the value, or the other way round ('path', 'file_path')."""
+def _around(folded: str, names: Iterable[str]) -> list[str]:
+    """Find the names that begin or end with the value, or the other way round ('path', 'file_path')."""
     if len(folded) < MIN_PART:
-        return None
-    around = [
-        name
-        for other, name in by_fold.items()
+        return []
+    return [
+        other
+        for other in names
         if len(other) >= MIN_PART
         and (other.startswith(folded) or other.endswith(folded) or folded.startswith(other) or folded.endswith(other))
     ]
-    return around[0] if len(around) == 1 else None

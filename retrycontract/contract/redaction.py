@@ -10,7 +10,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.detectors import is_card_number
 from retrycontract.contract.field_names import judge, word_set
-from retrycontract.contract.foreign_values import as_json, plain_text
+from retrycontract.contract.foreign_values import as_json, items_of, plain_text
 from retrycontract.contract.literals import Literal
 from retrycontract.contract.neighbours import flagged_items, paired_values
 from retrycontract.contract.scanner import MARK, is_mark, redact_spans, whole_mark, without_marks
@@ -151,13 +151,23 @@ class Redactor:
         identity = id(value)
         if identity in self._active:
             return CIRCULAR
-        is_object = issubclass(kind, dict)
-        if self._bounded and len(self._frames) >= SHOWN_LEVELS:
-            return Cut(is_object, len(value), [])
-        children = self._members(value, slot) if is_object else self._items([as_json(item) for item in value], slot)
-        result, put = self._new_object(len(value)) if is_object else self._new_list(len(value))
-        self._active.add(identity)
-        self._frames.append(_Frame(children, put, identity))
+        if issubclass(kind, dict):
+            return self._enter(identity, dict.__len__(value), lambda: self._members(value, slot), self._new_object)
+        items = items_of(value)
+        return self._enter(identity, len(items), lambda: self._items(items, slot), self._new_list)
+
+    def _enter(
+        self,
+        identity: int,
+        total: int,
+        children: Callable[[], Iterator[tuple[str, Any, Slot]]],
+        new: Callable[[int], tuple[Any, Callable[[str, Any], None]]],
+    ) -> Any:
+        """Make the container's new form and queue its children; below the deepest shown level there are none."""
+        result, put = new(total)
+        if not self._bounded or len(self._frames) < SHOWN_LEVELS:
+            self._active.add(identity)
+            self._frames.append(_Frame(children(), put, identity))
         return result
 
     def _new_object(self, total: int) -> tuple[Any, Callable[[str, Any], None]]:
@@ -187,6 +197,7 @@ class Redactor:
             yield _redacted_name(name) if self._secrets else name, child, child_slot
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
+        items = [as_json(item) for item in items]
         flagged = flagged_items(items) if self._secrets else {}
         last = len(items) - 1
         for index, child in enumerate(items):

@@ -8,7 +8,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.field_names import judge
-from retrycontract.contract.foreign_values import plain_text
+from retrycontract.contract.foreign_values import items_of, plain_text
 from retrycontract.contract.previews import elide_middle, fit, quote, relativize, render_number, visible
 from retrycontract.contract.redaction import Cut, Redactor
 from retrycontract.contract.scanner import MARK, MARK_PATTERN, redact_spans, scannable
@@ -98,7 +98,7 @@ class ValueSanitizer:
 
     def _render_cut(self, cut: Cut) -> str:
         if cut.is_object:
-            parts = [f"{quote(key, self._limit)}: {self._render(child)}" for key, child in cut.entries]
+            parts = [f"{self._quoted(key)}: {self._render(child)}" for key, child in cut.entries]
             hidden = cut.total - len(parts)
             if hidden:
                 parts.append(f"... {hidden} more" if parts else f"... {_counted(cut.total, 'key')}")
@@ -126,8 +126,8 @@ def has_redaction(value: Any) -> bool:
         elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
             seen.add(id(item))
             if issubclass(kind, dict):
-                pending.extend(key for key in dict.keys(item) if isinstance(key, str))
+                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
                 pending.extend(dict.values(item))
             else:
-                pending.extend(item)
+                pending.extend(items_of(item))
     return False

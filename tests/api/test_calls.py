@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Attempt, Call, Event, Guidance, Tool
+from retrycontract.store.models import Call, Event, Guidance, Tool
+from retrycontract.usecases.give_guidance import give_guidance
 from retrycontract.usecases.register_tool import register_tool
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from tests.api.conftest import Door
@@ -128,8 +129,6 @@ def test_an_unknown_tool_is_the_models_mistake(door: Door) -> None:
     "name", ["a/b c", "ünï/✓", "files.read", "mcp__server__tool", "import", "a//b", "%2F", "a?b#c"]
 )
 def test_a_tool_may_have_any_printable_name(door: Door, name: str) -> None:
-    from urllib.parse import quote
-
     reply = door.put(f"/tools/{quote(name)}", {"input_schema": DEPLOY})
     assert (reply.status, reply.body["name"]) == (201, name)
     assert door.submit(RIGHT, tool=name).body["status"] == "valid"
@@ -240,8 +239,6 @@ def test_an_expired_call_is_no_persons_no_and_a_late_answer_is_offered(door: Doo
     assert (reply.status, reply.body["state"], reply.body["guidance"]) == (200, "expired", None)
     assert door.submit(RIGHT, call_id=call.public_id).code == "call-ended"
     escalation = call.escalations.get(round=2)
-    from retrycontract.usecases.give_guidance import give_guidance
-
     give_guidance(escalation, make_user("tom"), Decision.HINT, now=timezone.now(), text="Sorry for the wait.")
     assert door.get(f"/calls/{call.public_id}/wait").body["guidance"]["operator_text"] == "Sorry for the wait."
     assert door.submit(RIGHT, call_id=call.public_id).body["status"] == "valid"
@@ -302,20 +299,3 @@ def test_an_attempt_at_a_call_of_another_tool_is_refused(door: Door) -> None:
 def test_a_version_that_the_tool_does_not_have_is_refused(door: Door) -> None:
     assert door.submit(RIGHT, version="0" * 64).code == "version-not-found"
     assert not Call.objects.exists()
-
-
-def test_the_api_answers_in_problem_documents_where_nothing_is(door: Door) -> None:
-    for method, path, status in [
-        ("GET", "/nothing", 404), ("GET", "/calls/", 404), ("POST", "/nothing", 405), ("GET", "/tools/x", 405),
-        ("DELETE", "/calls", 405), ("GET", "/calls", 405),
-    ]:  # fmt: skip
-        assert door.send(method, path).status == status
-
-
-def test_a_key_is_asked_for_before_anything_is_read() -> None:
-    assert Client().get("/api/v1/openapi.json").status_code == 200
-
-
-def test_attempts_are_stored_before_they_are_answered(door: Door) -> None:
-    door.submit(WRONG)
-    assert Attempt.objects.get().status == "retry"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
@@ -142,6 +142,7 @@ def test_pictures_for_the_documentation(live_server: LiveServer, new_page: NewPa
     site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2))
     site.log_in()
     document_picture(site.page, "inbox")
+    site.page.set_viewport_size({"width": 1280, "height": 1080})
     site.open(desk.blocked)
     site.page.get_by_label("What should the agent change?").fill(
         "Use IATA codes: ZRH and LHR. The cabin is 'business'."

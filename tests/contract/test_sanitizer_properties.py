@@ -54,6 +54,13 @@ class HostileDict(dict[str, Any]):
         raise RuntimeError("no")
 
 
+class HostileList(list[Any]):
+    def __iter__(self) -> Any:
+        raise RuntimeError("no")
+
+    __len__ = __iter__
+
+
 def deep(levels: int) -> Any:
     value: Any = PLANTED
     for level in range(levels):
@@ -150,6 +157,7 @@ def test_structure_and_types_of_containers_are_kept(value: Any) -> None:
     "value",
     [
         Hostile(), {"a": Hostile()}, [Hostile(), {Hostile(): 1}], HostileText("x"), HostileDict(password=PLANTED),
+        HostileList([PLANTED]),
         circle(), 10**5000, {10**5000: 1}, {"password": 10**5000}, float("inf"), b"\xff\xfe", {b"k": b"v"}, {1, "a"},
         frozenset({2}), range(3), "\ud800" * 10, {"\udc00": "\ud83d"}, memoryview(b"abc"), Exception("x"), type, 3j,
         {(1, 2): 3}, {"a" * 10_000: 1},

@@ -147,6 +147,8 @@ SPOKEN_PLACES = [
     'System.setProperty("DB_PASSWORD", "{}")',
     "?user=ana&password={}&x=1",
     "Passwort: {}",
+    '{{"passwords": ["{}", "other"], "max": 5',
+    '{{\\"passwords\\": [\\"x\\", \\"{}\\"]',
 ]
 
 

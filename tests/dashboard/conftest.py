@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from django.conf import settings as django_settings
@@ -16,7 +16,18 @@ from tests.factories import make_user
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-    from django.http import HttpResponse
+
+
+class Page(Protocol):
+    """What the test client answers."""
+
+    status_code: int
+
+    @property
+    def content(self) -> bytes: ...
+
+    def __getitem__(self, header: str) -> str: ...
+
 
 HTMX = {"HX-Request": "true"}
 
@@ -51,7 +62,7 @@ def logged_in(user: User, **options: Any) -> Client:
     return client
 
 
-def text_of(response: HttpResponse) -> str:
+def text_of(response: Page) -> str:
     """Give what a person reads: tags removed, white space as one blank."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
     apart = re.sub(r"<(?=/?(?:p|li|div|h\d|dt|dd|a|button|label)\b)", " <", page)

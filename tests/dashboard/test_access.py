@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.template.loader import render_to_string
 from django.test import Client
 
 from tests.dashboard.conftest import HTMX, logged_in, text_of
@@ -86,6 +87,10 @@ def test_an_unknown_address_has_a_page_of_its_own(desk: Client) -> None:
     response = desk.get("/calls/call_nobody/")
     assert response.status_code == 404
     assert "Nothing is here" in text_of(response)
+
+
+def test_the_page_of_last_resort_needs_nothing_to_be_rendered() -> None:
+    assert "Something broke on our side" in render_to_string("500.html")
 
 
 def test_the_icon_is_found_where_browsers_guess_it(client: Client) -> None:

@@ -13,20 +13,16 @@ from django.utils import timezone
 from retrycontract.contract.guidance import MAX_TEXT
 from retrycontract.store.models import Guidance
 from retrycontract.usecases.cancel_call import cancel_call
-from tests.dashboard.conftest import HTMX, text_of
+from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 
 if TYPE_CHECKING:
-    from django.http import HttpResponse
-
     from retrycontract.store.models import Call
 
 pytestmark = pytest.mark.django_db
 
 
-def send(
-    desk: Client, call: Call, *, to: str = "", headers: dict[str, str] | None = None, **typed: Any
-) -> HttpResponse:
+def send(desk: Client, call: Call, *, to: str = "", headers: dict[str, str] | None = None, **typed: Any) -> Page:
     """Post the form as a browser does, every field of it."""
     form = {
         "decision": "hint",
@@ -35,7 +31,7 @@ def send(
         "arguments": json.dumps(RIGHT),
         "escalation": call.escalations.order_by("-round")[0].public_id,
     }
-    response: HttpResponse = desk.post(f"/calls/{call.public_id}/{to}", form | typed, headers=headers)
+    response: Page = desk.post(f"/calls/{call.public_id}/{to}", form | typed, headers=headers)
     return response
 
 
@@ -91,10 +87,10 @@ def test_an_answer_without_words_is_refused(desk: Client, decision: str) -> None
     ],
 )
 def test_what_cannot_be_sent_comes_back_with_the_reason_and_everything_typed(
-    desk: Client, typed: dict[str, str], told: str
+    desk: Client, typed: dict[str, Any], told: str
 ) -> None:
     call = make_blocked()
-    sent = {"text": "My words.", "grant": "4", "arguments": '{"typed": true}'} | typed
+    sent: dict[str, Any] = {"text": "My words.", "grant": "4", "arguments": '{"typed": true}'} | typed
     response = send(desk, call, **sent)
     assert response.status_code == 422
     assert told in text_of(response)

@@ -11,12 +11,11 @@ from django.utils import timezone
 
 from dashboard import queue
 from retrycontract.contract.lifecycle import Decision
-from tests.dashboard.conftest import HTMX, text_of
+from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, submit
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-    from django.http import HttpResponse
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 
-def ids(response: HttpResponse) -> list[str]:
+def ids(response: Page) -> list[str]:
     return re.findall(r'id="row-(call_\w+)"', response.content.decode())
 
 
@@ -128,7 +127,7 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(
         desk.get("/")
 
 
-def poll_address(response: HttpResponse) -> str:
+def poll_address(response: Page) -> str:
     match = re.search(r'id="queue".*?hx-get="([^"]+)"', response.content.decode(), re.DOTALL)
     assert match is not None
     return match.group(1).replace("&amp;", "&")

@@ -202,7 +202,7 @@ def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
 
 # What may stand between the place where the decoder gave up and the end: nothing, an opener, a comma or colon, the
 # beginning of a number's fraction or exponent, of an escape.
-_UNFINISHED = re.compile(r"[\[{,:]?|-|\.|[eE][+-]?|\\?u[0-9a-fA-F]{0,3}")
+_UNFINISHED = re.compile(r"[\[{,:]?|-|\.|[eE][+-]?|\\?u[0-9a-fA-F]{0,4}")
 
 
 def _is_literal_prefix(rest: str) -> bool:

@@ -22,7 +22,8 @@ from retrycontract.contract.checks.composition import (
     walk,
 )
 from retrycontract.contract.checks.failure import Failure
-from retrycontract.contract.engine_paths import true_path
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.engine_paths import possible_paths, true_path
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
@@ -56,6 +57,10 @@ def violations(
         reader = Reader(compiled, value, sanitizer)
         for error in compiled.validator.iter_errors(value):
             found.extend(reader.explain(error))
+        if not found:
+            # Whatever the engine may have held back: what it refuses is not valid.
+            code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+            found.append(ValidationError(code, "", code.template.format(reason="it was refused")))
     if unknown or compiled.index.deprecates_anything:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
@@ -74,11 +79,12 @@ class Reader:
 
     def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer) -> None:
         self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+        self._index = compiled.index
         self._marked = sensitive_pointers(compiled.index, value)
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
-        failure = self._failure(error, true_path(self._value, error))
+        failure = self._failure(error)
         match type(error.kind).__name__:
             case "AnyOf" | "OneOfNotValid":
                 yield from unions.explain(failure, error.kind.context, self.explain)
@@ -89,23 +95,34 @@ class Reader:
             case _:
                 yield from keywords.explain(failure, error.kind)
 
-    def _failure(self, error: Any, path: list[str | int]) -> Failure:
+    def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
-        keyword, parent = _keyword(list(error.schema_path), is_false=kind == "FalseSchema")
+        is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
+        keyword, parent = _keyword(list(error.schema_path), is_false=is_false)
         schema = _holding(self._compiled.schema, parent, keyword)
+        if kind == "FalseSchema" and keyword == "additionalProperties":
+            path = self._path_to_object(error, schema)
+        else:
+            path = true_path(self._value, error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),
             schema=schema if isinstance(schema, dict) else {},
             keyword="propertyNames" if kind == "PropertyNames" else keyword,
             path=tuple(str(step) for step in parent),
-            place=place_of(self._compiled.index, path),
-            resolve=self._compiled.index.resolve,
+            place=place_of(self._index, path),
+            resolve=self._index.resolve,
             root=self._compiled.schema,
             sanitizer=self._sanitizer,
             marked=self._marked,
             referring=self._referring(error.evaluation_path),
         )
+
+    def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:
+        """Find the object that takes no further members: with its path the engine hands over a member's value."""
+        paths = [path for path, value in possible_paths(self._value, error) if isinstance(value, dict)]
+        places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
+        return next(places, paths[0])
 
     def _referring(self, path: list[str | int]) -> tuple[dict[str, Any], ...]:
         """Find the schemas whose `$ref` led to the failing one in the same place, the nearest first."""
@@ -114,7 +131,7 @@ class Reader:
         for step in path[:-1]:
             if isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str):
                 found.insert(0, node)
-                node = self._compiled.index.resolve(node[step])
+                node = self._index.resolve(node[step])
             else:
                 found = found if step == "allOf" or isinstance(step, int) else []
                 node = lookup(node, [step])

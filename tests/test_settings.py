@@ -1,0 +1,170 @@
+"""The settings of the service: where values come from, what is refused, and the keys that are made once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pydantic import ValidationError
+
+from retrycontract.logs import json_formatter
+from retrycontract.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+
+ROOT = Path(__file__).resolve().parent.parent
+KEY = Fernet.generate_key().decode()
+
+
+def load_with(folder: Path, **variables: str) -> ServiceSettings:
+    environ = {f"{PREFIX}{name.upper()}": value for name, value in variables.items()}
+    return load({f"{PREFIX}DATA_DIR": str(folder), **environ})
+
+
+GIVEN: list[tuple[str, str, Any]] = [
+    ("judge", "worker", "worker"),
+    ("debug", "true", True),
+    ("https", "0", False),
+    ("allowed_hosts", "a.example, b.example ,", ["a.example", "b.example"]),
+    ("trusted_origins", "", []),
+    ("trusted_origins", "https://a.example", ["https://a.example"]),
+    ("secret_key", "a,b", "a,b"),
+    ("encryption_keys", f"{KEY}, {KEY}", [KEY, KEY]),
+    ("lease_seconds", "1.5", 1.5),
+    ("max_deliveries", "7", 7),
+    ("config_file", "other.yml", Path("other.yml")),
+    ("doorbell", "a.b.C", "a.b.C"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "value"), GIVEN)
+def test_a_setting_comes_from_its_variable(tmp_path: Path, name: str, text: str, value: Any) -> None:
+    assert getattr(load_with(tmp_path, **{name: text}), name) == value
+
+
+@pytest.mark.parametrize(("name", "text", "value"), GIVEN)
+def test_a_setting_may_stand_in_a_file(tmp_path: Path, name: str, text: str, value: Any) -> None:
+    (tmp_path / "secret").write_text(f"{text}\n")
+    assert getattr(load_with(tmp_path, **{f"{name}_file": str(tmp_path / "secret")}), name) == value
+
+
+def test_what_is_not_given_has_its_default(tmp_path: Path) -> None:
+    given = load_with(tmp_path)
+    defaults = ServiceSettings()
+    made = {"data_dir", "secret_key", "encryption_keys"}
+    for name in set(ServiceSettings.model_fields) - made:
+        assert getattr(given, name) == getattr(defaults, name), name
+
+
+def test_nothing_is_read_behind_the_callers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}JUDGE", "worker")
+    assert load_with(tmp_path).judge == "auto"
+    assert ServiceSettings().judge == "auto"
+
+
+WRONG: list[tuple[str, str, str]] = [
+    ("judge", "sometimes", "'auto' or 'worker'"),
+    ("lease_seconds", "soon", "valid number"),
+    ("lease_seconds", "0", "greater than 0"),
+    ("sweep_seconds", "-1", "greater than 0"),
+    ("max_deliveries", "0", "greater than or equal to 1"),
+    ("max_body_bytes", "10", "greater than or equal to 1024"),
+    ("door_max_bytes", "-1", "greater than or equal to 0"),
+    ("debug", "perhaps", "boolean"),
+    ("allowed_hosts", " , ", "name the hosts"),
+    ("encryption_keys", "not-a-key-at-all", "Fernet key"),
+    ("encryption_keys", f"{KEY},short", "Fernet key"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "advice"), WRONG)
+def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
+    tmp_path: Path, name: str, text: str, advice: str
+) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, **{name: text})
+    message = str(refused.value)
+    assert message.startswith(f"{PREFIX}{name.upper()}")
+    assert advice in message
+    assert not text.strip(" ,") or text not in message
+
+
+def test_all_wrong_values_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, judge="x", lease_seconds="y")
+    assert len(str(refused.value).splitlines()) == 2
+
+
+def test_settings_are_not_changed_in_passing() -> None:
+    with pytest.raises(ValidationError):
+        ServiceSettings().judge = "worker"  # type: ignore[misc]
+
+
+def test_keys_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "data"
+    first, second = load_with(folder), load_with(folder)
+    assert (first.secret_key, first.encryption_keys) == (second.secret_key, second.encryption_keys)
+    assert len(first.secret_key) >= 50
+    Fernet(first.encryption_keys[0])
+    assert sorted(path.name for path in folder.iterdir()) == ["encryption_key", "secret_key"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_keys_that_are_given_are_not_written_down(tmp_path: Path) -> None:
+    load_with(tmp_path, secret_key="given", encryption_keys=KEY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
+    look = (
+        "import sys; from retrycontract.service_settings import load\n"
+        f"made = load({{'{PREFIX}DATA_DIR': sys.argv[1]}})\n"
+        "print(made.secret_key, *made.encryption_keys)"
+    )
+    command = [sys.executable, "-c", look, str(tmp_path / "data")]
+    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    keys = {process.communicate(timeout=60)[0] for process in started}
+    assert [process.returncode for process in started] == [0] * 6
+    assert len(keys) == 1
+    assert len(list((tmp_path / "data").iterdir())) == 2
+
+
+def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path) -> None:
+    environ = os.environ | {f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}JUDGE": "sometimes"}
+    environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
+    run = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert run.returncode != 0
+    assert f"{PREFIX}JUDGE: Input should be 'auto' or 'worker'" in run.stderr
+
+
+def formatted(**extra: Any) -> dict[str, Any]:
+    record = logging.makeLogRecord({"name": "retrycontract", "levelname": "WARNING", "msg": "It happened", **extra})
+    line: dict[str, Any] = json.loads(json_formatter().format(record))
+    return line
+
+
+def test_a_log_line_is_one_json_object_with_its_fields() -> None:
+    line = formatted(tool_name="deploy", error_count=2)
+    assert (line["message"], line["level"], line["logger"]) == ("It happened", "warning", "retrycontract")
+    assert (line["tool_name"], line["error_count"]) == ("deploy", 2)
+
+
+def test_a_log_line_holds_no_request() -> None:
+    assert "request" not in formatted(request="GET /?token=secret")
+
+
+def test_a_log_line_tells_what_was_raised() -> None:
+    try:
+        raise ValueError("the reason")
+    except ValueError:
+        line = formatted(exc_info=sys.exc_info())
+    assert "ValueError: the reason" in line["exception"]

@@ -1,0 +1,153 @@
+"""The worker thread: it judges what is queued, sweeps what was left behind, and outlives what goes wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.store.models import Attempt, Call, ToolVersion
+from retrycontract.waiting import bells
+from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
+from tests.live_server import eventually
+from worker import embedded
+
+pytestmark = pytest.mark.usefixtures("file_database")
+
+LONG = 60.0  # a sweep that never comes in a test: only the bell can wake the thread
+
+
+def configure(settings: Settings, **changes: object) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "worker", **changes})
+
+
+@pytest.fixture
+def run_worker(settings: Settings) -> Iterator[Callable[[float], None]]:
+    """Start the worker thread with a pause between sweeps; it ends with the test."""
+
+    def start(sweep_seconds: float) -> None:
+        configure(settings, sweep_seconds=sweep_seconds, doorbell="worker.embedded.EmbeddedDoorbell")
+        embedded.start()
+
+    yield start
+    embedded.stop()
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "retrycontract-worker"]
+
+
+def is_judged(attempt: Attempt) -> Callable[[], bool]:
+    return lambda: Attempt.objects.get(pk=attempt.pk).state == "judged"
+
+
+def test_a_queued_attempt_wakes_the_thread(run_worker: Callable[[float], None]) -> None:
+    run_worker(LONG)
+    agent = make_agent()
+    make_tool(agent)
+    eventually(is_judged(submit(agent, WRONG)))
+
+
+def test_what_nobody_rang_for_is_found_by_the_sweep(settings: Settings, run_worker: Callable[[float], None]) -> None:
+    configure(settings, doorbell="retrycontract.usecases.doorbell.SilentDoorbell")
+    agent = make_agent()
+    make_tool(agent)
+    attempt = submit(agent, WRONG)
+    run_worker(0.05)
+    eventually(is_judged(attempt))
+
+
+def test_a_lease_that_a_dead_worker_left_is_taken_over(run_worker: Callable[[float], None], settings: Settings) -> None:
+    configure(settings)
+    agent = make_agent()
+    make_tool(agent)
+    attempt = submit(agent, WRONG)
+    now = timezone.now()
+    assert Attempt.objects.claim(attempt.pk, token="dead", now=now, until=now + timedelta(seconds=0.2))
+    run_worker(0.05)
+    eventually(is_judged(attempt))
+    assert Attempt.objects.get().deliveries == 2
+
+
+def test_blocked_calls_expire(run_worker: Callable[[float], None], settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "auto"})
+    call = make_blocked()
+    Call.objects.update(expires_at=timezone.now())
+    run_worker(0.05)
+    eventually(lambda: Call.objects.get().state == "expired")
+    assert call.escalations.get().state == "expired"
+
+
+def test_the_verdict_rings_for_the_agent(run_worker: Callable[[float], None]) -> None:
+    run_worker(LONG)
+    agent = make_agent()
+    make_tool(agent)
+    before = bells.ticket()
+    eventually(is_judged(submit(agent, WRONG)))
+    eventually(lambda: bells.ticket() > before)
+
+
+def test_an_attempt_that_crashes_its_checker_does_not_stop_the_thread(run_worker: Callable[[float], None]) -> None:
+    run_worker(LONG)
+    agent = make_agent()
+    make_tool(agent)
+    make_tool(agent, "broken", {"title": "broken"})
+    # A schema that was never admitted: compiling it raises.
+    ToolVersion.objects.filter(tool__name="broken").update(schema={"$ref": "#/nowhere"}, schema_hash="f" * 64)
+    broken = submit(agent, WRONG, tool="broken")
+    eventually(is_judged(submit(agent, RIGHT)))
+    assert Attempt.objects.get(pk=broken.pk).state == "leased"
+
+
+def test_a_database_that_fails_does_not_stop_the_thread(
+    run_worker: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    rename("retrycontract_attempt", "elsewhere")
+    run_worker(0.05)
+    eventually(lambda: "The worker thread failed" in caplog.text)
+    rename("elsewhere", "retrycontract_attempt")
+    eventually(is_judged(submit(agent, WRONG)))
+
+
+def rename(table: str, name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+def test_there_is_one_thread_however_often_it_is_started(run_worker: Callable[[float], None]) -> None:
+    for _ in range(3):
+        run_worker(LONG)
+    assert len(threads()) == 1
+    embedded.stop()
+    embedded.stop()
+    assert threads() == []
+
+
+def test_what_waits_when_the_thread_stops_is_found_at_the_next_start(run_worker: Callable[[float], None]) -> None:
+    run_worker(LONG)
+    embedded.stop()
+    agent = make_agent()
+    make_tool(agent)
+    attempt = submit(agent, WRONG)
+    run_worker(0.05)
+    eventually(is_judged(attempt))
+
+
+def test_the_thread_keeps_nothing_from_the_database_open(
+    run_worker: Callable[[float], None], file_database: Path
+) -> None:
+    run_worker(0.05)
+    agent = make_agent()
+    make_tool(agent)
+    eventually(is_judged(submit(agent, WRONG)))
+    embedded.stop()
+    connection.close()
+    assert not file_database.with_name(f"{file_database.name}-wal").exists()  # the last one that leaves clears it away
