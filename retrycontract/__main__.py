@@ -23,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; exit status 0 valid, 1 not valid, 2 wrong use."""
     options = _parser().parse_args(arguments)
     try:
-        configuration = load_configuration(options.config, os.environ)
+        if options.config is not None:
+            options.config.stat()  # a file that was asked for must be there, the default one need not
+        configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
         schema = _read_json(options.schema)
         output = sys.stdin.buffer.read() if options.output == "-" else Path(options.output).read_bytes()
         tool = Tool(name=options.tool, input_schema=schema, strict=not options.lenient)
@@ -44,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--tool", default="tool", help="the tool's name in the feedback")
     check.add_argument("--format", choices=("text", "json"), default="text")
     check.add_argument("--lenient", action="store_true", help="only warn about fields that the schema does not declare")
-    check.add_argument("--config", type=Path, default=DEFAULT_PATH, metavar="FILE", help="configuration file")
+    check.add_argument("--config", type=Path, metavar="FILE", help=f"configuration file (default: {DEFAULT_PATH})")
     return parser
 
 

@@ -24,7 +24,9 @@ def load_configuration(path: Path = DEFAULT_PATH, environ: Mapping[str, str] | N
             configuration = replace(configuration, **{name: value})
         except ConfigurationError as error:
             raise ConfigurationError("environment", variable(name), error.problem) from None
-    return configuration
+    # The contract knows no file system, so relative roots are resolved here.
+    roots = tuple(str(Path(root).resolve()) for root in configuration.project_roots)
+    return replace(configuration, project_roots=roots)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -29,6 +29,8 @@ from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
 
 logger = logging.getLogger("retrycontract")
+# A library is silent until its user asks for logs; without a handler Python would print warnings.
+logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import logging
 
 import structlog
 
+from retrycontract.contract.sanitizer import ValueSanitizer
+
 SHARED: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -23,11 +25,22 @@ def json_formatter() -> logging.Formatter:
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.EventRenamer("message"),
             structlog.processors.format_exc_info,
+            _without_secrets,
             structlog.processors.JSONRenderer(),
         ],
     )
 
 
+def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Redact what was raised: libraries quote the value that they failed on."""
+    if "exception" in event:
+        event["exception"] = _sanitizer.redact_text(event["exception"])
+    return event
+
+
 def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     event.pop("request", None)
     return event
+
+
+_sanitizer = ValueSanitizer()

@@ -187,5 +187,6 @@ def test_up_says_when_its_address_is_taken(data_dir: Path) -> None:
             printed("up", port=port)
 
 
+@pytest.mark.django_db
 def test_models_and_migrations_agree() -> None:
     assert printed("makemigrations", "--check", "--dry-run", verbosity=1) == "No changes detected\n"

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from retrycontract.logs import json_formatter
 from retrycontract.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+from tests.file_database import all_at_once
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = Fernet.generate_key().decode()
@@ -92,7 +93,13 @@ def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
     message = str(refused.value)
     assert message.startswith(f"{PREFIX}{name.upper()}")
     assert advice in message
-    assert not text.strip(" ,") or text not in message
+
+
+@pytest.mark.parametrize("name", ["encryption_keys", "judge", "lease_seconds", "debug"])
+def test_a_wrong_value_is_not_repeated(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, **{name: "a-secret-in-the-wrong-place"})
+    assert "a-secret" not in str(refused.value)
 
 
 def test_all_wrong_values_are_told_at_once(tmp_path: Path) -> None:
@@ -120,6 +127,12 @@ def test_keys_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
 def test_keys_that_are_given_are_not_written_down(tmp_path: Path) -> None:
     load_with(tmp_path, secret_key="given", encryption_keys=KEY)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
+    for number in range(20):
+        made = all_at_once(load_with, [tmp_path / str(number)] * 8)
+        assert len({(one.secret_key, *one.encryption_keys) for one in made}) == 1
 
 
 def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
@@ -162,9 +175,15 @@ def test_a_log_line_holds_no_request() -> None:
     assert "request" not in formatted(request="GET /?token=secret")
 
 
+def raised(message: str) -> dict[str, Any]:
+    error = ValueError(message)
+    return formatted(exc_info=(ValueError, error, None))
+
+
 def test_a_log_line_tells_what_was_raised() -> None:
-    try:
-        raise ValueError("the reason")
-    except ValueError:
-        line = formatted(exc_info=sys.exc_info())
-    assert "ValueError: the reason" in line["exception"]
+    assert "ValueError: the reason" in raised("the reason")["exception"]
+
+
+def test_a_secret_in_what_was_raised_stays_out_of_the_log() -> None:
+    secret = "ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"
+    assert secret not in json.dumps(raised(f"cannot read {secret}"))

@@ -21,6 +21,7 @@ from retrycontract.contract.sanitizer import elide_middle, visible
 register = template.Library()
 
 THEMES = ("light", "dark")
+JUST_NOW = timedelta(seconds=10)
 LONGEST_LINE = 300  # characters of one line of a model's text in a list
 STATE_WORDS = {
     CallState.GUIDED: "Waiting for agent",
@@ -93,7 +94,7 @@ def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
         exact.isoformat(timespec="seconds"),
         exact.strftime("%Y-%m-%d %H:%M:%S UTC"),
         suffix,
-        since(now - at) + suffix,
+        "just now" if suffix and now - at < JUST_NOW else since(now - at) + suffix,
     )
 
 

@@ -173,16 +173,16 @@ def relativize(text: str, roots: Iterable[str] = ()) -> str:
         return text
     for root in roots:
         text = _strip_root(text, root.rstrip("/\\"))
-    if text[:1] == "/" and _BREAKS.isdisjoint(text):
-        cut = _left_out(text)
+    # Patterns cannot read lone surrogates; in the copy a question mark stands for each.
+    scanned = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    if scanned[:1] == "/" and _BREAKS.isdisjoint(scanned):
+        cut = _left_out(scanned)
         return f"…{text[cut:]}" if cut else text
-    if not _encodes(text):
-        return text
     pieces: list[str] = []
     position = 0
-    for match in _PATHS.finditer(text):
+    for match in _PATHS.finditer(scanned):
         start, end = match.span(1)
-        cut = _left_out(text[start:end]) if end > start else 0
+        cut = _left_out(scanned[start:end]) if end > start else 0
         if cut:
             pieces += (text[position:start], "…")
             position = start + cut
@@ -226,16 +226,6 @@ def _strip_root(text: str, root: str) -> str:
         pieces.append(text[position : found if cut else end])
         position = end + 1 if cut else end
     return "".join([*pieces, text[position:]])
-
-
-def _encodes(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def literal_text(text: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -53,12 +52,6 @@ class Site:
 
     def open(self, call: Call) -> None:
         self.page.goto(f"{self.url}/calls/{call.public_id}/")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def static_folder() -> None:
-    """The folder of collected files, empty: WhiteNoise warns when there is none."""
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
@@ -184,7 +177,8 @@ def test_whoever_types_is_told_that_somebody_else_was_first(site: Site) -> None:
     expect(notice).to_contain_text("noah has answered this call", timeout=SOON)
     expect(notice).to_contain_text("> Noah was here.")
     expect(words).to_have_value("My own words")
-    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_role("button", name="Send answer")).to_be_hidden()
+    words.press("Control+Enter")
     expect(site.page.locator("#answer-notice")).to_contain_text("noah has answered this call")
     expect(site.page.get_by_label("What should the agent change?")).to_have_value("My own words")
 

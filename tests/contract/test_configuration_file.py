@@ -17,6 +17,8 @@ tools:
 unrelated: true
 """
 PASCAL = "Tools: {Validation: {Retry: {MaxAttempts: 5, MaxErrorsShown: 4}}}"
+# The contract knows no file system: relative roots are resolved where the file is read.
+DEFAULTS = RetryConfiguration(project_roots=(str(Path.cwd()),))
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_without_file_and_environment_the_defaults_hold(file: Path) -> None:
-    assert load_configuration(file) == load_configuration(file, {}) == RetryConfiguration()
+    assert load_configuration(file) == load_configuration(file, {}) == DEFAULTS
 
 
 @pytest.mark.parametrize("text", [SNAKE, PASCAL], ids=["snake_case", "PascalCase"])
@@ -38,7 +40,7 @@ def test_the_file_is_read_in_both_spellings(file: Path, text: str) -> None:
 @pytest.mark.parametrize("text", ["", "tools:", "tools: {validation: }", "other: 1", "---\n"], ids=repr)
 def test_an_empty_section_changes_nothing(file: Path, text: str) -> None:
     file.write_text(text)
-    assert load_configuration(file) == RetryConfiguration()
+    assert load_configuration(file) == DEFAULTS
 
 
 def test_the_environment_overrides_the_file_and_a_tool_overrides_both(file: Path) -> None:
@@ -55,7 +57,7 @@ def test_the_environment_overrides_the_file_and_a_tool_overrides_both(file: Path
         ("INCLUDE_HINTS", "no", "include_hints", False),
         ("INCLUDE_HINTS", "TRUE", "include_hints", True),
         ("REDACT_SECRETS", "0", "redact_secrets", False),
-        ("PROJECT_ROOTS", "/srv/a, b ,", "project_roots", ("/srv/a", "b")),
+        ("PROJECT_ROOTS", "/srv/a, b ,", "project_roots", ("/srv/a", str(Path("b").resolve()))),
         ("MODE", "observe", "mode", "observe"),
     ],
 )

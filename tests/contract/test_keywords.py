@@ -251,7 +251,7 @@ def test_the_table_shows_all_codes_that_a_schema_can_give() -> None:
         ({"propertyNames": {"pattern": "^a"}}, {"b": 1}, "Value violates constraint: the field name 'b' is not allowed",
          "field names: string matching ^a", "rename 'b'"),
         ({"minProperties": 2}, {"a": 1},
-         "Object doesn't match the schema: it has 1 fields, allowed are at least 2 fields", 
+         "Object doesn't match the schema: it has 1 fields, allowed are at least 2 fields",
          "object with at least 2 fields", "add fields to the arguments"),
         ({"dependentRequired": {"a": ["c"], "b": ["c"], "d": ["c"]}}, {"a": 1, "b": 1},
          "Field 'a' and 'b' requires 'c'", None, "send 'c' along with 'a' and 'b'"),

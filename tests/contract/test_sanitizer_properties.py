@@ -103,6 +103,7 @@ def test_a_preview_is_one_encodable_bounded_line(value: Any, field_path: str) ->
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.integers(0, 120))
+@example("/home/ana/\ud800", 40)
 def test_shortened_text_never_passes_the_limit(text: str, limit: int) -> None:
     assert len(elide_middle(text, limit)) <= limit
     shown = SANITIZER.preview_text(text, limit)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
-from django.conf import settings as django_settings
 from django.test import Client
 
 from dashboard.roles import Role
@@ -30,12 +28,6 @@ class Page(Protocol):
 
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture(scope="session", autouse=True)
-def static_folder() -> None:
-    """The folder of collected files, empty: WhiteNoise warns when there is none."""
-    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture

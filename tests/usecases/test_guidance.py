@@ -241,10 +241,27 @@ def test_a_late_answer_reopens_an_expired_call(decision: Decision, state: str) -
         assert submit(call.agent, RIGHT, call=call).call.state == "valid"
 
 
+class SlowlyWritten(str):
+    """Words during whose reading the agent tries again, once."""
+
+    __slots__ = ("call",)
+    call: Call | None
+
+    def strip(self, chars: str | None = None, /) -> str:
+        call, self.call = self.call, None
+        if call is not None:
+            submit(call.agent, WRONG, call=call)
+        return super().strip(chars)
+
+
 def test_an_answer_is_written_anew_when_the_agent_tried_again_meanwhile() -> None:
     call = make_blocked()
-    submit(call.agent, WRONG, call=call)
-    assert "this is attempt 5/6" in answer(call, make_user(), Decision.HINT, grant=2).rendered
+    words = SlowlyWritten("Use eu-west-1.")
+    words.call = call
+    guidance = answer(call, make_user(), Decision.HINT, text=words, grant=2)
+    assert "this is attempt 5/6" in guidance.rendered
+    assert guidance.base == call.attempts.get(number=4)
+    assert Call.objects.get().attempts_allowed == 6
 
 
 def test_the_answer_to_a_second_round_is_its_own() -> None:

@@ -76,7 +76,8 @@
     return minutes ? `${minutes} min` : `${seconds} s`;
   };
   const tick = () => all("time[data-since]").forEach((time) => {
-    const text = since(Date.parse(time.dateTime)) + time.dataset.since;
+    const from = Date.parse(time.dateTime), suffix = time.dataset.since;
+    const text = suffix && Date.now() - skew - from < 10000 ? "just now" : since(from) + suffix;
     if (time.textContent !== text) time.textContent = text;
   });
   setInterval(tick, 1000);

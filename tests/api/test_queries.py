@@ -1,0 +1,50 @@
+"""How many statements a submission costs: the front door is the place where each one counts."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.api.conftest import Door
+from tests.factories import RIGHT, WRONG, make_tool
+
+SAVEPOINTS = ("SAVEPOINT", "RELEASE")  # the test's own transaction makes savepoints of the others
+
+
+@pytest.fixture(autouse=True)
+def _ready(door: Door) -> None:
+    make_tool(door.agent)
+    door.submit(RIGHT)  # the key is noted as used, the tool is compiled
+
+
+def statements(door: Door, arguments: object, **fields: object) -> list[str]:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert door.submit(arguments, **fields).status == 200
+    return [query["sql"] for query in queries if not query["sql"].startswith(SAVEPOINTS)]
+
+
+def kinds(found: list[str]) -> list[str]:
+    return [" ".join(sql.replace('"', "").split()[:1]) for sql in found]
+
+
+def test_the_first_attempt_of_a_call_costs_seven_statements(door: Door) -> None:
+    found = statements(door, WRONG, session_id="s", turn=1)
+    # key, tool, candidates, candidates again within the transaction; call, event, attempt
+    assert kinds(found) == ["SELECT"] * 4 + ["INSERT"] * 3
+
+
+def test_the_second_attempt_costs_six_statements(door: Door) -> None:
+    call_id = door.submit(WRONG, session_id="s").body["call_id"]
+    found = statements(door, WRONG, call_id=call_id)
+    # key, tool, call; call, event, attempt
+    assert kinds(found) == ["SELECT"] * 3 + ["UPDATE"] + ["INSERT"] * 2
+
+
+def test_the_attempt_that_blocks_adds_history_round_escalation_and_event(door: Door) -> None:
+    call_id = door.submit(WRONG, session_id="s").body["call_id"]
+    door.submit(WRONG, call_id=call_id)
+    found = statements(door, WRONG, call_id=call_id)
+    assert kinds(found) == ["SELECT"] * 3 + ["UPDATE"] + ["INSERT"] * 2 + ["SELECT"] * 2 + ["INSERT"] * 2
