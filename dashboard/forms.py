@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from retrycontract.contract.checks.json_text import JsonFault, parse_json
+from retrycontract.contract.json_text import JsonFault, parse_json
 from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]

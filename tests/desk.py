@@ -11,7 +11,6 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_o
 
 from tests.service import Service
 
-
 # An answer that cannot be sent, or that came second: the page says why and keeps what was typed.
 REFUSED = (409, 422)
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja.parser import Parser
 
 from retrycontract.api.problems import Problem
-from retrycontract.contract.checks.json_text import JsonFault, parse_json
+from retrycontract.contract.json_text import JsonFault, parse_json
 from retrycontract.usecases.contracts import sanitizer
 
 MAX_REASON = 200  # characters; a reason may name a key

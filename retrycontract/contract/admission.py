@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import jsonschema_rs
 
 from retrycontract.contract import pointers
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schema_completion import SchemaWarning, complete
-from retrycontract.contract.schema_document import read_document
-from retrycontract.contract.schema_drafts import draft_of
-from retrycontract.contract.schema_expansion import MAX_INSTANCE_DEPTH, check_expansion
-from retrycontract.contract.schema_graph import SchemaGraph
-from retrycontract.contract.schema_metaschema import check_metaschema
-from retrycontract.contract.schema_patterns import MAX_COMPILED, check_patterns
+from retrycontract.contract.schemas.completion import SchemaWarning, complete
+from retrycontract.contract.schemas.document import read_document
+from retrycontract.contract.schemas.drafts import draft_of
+from retrycontract.contract.schemas.expansion import MAX_INSTANCE_DEPTH, check_expansion
+from retrycontract.contract.schemas.graph import SchemaGraph
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
+from retrycontract.contract.schemas.metaschema import check_metaschema
+from retrycontract.contract.schemas.patterns import MAX_COMPILED, check_patterns
 
 __all__ = ["Admission", "InvalidSchema", "SchemaFault", "SchemaWarning", "admit", "compile_schema", "examine"]
 

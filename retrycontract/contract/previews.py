@@ -11,7 +11,7 @@ from typing import Any
 import re2
 import regex
 
-from retrycontract.contract.field_names import word_set
+from retrycontract.contract.detection.field_names import word_set
 
 ELLIPSIS = "..."
 # In a middle-elided text three quarters of the room go to the beginning, which tells most.

@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.detectors import is_card_number
-from retrycontract.contract.field_names import judge, word_set
-from retrycontract.contract.foreign_values import as_json, items_of, plain_text
-from retrycontract.contract.literals import Literal
-from retrycontract.contract.neighbours import flagged_items, paired_values
-from retrycontract.contract.scanner import MARK, is_mark, redact_spans, whole_mark, without_marks
+from retrycontract.contract.detection.detectors import is_card_number
+from retrycontract.contract.detection.field_names import judge, word_set
+from retrycontract.contract.detection.foreign_values import as_json, items_of, plain_text
+from retrycontract.contract.detection.literals import Literal
+from retrycontract.contract.detection.neighbours import flagged_items, paired_values
+from retrycontract.contract.detection.scanner import MARK, is_mark, redact_spans, whole_mark, without_marks
 
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.
 SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3

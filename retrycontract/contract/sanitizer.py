@@ -7,11 +7,11 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.field_names import judge
-from retrycontract.contract.foreign_values import items_of, plain_text
+from retrycontract.contract.detection.field_names import judge
+from retrycontract.contract.detection.foreign_values import items_of, plain_text
+from retrycontract.contract.detection.scanner import MARK, MARK_PATTERN, redact_spans, scannable
 from retrycontract.contract.previews import elide_middle, fit, quote, relativize, render_number, visible
 from retrycontract.contract.redaction import Cut, Redactor
-from retrycontract.contract.scanner import MARK, MARK_PATTERN, redact_spans, scannable
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 

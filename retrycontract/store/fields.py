@@ -30,6 +30,6 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
         """Write a value as ASCII JSON; NaN and infinity are refused."""
         return None if value is None else json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
-    def value_to_string(self, obj: models.Model) -> str:
-        """Serialise for dumps."""
-        return self.get_prep_value(self.value_from_object(obj)) or ""
+    def value_to_string(self, obj: models.Model) -> Any:
+        """Give dumps the value as it is, as to_python takes it back."""
+        return self.value_from_object(obj)

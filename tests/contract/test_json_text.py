@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
-from retrycontract.contract.checks.json_text import (
+from retrycontract.contract.checks.tool_arguments import SYNTAX_HINTS, syntax_error
+from retrycontract.contract.json_text import (
     MAX_DEPTH,
     FaultKind,
     JsonFault,
@@ -18,7 +19,6 @@ from retrycontract.contract.checks.json_text import (
     fault_in,
     parse_json,
 )
-from retrycontract.contract.checks.tool_arguments import SYNTAX_HINTS, syntax_error
 
 
 def fault_of(text: str | bytes, *, truncated: bool = False) -> JsonFault:

@@ -22,8 +22,8 @@ from retrycontract import (
 )
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
-from retrycontract.contract.checks.json_text import FaultKind, parse_json
 from retrycontract.contract.checks.tool_arguments import check_arguments, syntax_error
+from retrycontract.contract.json_text import FaultKind, parse_json
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.tool import CompiledTool
 

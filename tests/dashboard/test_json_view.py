@@ -10,9 +10,9 @@ import pytest
 
 from dashboard.json_view import MAX_LINES, render_json, render_text
 from dashboard.story import editable
-from retrycontract.contract.checks.json_text import parse_json
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_text import parse_json
 
 
 def error(pointer: str, code: ErrorCode = ErrorCode.TYPE_MISMATCH, **more: Any) -> ValidationError:

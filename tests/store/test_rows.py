@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core import serializers
 from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
@@ -131,6 +132,18 @@ def test_json_is_kept_as_it_was_sent(value: Any) -> None:
     ToolVersion.objects.filter(pk=version.pk).update(schema=value)
     found = ToolVersion.objects.get(pk=version.pk).schema
     assert repr(found) == repr(value)
+
+
+@pytest.mark.parametrize("schema", [{"b": [1, None]}, "text", '{"a": 1}', 5, True, ""], ids=repr)
+def test_json_survives_a_dump(schema: Any) -> None:
+    version = make_tool(make_agent()).current_version
+    assert version is not None
+    ToolVersion.objects.filter(pk=version.pk).update(schema=schema)
+    dump = serializers.serialize("json", ToolVersion.objects.all())
+    ToolVersion.objects.filter(pk=version.pk).update(schema={})
+    for row in serializers.deserialize("json", dump):
+        row.save()
+    assert ToolVersion.objects.get().schema == schema
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("-inf")]}])

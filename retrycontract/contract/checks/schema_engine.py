@@ -23,10 +23,10 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.engine_paths import possible_paths, true_path
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")

@@ -7,10 +7,10 @@ from typing import Any
 
 from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.json_text import CARET, MAX_DEPTH, JsonFault, depth_fault, fault_in, parse_json
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.json_text import CARET, MAX_DEPTH, JsonFault, depth_fault, fault_in, parse_json
 from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tool import CompiledTool

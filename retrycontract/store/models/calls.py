@@ -117,6 +117,9 @@ class Call(models.Model):
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
+            # The dashboard's search.
+            models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
+            models.Index(fields=("session_id", "-id"), name="call_by_session"),
         )
 
     def __str__(self) -> str:

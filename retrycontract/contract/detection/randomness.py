@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import re2
 
-from retrycontract.contract.field_names import word_set
+from retrycontract.contract.detection.field_names import word_set
 
 # Hexadecimal of these lengths is what common digests print (MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512).
 DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})

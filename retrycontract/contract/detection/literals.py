@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import re2
 
-from retrycontract.contract.field_names import NameVerdict, word_set
-from retrycontract.contract.randomness import entropy, is_digest, is_uuid, looks_random
+from retrycontract.contract.detection.field_names import NameVerdict, word_set
+from retrycontract.contract.detection.randomness import entropy, is_digest, is_uuid, looks_random
 
 # A list of more secrets than these is data.
 MOST_LISTED = 100

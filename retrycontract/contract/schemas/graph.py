@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from retrycontract.contract import pointers
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
-from retrycontract.contract.schema_document import Trail, pointer_of
-from retrycontract.contract.schema_drafts import DRAFT_2019_09, DRAFT_2020_12, Draft, draft_of
-from retrycontract.contract.schema_keywords import IN_PLACE, INERT, REFERENCES, subschemas
-from retrycontract.contract.schema_metaschema import check_metaschema
+from retrycontract.contract.schemas.document import Trail, pointer_of
+from retrycontract.contract.schemas.drafts import DRAFT_2019_09, DRAFT_2020_12, Draft, draft_of
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
+from retrycontract.contract.schemas.keywords import IN_PLACE, INERT, REFERENCES, subschemas
+from retrycontract.contract.schemas.metaschema import check_metaschema
 
 DYNAMIC_ANCHORS = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}
 DRAFT_OF_REFERENCE = {"$dynamicRef": DRAFT_2020_12, "$recursiveRef": DRAFT_2019_09}  # others ignore them

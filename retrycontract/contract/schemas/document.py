@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
 
 MAX_BYTES = 128 * 1024  # the largest of 1,458 published tools has 15 kB
 MAX_DEPTH = 64  # containers inside one another; published tools stay below 20

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import re2
 
-from retrycontract.contract.detectors import Span
-from retrycontract.contract.field_names import judge
-from retrycontract.contract.literals import Literal, is_secret_literal, read_list, read_literal, unquoted_end
-from retrycontract.contract.randomness import decode_base64
+from retrycontract.contract.detection.detectors import Span
+from retrycontract.contract.detection.field_names import judge
+from retrycontract.contract.detection.literals import Literal, is_secret_literal, read_list, read_literal, unquoted_end
+from retrycontract.contract.detection.randomness import decode_base64
 
 # Words of which a secret's name has at least one; a text without any of them is not looked at by name.
 NAME_WORDS = (

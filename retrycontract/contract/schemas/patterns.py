@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import jsonschema_rs
 
 from retrycontract.contract import pointers
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
-from retrycontract.contract.schema_graph import Place
+from retrycontract.contract.schemas.graph import Place
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
 
 MAX_PATTERNS = 200
 MAX_LENGTH = 512

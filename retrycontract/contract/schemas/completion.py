@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from retrycontract.contract import pointers
-from retrycontract.contract.invalid_schema import excerpt
-from retrycontract.contract.schema_document import Trail, pointer_of
-from retrycontract.contract.schema_drafts import draft_of
-from retrycontract.contract.schema_keywords import REFERENCES, subschemas
+from retrycontract.contract.schemas.document import Trail, pointer_of
+from retrycontract.contract.schemas.drafts import draft_of
+from retrycontract.contract.schemas.invalid_schema import excerpt
+from retrycontract.contract.schemas.keywords import REFERENCES, subschemas
 
 # OpenAPI keeps shared schemas here. A tool that was cut out of such a document still refers to them.
 CUT_OUT_OF = "components"

@@ -11,10 +11,10 @@ import jsonschema_rs
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # carries no type hints
 
 from retrycontract.contract import pointers
-from retrycontract.contract.engine_paths import true_path
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
 from retrycontract.contract.json_types import Schema, type_name
-from retrycontract.contract.schema_drafts import Draft
+from retrycontract.contract.schemas.drafts import Draft
+from retrycontract.contract.schemas.engine_paths import true_path
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
 
 MAX_FAULTS = 500  # looked at to choose one: thousands of faults of one kind cost time and tell no more
 

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 import re2
 
-from retrycontract.contract.randomness import decode_base64, is_digest, is_json_header, looks_random, passes_luhn
+from retrycontract.contract.detection.randomness import (
+    decode_base64,
+    is_digest,
+    is_json_header,
+    looks_random,
+    passes_luhn,
+)
 
 
 class Span(NamedTuple):

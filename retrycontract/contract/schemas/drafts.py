@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import jsonschema_rs
 
-from retrycontract.contract.invalid_schema import InvalidSchema, SchemaFault, excerpt
 from retrycontract.contract.json_types import Schema, type_name
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import re2
 
-from retrycontract.contract.assignments import HEADS, find_by_context
-from retrycontract.contract.detectors import DETECTORS, Span
-from retrycontract.contract.literals import word_end
-from retrycontract.contract.randomness import decode_base64, is_digest, is_uuid, looks_random
+from retrycontract.contract.detection.assignments import HEADS, find_by_context
+from retrycontract.contract.detection.detectors import DETECTORS, Span
+from retrycontract.contract.detection.literals import word_end
+from retrycontract.contract.detection.randomness import decode_base64, is_digest, is_uuid, looks_random
 
 # Nothing shorter is a secret that shows by its value: the shortest, `pwd=abc`, has seven characters.
 SHORTEST = 7

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrycontract.contract.field_names import judge, split_words
-from retrycontract.contract.foreign_values import as_json
-from retrycontract.contract.literals import Literal
-from retrycontract.contract.scanner import redact_spans, without_marks
+from retrycontract.contract.detection.field_names import judge, split_words
+from retrycontract.contract.detection.foreign_values import as_json
+from retrycontract.contract.detection.literals import Literal
+from retrycontract.contract.detection.scanner import redact_spans, without_marks
 
 # The member that names, and the members that then hold the secret.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",

@@ -1,0 +1,1 @@
+"""Find secrets in values: by name, by shape, by neighbourhood, by randomness."""

@@ -1,0 +1,1 @@
+"""Read a schema before anything trusts it: shape, draft, references, patterns, cost."""
