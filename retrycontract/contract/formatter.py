@@ -118,8 +118,8 @@ class ErrorFormatter:
                 groups = folded = folded or fold(ordered)
             text = self._write(first, groups, layout, ending)
             if len(text) <= limit:
-                break
-        return text
+                return text
+        return elide_middle(text, limit)
 
     def _layouts(self, *, with_hints: bool) -> Iterable[_Layout]:
         shown = self._configuration.max_errors_shown

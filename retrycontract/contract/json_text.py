@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -75,8 +76,6 @@ def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, Json
         return None, _syntax_fault(text, error, truncated=truncated)
     except _RefusalError as refusal:
         return None, JsonFault(refusal.kind, refusal.reason)
-    except (RecursionError, ValueError):
-        return None, JsonFault(FaultKind.SYNTAX, "the text cannot be read as JSON")
     if not text.isascii() or "\\ud" in text or "\\uD" in text:
         return _without_surrogates(value)
     return value, None
@@ -139,11 +138,8 @@ _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTAL
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _RefusalError(FaultKind.DUPLICATE_KEY, f"the key {json.dumps(key)} appears twice in one object")
-            seen.add(key)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise _RefusalError(FaultKind.DUPLICATE_KEY, f"the key {json.dumps(twice)} appears twice in one object")
     return value
 
 

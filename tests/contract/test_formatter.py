@@ -188,6 +188,11 @@ def test_even_the_longest_names_and_pointers_fit_the_smallest_limit() -> None:
     assert parsed.pointers[0].startswith("/app")
 
 
+def test_the_limit_holds_even_for_a_kind_that_is_no_word() -> None:
+    text = formatter(max_message_length=500).format_errors("t", [MISSING], 1, 3, kind="k" * 900)
+    assert len(text) <= 500
+
+
 def test_thousands_of_errors_are_folded_once() -> None:
     errors = [error(f"/items/{index}/{index % 150}x", "m" * 50) for index in range(5_000)]
     text = formatter(max_errors_shown=100).format_errors("t", errors, 1, 3)

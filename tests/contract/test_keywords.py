@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.keywords import explain
 from retrycontract.contract.checks.schema_engine import CompiledSchema, violations
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
@@ -79,6 +82,8 @@ CASES: dict[str, tuple[Any, Any, set[tuple[str, str]]]] = {
     "additionalProperties-and-patterns": (
         {"patternProperties": {"^x-": TEXT}, "additionalProperties": False}, {"x-a": 1, "y": 1},
         {("/x-a", "002"), ("/y", "005")}),
+    "additionalProperties-beside-properties": ({"allOf": [{"properties": {"a": {}}}, {"additionalProperties": False}]},
+                                               {"a": 1, "b": 1}, {("/a", "005"), ("/b", "005")}),
     "patternProperties-false": ({"patternProperties": {"^x": False}}, {"x1": 1}, {("/x1", "015")}),
     "false": (False, {}, {("", "015")}),
     "false-member": ({"properties": {"a": False}}, {"a": 1}, {("/a", "015")}),
@@ -242,6 +247,10 @@ def test_the_table_shows_all_codes_that_a_schema_can_give() -> None:
         ({"properties": {"path": {}}, "additionalProperties": False}, {"path": 1, "pth": 1}, "Unknown field 'pth'",
          "only: path", "rename 'pth' to 'path'"),
         ({"additionalProperties": False}, {"a": 1}, "Unknown field 'a'", None, None),
+        ({"allOf": [{"properties": {"path": {}}}, {"additionalProperties": False}]}, {"path": 1},
+         "Unknown field 'path'", "only: path", None),
+        ({"uniqueItems": True}, [0, 10**300, 1e300], "Items 0 and 1 are equal",
+         "array without equal items", "remove the repeated items of the arguments"),
         ({"prefixItems": [{}], "unevaluatedItems": False}, [1, 2], "Unknown field '1'", "array of 1 items",
          "remove the items after the first 1 of the arguments"),
         ({"contains": TEXT, "minContains": 2}, [1], "Value violates constraint: must contain at least 2 of: string",
@@ -280,6 +289,16 @@ def test_an_error_says_what_is_wrong_what_was_expected_and_what_to_do(
 ) -> None:
     error = one(schema, value)
     assert (error.message, error.expected_value, error.hint) == (message, expected, hint)
+
+
+def test_a_keyword_of_a_later_draft_is_a_generic_constraint() -> None:
+    index = SchemaIndex({})
+    failure = Failure(
+        pointer="/a", value=1, schema={}, keyword="someday", place=index.root, resolve=index.resolve,
+        sanitizer=ValueSanitizer(), marked=(),
+    )  # fmt: skip
+    (error,) = explain(failure, object())
+    assert (error.error_code, error.message) == (ErrorCode.CONSTRAINT_VIOLATION, "Value violates constraint: someday")
 
 
 def test_the_actual_value_is_shown_sanitised() -> None:

@@ -62,6 +62,7 @@ def test_a_patch_names_only_what_differs(before: Any, after: Any, patch: list[di
     [
         ([{"op": "add", "path": "/items/0", "value": 0}], {"items": [0, 1, 2]}),
         ([{"op": "add", "path": "/items/2", "value": 3}], {"items": [1, 2, 3]}),
+        ([{"op": "add", "path": "/items/-", "value": 3}], {"items": [1, 2, 3]}),
         ([{"op": "add", "path": "/items", "value": 3}], {"items": 3}),
         ([{"op": "remove", "path": "/items/0"}], {"items": [2]}),
         ([{"op": "replace", "path": "/items/1", "value": None}], {"items": [1, None]}),

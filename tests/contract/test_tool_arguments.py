@@ -53,6 +53,13 @@ def test_a_fault_within_a_value_is_reported_at_its_place() -> None:
     assert (error.error_code, error.field_path) == (ErrorCode.INVALID_JSON_SYNTAX, "/path")
 
 
+def test_a_value_nested_deeper_than_its_schema_can_be_checked_is_refused() -> None:
+    schema = {"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}
+    (error,) = check("[" * 60 + "]" * 60, schema=schema).errors
+    assert (error.error_code, error.keyword) == (ErrorCode.INVALID_JSON_SYNTAX, "depth")
+    assert check("[[[]]]", schema=schema).is_valid
+
+
 def plug_in(*errors: ValidationError) -> Any:
     def run(_: Any) -> Iterable[ValidationError]:
         return iter(errors)

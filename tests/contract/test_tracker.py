@@ -110,6 +110,7 @@ def test_when_it_is_full_the_call_that_finished_first_goes() -> None:
     tracker.finish("b")
     tracker.finish("")
     tracker.increment_attempt("d")
+    assert [tracker.get_current_attempt(name) for name in ("", "b", "c", "d")] == [1, 0, 1, 1]
     tracker.increment_attempt("e")
     assert [tracker.get_current_attempt(name) for name in ("", "b", "c", "d", "e")] == [0, 0, 1, 1, 1]
 

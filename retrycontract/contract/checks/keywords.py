@@ -26,7 +26,7 @@ def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None = None) -> ValidationError:
     """Report one key that the schema does not know, with the nearest known one."""
-    known = [name for name in failure.place.declared if name not in failure.value] or list(failure.place.declared)
+    known = failure.place.declared - failure.value.keys() or failure.place.declared - {key}
     guess = did_you_mean(key, sorted(known))
     name = failure.name(key)
     return failure.error(
@@ -215,7 +215,7 @@ def _equal_items(items: list[Any]) -> tuple[int, int]:
         if key in seen:
             return seen[key], position
         seen[key] = position
-    return 0, 1  # numbers that only the engine calls equal, beyond the precision of a float
+    return 0, 1  # numbers that only the engine calls equal, such as 10**300 and 1e300
 
 
 def _canonical(value: Any) -> Any:
@@ -254,10 +254,10 @@ def _unknown_items(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
     """Tell the uses of the schema `false` apart by the keyword that holds it."""
-    if failure.keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(failure.value, dict):
+    if failure.keyword == "additionalProperties":
+        # The schema that says so declares nothing: what others declare in the same place is refused as well.
         for key in failure.value:
-            if not failure.place.declares(key):
-                yield unknown_field(failure, key)
+            yield unknown_field(failure, key)
     elif failure.keyword in ("items", "additionalItems", "unevaluatedItems"):
         yield failure.error(ErrorCode.UNKNOWN_FIELD, {"field": pointers.last(failure.pointer)}, actual=False)
     elif len(failure.path) > 1 and failure.path[-2] in ("dependentSchemas", "dependencies"):

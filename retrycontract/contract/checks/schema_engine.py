@@ -154,10 +154,8 @@ def _holding(schema: Any, path: list[str | int], keyword: str) -> Any:
     """Find the schema that holds the failing keyword; the engine leaves empty names out of its paths."""
     found = lookup(schema, path)
     if isinstance(found, dict) and keyword and keyword not in found:
-        for position in range(1, len(path) + 1):
-            other = lookup(schema, [*path[:position], "", *path[position:]])
-            if isinstance(other, dict) and keyword in other:
-                return other
+        others = (lookup(schema, [*path[:at], "", *path[at:]]) for at in range(1, len(path) + 1))
+        return next((other for other in others if isinstance(other, dict) and keyword in other), found)
     return found
 
 
