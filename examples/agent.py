@@ -11,6 +11,7 @@ import urllib.request
 URL = os.environ.get("RETRYCONTRACT_URL", "http://127.0.0.1:8000") + "/api/v1"
 KEY = os.environ.get("RETRYCONTRACT_API_KEY") or open("data/demo_agent_key").read().strip()
 SESSION = os.environ.get("RETRYCONTRACT_SESSION", f"demo-{int(time.time())}")
+FIRST_TURN = int(time.time())  # later than in any run before: started again, the agent goes on with its Blocked call
 
 
 def http(method, path, body=None):
@@ -39,20 +40,21 @@ def model(messages, guidance=None):
 def main():
     """Book a flight, with a person's help when the model is stuck."""
     messages, guidance, call_id = [], None, None
-    goal = {"goal": "Book two seats to London", "last_user_message": "Two business seats Zurich-London on 14 March"}
+    goal = {"goal": "Book two seats to London", "last_user_message": "Two business seats to London on 14 March"}
     while True:
-        attempt = {"tool": "book_flight", "tool_call_id": f"call_{len(messages)}", "session_id": SESSION,
-                   "turn": len(messages) + 1, "context": goal, "arguments": model(messages, guidance)}  # fmt: skip
+        attempt = {"tool": "book_flight", "arguments": model(messages, guidance), "tool_call_id": f"c{len(messages)}",
+                   "session_id": SESSION, "turn": FIRST_TURN + len(messages), "context": goal}  # fmt: skip
         verdict = http("POST", "/calls", attempt | ({"call_id": call_id} if call_id else {}))
         call_id = verdict["call_id"]
         if verdict["status"] == "valid":
             return print("The flight is booked:", json.dumps(attempt["arguments"]))
         messages.append(verdict["tool_result"])
         print(verdict["tool_result"]["content"], end="\n\n")
-        while verdict["status"] == "blocked" and not guidance:
-            guidance = http("GET", f"/calls/{call_id}/wait?for=guidance")["guidance"]
-        if guidance and guidance["decision"] in ("accept", "reject"):
-            return print(guidance["text"])
+        while verdict["state"] == "blocked":
+            verdict |= http("GET", f"/calls/{call_id}/wait?for=guidance")
+            guidance = verdict["guidance"]
+        if verdict["state"] in ("accepted", "rejected", "expired"):
+            return print(guidance["text"] if guidance else "Nobody answered; nothing was executed.")
 
 
 if __name__ == "__main__":

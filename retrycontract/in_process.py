@@ -273,7 +273,7 @@ class RetryContract:
         logger.warning(events.FAILED, extra=fields)
         if outcome.status is Status.RETRY:
             logger.info(events.RETRIED, extra=fields)
-        elif outcome.status is Status.BLOCKED:
+        elif self._tracker.get_current_attempt(call.call_id) == outcome.max_attempts:  # not what is tried while Blocked
             logger.warning(events.ESCALATED, extra=fields)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 
 import structlog
 
@@ -18,7 +19,7 @@ SHARED: list[structlog.typing.Processor] = [
 
 
 def json_formatter() -> logging.Formatter:
-    """Make the formatter that the logging settings name; it drops the request, which could hold secrets."""
+    """Make the formatter of JSON lines; it drops the request, which could hold secrets."""
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[*SHARED, _without_request],
         processors=[
@@ -29,6 +30,25 @@ def json_formatter() -> logging.Formatter:
             structlog.processors.JSONRenderer(),
         ],
     )
+
+
+class TerminalFormatter(logging.Formatter):
+    """Write a short line for a person who watches; programs read the JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Give time, level, message, and of a failed attempt what failed."""
+        known = record.__dict__
+        parts = [self.formatTime(record, "%H:%M:%S"), record.levelname.lower(), record.getMessage()]
+        if "tool_name" in known:
+            parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
+            parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
+        line = "  ".join(parts)
+        return f"{line}\n{_sanitizer.redact_text(self.formatException(record.exc_info))}" if record.exc_info else line
+
+
+def formatter() -> logging.Formatter:
+    """Make the formatter that the logging settings name: JSON, unless a person watches the terminal."""
+    return TerminalFormatter() if sys.stderr.isatty() else json_formatter()
 
 
 def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -135,7 +135,7 @@ def log_verdict(attempt: Attempt) -> None:
     logger.warning(events.FAILED, extra=fields)
     if attempt.status == Status.RETRY:
         logger.info(events.RETRIED, extra=fields)
-    elif attempt.status == Status.BLOCKED:
+    elif attempt.status == Status.BLOCKED and attempt.number == attempt.shown_max:  # not what is tried while Blocked
         logger.warning(events.ESCALATED, extra=fields)
 
 

@@ -78,11 +78,7 @@ class Command(BaseCommand):
             )
         )
         server.on_ready = lambda: self._ready(server, url, password, with_example=example_is_due)
-        try:
-            server.run()
-        finally:
-            if server.example is not None and server.example.poll() is None:
-                server.example.terminate()
+        server.run()
         self.stdout.write("Stopped; nothing is lost.")
 
     def _ready(self, server: _Server, url: str, password: str | None, *, with_example: bool) -> None:
@@ -123,6 +119,12 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self.on_ready:
             self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the example first: it must not find the service gone."""
+        if self.example is not None and self.example.poll() is None:
+            self.example.terminate()
+        await super().shutdown(sockets)
 
 
 def _again_with(data_dir: Path) -> None:
