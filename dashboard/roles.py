@@ -1,26 +1,12 @@
-"""What operators may do: viewers read, operators answer, administrators do both and use the admin."""
+"""What the roles may do at the desk."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, User
+from retrycontract.usecases.give_role import Role, give_role
 
-
-class Role(StrEnum):
-    """Name the roles; each is a group of the same name."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-
-def give_role(user: User, role: Role) -> None:
-    """Put a user into exactly one role."""
-    group, _ = Group.objects.get_or_create(name=role.value)
-    user.groups.set([group])
-    user.is_staff = role is Role.ADMIN
-    user.save(update_fields=["is_staff"])
+__all__ = ["Role", "give_role", "may_answer"]
 
 
 def may_answer(user: AbstractBaseUser | AnonymousUser) -> bool:

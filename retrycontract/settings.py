@@ -23,6 +23,7 @@ CSRF_TRUSTED_ORIGINS = RETRYCONTRACT.trusted_origins
 INSTALLED_APPS = [
     "retrycontract.apps.CommandsConfig",
     "retrycontract.store.apps.StoreConfig",
+    "retrycontract.admin.apps.AdminConfig",
     "dashboard.apps.DashboardConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

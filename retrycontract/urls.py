@@ -1,10 +1,12 @@
 """Where everything answers."""
 
+from django.contrib import admin
 from django.urls import include, path
 
 from retrycontract.api.routes import api
 
 urlpatterns = [
     path("api/v1/", api.urls),
+    path("admin/", admin.site.urls),
     path("", include("dashboard.urls")),
 ]

@@ -112,6 +112,9 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("layers", "retrycontract/usecases/wrong.py", "import retrycontract.api", id="usecase-api"),
         pytest.param("layers", "retrycontract/api/wrong.py", "import dashboard", id="api-dashboard"),
         pytest.param("layers", "dashboard/wrong.py", "import worker", id="dashboard-worker"),
+        pytest.param("layers", "dashboard/wrong.py", "import retrycontract.admin", id="dashboard-admin"),
+        pytest.param("layers", "retrycontract/admin/wrong.py", "import dashboard", id="admin-dashboard"),
+        pytest.param("layers", "retrycontract/usecases/wrong.py", "import retrycontract.admin", id="usecase-admin"),
         pytest.param("layers", "worker/wrong.py", "import retrycontract.management", id="worker-management"),
         pytest.param("layers", "retrycontract/delivery.py", "import retrycontract.api", id="delivery-api"),
         pytest.param("layers", "dashboard/wrong.py", "import retrycontract.urls", id="dashboard-urls"),
@@ -137,6 +140,9 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("celery", "retrycontract/api/wrong.py", "from celery import shared_task", id="api-celery"),
         pytest.param("celery", "dashboard/wrong.py", "import kombu", id="dashboard-kombu"),
         pytest.param("checks", "retrycontract/api/wrong.py", "import retrycontract.contract.checks", id="api-checks"),
+        pytest.param(
+            "checks", "retrycontract/admin/wrong.py", "import retrycontract.contract.checks", id="admin-checks"
+        ),
         pytest.param(
             "checks", "dashboard/wrong.py", "from retrycontract.contract import checks", id="dashboard-checks"
         ),

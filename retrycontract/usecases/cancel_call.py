@@ -1,4 +1,4 @@
-"""Let an agent give a call up."""
+"""Give a call up: its agent does, or somebody who looks after the service."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.doorbell import ring_after_commit
 
 
-def cancel_call(call: Call, *, now: datetime) -> bool:
+def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Door = Door.API) -> bool:
     """End the call, discard its waiting attempts and purge their text; False when it had ended already.
 
-    Raises LostRaceError when a verdict or an answer came at the same moment.
+    Its agent is the actor unless another one is named. Raises LostRaceError when a verdict or an answer
+    came at the same moment.
     """
     if call.has_ended:
         return False
@@ -22,6 +23,7 @@ def cancel_call(call: Call, *, now: datetime) -> bool:
         call.move(CallState.CANCELLED, now, expires_at=None)
         call.attempts.discard()
         Escalation.objects.close(call, EscalationState.CANCELLED, now)
-        Event.record("call.cancelled", call=call, actor=call.agent.name, door=Door.API, at=now, from_state=source)
+        by = actor or call.agent.name
+        Event.record("call.cancelled", call=call, actor=by, door=door, at=now, from_state=source)
         ring_after_commit(call_id=call.public_id)
     return True

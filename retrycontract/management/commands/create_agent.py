@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.store.models import Agent, ApiKey
+from retrycontract.store.models import Door
+from retrycontract.usecases.admit_agent import OtherNamespaceError, UnusableNameError, admit_agent, issue_key
+
+ACTOR = "create_agent"
 
 
 class Command(BaseCommand):
@@ -24,11 +26,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, name: str, namespace: str | None, **__: Any) -> None:
         """Make the key."""
-        if not re.fullmatch(r"[\w.@/ -]{1,200}", name):
-            raise CommandError("An agent's name has 1 to 200 letters, digits, spaces and . _ - @ /")
         now = timezone.now()
-        defaults = {"namespace": namespace or name, "created_at": now}
-        agent, _created = Agent.objects.get_or_create(name=name, defaults=defaults)
-        if namespace and agent.namespace != namespace:
-            raise CommandError(f"The agent {name} has the namespace {agent.namespace}; leave --namespace out.")
-        self.stdout.write(ApiKey.create_for(agent, now)[1])
+        try:
+            agent = admit_agent(name, namespace, now=now, actor=ACTOR, door=Door.COMMAND)
+        except OtherNamespaceError as error:
+            raise CommandError(f"{error}; leave --namespace out.") from None
+        except UnusableNameError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND)[1])

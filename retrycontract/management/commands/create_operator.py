@@ -9,8 +9,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
-from dashboard.roles import Role, give_role
+from retrycontract.store.models import Door
+from retrycontract.usecases.admit_operator import admit_operator
+from retrycontract.usecases.give_role import Role
 
 
 def create_operator(name: str, role: Role) -> str:
@@ -18,9 +21,7 @@ def create_operator(name: str, role: Role) -> str:
     password = secrets.token_urlsafe(12)
     user = User(username=name)
     user.set_password(password)
-    user.full_clean(exclude=["password"])
-    user.save()
-    give_role(user, role)
+    admit_operator(user, role, now=timezone.now(), actor="create_operator", door=Door.COMMAND)
     return password
 
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.sanitizer import visible
 from retrycontract.store.fields import JSONText
 
 KINDS = [(kind.value, kind.name.replace("_", " ").capitalize()) for kind in Kind]
@@ -56,7 +57,7 @@ class Tool(models.Model):
         )
 
     def __str__(self) -> str:
-        return self.name
+        return visible(self.name)
 
 
 class ToolVersion(models.Model):

@@ -1,0 +1,234 @@
+"""What happened: calls, attempts, escalations, guidance and events. To be read; a call can be cancelled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from retrycontract.admin.pages import HistoryInline, Page, block, by, json_block, line
+from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, LostRaceError
+from retrycontract.usecases.cancel_call import cancel_call
+
+OF_CALL = "Finds the exact id of a call."
+
+
+class AttemptInline(HistoryInline):
+    """Show a call's attempts."""
+
+    model = Attempt
+    fields = readonly_fields = ("number", "state", "status", "is_valid", "submitted_at", "judged_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave what is long, and what is sealed, in the database."""
+        return super().get_queryset(request).only("call", *self.fields)
+
+
+class EscalationInline(HistoryInline):
+    """Show a call's escalations."""
+
+    model = Escalation
+    fields = readonly_fields = ("public_id", "round", "state", "opened_at", "closed_at")
+
+
+@admin.register(Call)
+class CallPage(Page):
+    """Show calls; the desk is where they are answered."""
+
+    list_display = ("public_id", "shown_tool", "agent", "state", "attempts_made", "attempts_allowed", "updated_at")
+    list_filter = ("state", "kind", "agent")
+    list_select_related = ("agent",)
+    search_fields = ("public_id",)
+    search_help_text = "Finds the exact id of a call or a session, and calls of tools whose name begins so."
+    fieldsets = (
+        (None, {"fields": ("public_id", "agent", "kind", "shown_tool", "tool", "version", "state")}),
+        ("Attempts", {"fields": ("attempts_made", "attempts_allowed", "last_turn", "shown_tool_call_id")}),
+        (
+            "What the agent says of it",
+            {"fields": ("shown_session", "shown_task", "shown_correlation", "shown_context")},
+        ),
+        ("Times", {"fields": ("created_at", "updated_at", "blocked_at", "expires_at")}),
+    )
+    readonly_fields = (
+        "shown_tool", "shown_tool_call_id", "shown_session", "shown_task", "shown_correlation", "shown_context",
+    )  # fmt: skip
+    inlines = (AttemptInline, EscalationInline)
+    actions = ("cancel",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search as the desk does: by what an index finds."""
+        if not search_term:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset & Call.objects.search(search_term.strip()), False
+
+    def view_on_site(self, call: Call) -> str:
+        """Lead to the call's page at the desk."""
+        return reverse("dashboard:call", args=[call.public_id])
+
+    @admin.display(description="tool name", ordering="tool_name")
+    def shown_tool(self, call: Call) -> str:
+        """Show the name that the model used."""
+        return line(call.tool_name)
+
+    @admin.display(description="last tool call id")
+    def shown_tool_call_id(self, call: Call) -> str:
+        """Show the id that the model's provider gave."""
+        return line(call.last_tool_call_id)
+
+    @admin.display(description="session id")
+    def shown_session(self, call: Call) -> str:
+        """Show the id that the agent gave."""
+        return line(call.session_id)
+
+    @admin.display(description="task id")
+    def shown_task(self, call: Call) -> str:
+        """Show the id that the agent gave."""
+        return line(call.task_id)
+
+    @admin.display(description="correlation id")
+    def shown_correlation(self, call: Call) -> str:
+        """Show the id that the agent gave."""
+        return line(call.correlation_id)
+
+    @admin.display(description="context")
+    def shown_context(self, call: Call) -> SafeString | str:
+        """Show what the agent says of its task."""
+        return json_block(call.context)
+
+    @admin.action(description="Cancel the selected calls: their agents are told to stop", permissions=["view"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Call]) -> None:
+        """Call the use case for each; what has ended, or changed this moment, is left as it is."""
+        cancelled = left = 0
+        for call in queryset.select_related("agent"):
+            try:
+                done = cancel_call(call, **by(request))
+            except LostRaceError:
+                done = False
+            cancelled, left = cancelled + done, left + (not done)
+        kept = f" {left} had ended, or changed this moment; they are as they were." if left else ""
+        self.message_user(
+            request, f"{cancelled} calls cancelled.{kept}", messages.WARNING if left else messages.SUCCESS
+        )
+
+
+@admin.register(Attempt)
+class AttemptPage(Page):
+    """Show attempts, redacted as they are stored; a sealed submission is never opened here."""
+
+    list_display = ("pk", "call", "number", "state", "status", "is_valid", "deliveries", "submitted_at", "judged_at")
+    list_filter = ("state", "status", "is_valid")
+    list_select_related = ("call",)
+    search_fields = ("call__public_id__exact",)
+    search_help_text = OF_CALL
+    fieldsets = (
+        (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
+        ("What the model read", {"fields": ("shown_feedback",)}),
+        ("What the model sent, redacted", {"fields": ("shown_output", "is_parsed", "is_redacted", "output_hash")}),
+        ("Errors", {"fields": ("shown_errors", "fingerprint", "shown_attempt", "shown_max")}),
+        ("Judging", {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until")}),
+    )
+    readonly_fields = ("shown_tool_call_id", "shown_feedback", "shown_output", "shown_errors")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave what is sealed, and in lists what is long, in the database."""
+        return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback")
+
+    @admin.display(description="tool call id")
+    def shown_tool_call_id(self, attempt: Attempt) -> str:
+        """Show the id that the model's provider gave."""
+        return line(attempt.tool_call_id)
+
+    @admin.display(description="feedback")
+    def shown_feedback(self, attempt: Attempt) -> SafeString | str:
+        """Show the exact text."""
+        return block(attempt.feedback)
+
+    @admin.display(description="output")
+    def shown_output(self, attempt: Attempt) -> SafeString | str:
+        """Show text as text, everything else as JSON."""
+        return block(attempt.output) if isinstance(attempt.output, str) else json_block(attempt.output)
+
+    @admin.display(description="errors")
+    def shown_errors(self, attempt: Attempt) -> SafeString | str:
+        """Show the errors as they are stored."""
+        return json_block(attempt.errors_json or None)
+
+
+@admin.register(Escalation)
+class EscalationPage(Page):
+    """Show requests for a person."""
+
+    list_display = ("public_id", "call", "round", "state", "opened_at", "closed_at")
+    list_filter = ("state",)
+    list_select_related = ("call",)
+    search_fields = ("public_id__exact", "call__public_id__exact")
+    search_help_text = "Finds the exact id of an escalation or a call."
+    fields = ("public_id", "call", "round", "state", "opened_at", "closed_at", "shown_text")
+    readonly_fields = ("shown_text",)
+
+    @admin.display(description="text")
+    def shown_text(self, escalation: Escalation) -> SafeString | str:
+        """Show the history as it was written down."""
+        return block(escalation.text)
+
+
+@admin.register(Guidance)
+class GuidancePage(Page):
+    """Show answers."""
+
+    list_display = ("pk", "call", "operator", "decision", "granted", "given_at", "delivered_at", "acknowledged_at")
+    list_filter = ("decision",)
+    list_select_related = ("call", "operator")
+    search_fields = ("call__public_id__exact", "operator__username__exact")
+    search_help_text = "Finds the exact id of a call, or an operator by name."
+    fieldsets = (
+        (None, {"fields": ("escalation", "call", "operator", "decision", "granted", "base")}),
+        ("What the agent read", {"fields": ("shown_rendered",)}),
+        ("What the operator wrote", {"fields": ("shown_text", "shown_arguments", "shown_patch")}),
+        ("Times", {"fields": ("given_at", "delivered_at", "acknowledged_at")}),
+    )
+    readonly_fields = ("shown_rendered", "shown_text", "shown_arguments", "shown_patch")
+
+    @admin.display(description="text")
+    def shown_rendered(self, guidance: Guidance) -> SafeString | str:
+        """Show the exact text."""
+        return block(guidance.rendered)
+
+    @admin.display(description="text")
+    def shown_text(self, guidance: Guidance) -> SafeString | str:
+        """Show the operator's words."""
+        return block(guidance.text)
+
+    @admin.display(description="arguments")
+    def shown_arguments(self, guidance: Guidance) -> SafeString | str:
+        """Show corrected arguments."""
+        return json_block(guidance.arguments)
+
+    @admin.display(description="patch")
+    def shown_patch(self, guidance: Guidance) -> SafeString | str:
+        """Show the patch against the agent's own submission."""
+        return json_block(guidance.patch)
+
+
+@admin.register(Event)
+class EventPage(Page):
+    """Show the audit trail."""
+
+    list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")
+    list_filter = ("door",)
+    list_select_related = ("call",)
+    search_fields = ("call__public_id__exact", "name__exact")
+    search_help_text = "Finds the exact id of a call, or events by name, such as key.revoked."
+    fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")
+    readonly_fields = ("shown_data",)
+
+    @admin.display(description="data")
+    def shown_data(self, event: Event) -> SafeString | str:
+        """Show names and numbers."""
+        return json_block(event.data or None)

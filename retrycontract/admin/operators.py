@@ -1,0 +1,156 @@
+"""Operators: who may come in, in which role."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from retrycontract.admin.pages import SAFE_METHODS, EditablePage, by
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.admit_operator import admit_operator, change_operator
+from retrycontract.usecases.give_role import Role, role_of
+
+if TYPE_CHECKING:
+    _NewUser = AdminUserCreationForm[User]
+else:
+    _NewUser = AdminUserCreationForm
+
+ROLES = [(role.value, role.value.capitalize()) for role in Role]
+CHANGEABLE = ("username", "first_name", "last_name", "email", "is_active")
+# Importing UserAdmin registers Django's own pages; a role is not edited as a group.
+admin.site.unregister([User, Group])
+
+
+class NewOperatorForm(_NewUser):
+    """Ask for name, password and role."""
+
+    role = forms.ChoiceField(choices=ROLES, initial=Role.OPERATOR.value)
+
+
+class OperatorForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
+    """Ask for what may be changed; the password has a page of its own."""
+
+    role = forms.ChoiceField(choices=ROLES)
+
+    class Meta:
+        model = User
+        fields = CHANGEABLE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "role" in self.fields and self.instance.pk:
+            self.initial["role"] = role_of(self.instance)
+
+
+class RoleFilter(admin.SimpleListFilter):
+    """Filter operators by role."""
+
+    title = "role"
+    parameter_name = "role"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
+        """Name the roles."""
+        return ROLES
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
+        """Keep the operators of the chosen role."""
+        return queryset.filter(groups__name=self.value()) if self.value() else queryset
+
+
+@admin.register(User)
+class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as above
+    """Let operators in, change them, switch them off; history names them, so they are never deleted."""
+
+    form = OperatorForm
+    add_form = NewOperatorForm
+    list_display = ("username", "email", "shown_role", "is_active", "last_login")
+    list_filter = (RoleFilter, "is_active")
+    search_fields = ("username", "email", "first_name", "last_name")
+    ordering = ("username",)
+    filter_horizontal = ()
+    add_fieldsets = ((None, {"fields": ("username", "role", "usable_password", "password1", "password2")}),)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let staff let operators in."""
+        return self.admin_site.has_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Keep superusers from those who are none."""
+        is_above = isinstance(obj, User) and obj.is_superuser and not cast(User, request.user).is_superuser
+        return super().has_change_permission(request, obj) and not is_above
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave one's own role and access out, so that nobody locks themselves out."""
+        if obj is None:
+            return self.add_fieldsets
+        is_own = obj.pk == request.user.pk or not self.has_change_permission(request, obj)
+        access = ("shown_role",) if is_own else ("is_active", "role")
+        return (
+            (None, {"fields": ("username", "first_name", "last_name", "email", "password_link")}),
+            ("Access", {"fields": access}),
+            ("Times", {"fields": ("last_login", "date_joined")}),
+        )
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Keep the role out of forms that do not show it: a declared field is taken from a request all the same."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        if "role" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
+            form.base_fields.pop("role", None)
+        return form
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002 - Django's signature
+        """List what the form only shows."""
+        return ("shown_role", "password_link", "last_login", "date_joined")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Call the use case."""
+        role = Role(form.cleaned_data["role"]) if "role" in form.cleaned_data else None
+        if change:
+            change_operator(obj, [name for name in form.changed_data if name in CHANGEABLE], role, **by(request))
+        else:
+            admit_operator(obj, role or Role.OPERATOR, **by(request))
+
+    def save_related(self, *_: Any) -> None:
+        """Leave the groups to the role."""
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Take our place among the writers first, as every form does."""
+        if request.method in SAFE_METHODS:
+            return super().add_view(request, *args, **kwargs)
+        with write_transaction():
+            return super().add_view(request, *args, **kwargs)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's signature
+        """Set a new password, in one transaction with its event."""
+        if request.method in SAFE_METHODS:
+            return super().user_change_password(request, id, form_url)
+        with write_transaction():
+            return super().user_change_password(request, id, form_url)
+
+    def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
+        """Note a new password: Django's own view stores it, and calls this."""
+        if any("password" in str(part).lower() for part in message):
+            change_operator(obj, ["password"], **by(request))
+
+    @admin.display(description="role")
+    def shown_role(self, user: User) -> str:
+        """Show the role."""
+        return role_of(user) or ("superuser" if user.is_superuser else "none")
+
+    @admin.display(description="password")
+    def password_link(self, user: User) -> SafeString:
+        """Lead to the form of a new password; nothing of the old one is shown."""
+        return format_html(
+            '<a href="{}">Set a new password</a>', reverse("admin:auth_user_password_change", args=[user.pk])
+        )

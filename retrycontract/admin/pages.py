@@ -1,0 +1,155 @@
+"""What all pages of the admin have in common: staff alone, no counting, one audit trail, nothing rendered unescaped."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.store.models import Call, Door
+from retrycontract.store.transactions import write_transaction
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+    _Inline = admin.TabularInline[Any, Any]
+    _Paginator = Paginator[Any]
+else:
+    _Admin, _Inline, _Paginator = admin.ModelAdmin, admin.TabularInline, Paginator
+
+MAX_SHOWN = 20_000  # characters of one value; more than anybody reads
+MAX_LINE = 200  # characters of one value in a list
+MAX_COUNTED = 5_000  # rows: a list of more says so much, and no page after it is offered
+NOTHING = "–"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
+
+
+class BoundedPaginator(_Paginator):
+    """Count no further than somebody turns pages: counting a history of millions would hold up everybody."""
+
+    @cached_property
+    def count(self) -> int:
+        """Count up to the bound."""
+        return cast(QuerySet[Any], self.object_list)[:MAX_COUNTED].count()
+
+
+class Page(_Admin):
+    """Let staff look; what may be done is said by each page."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each filter would be counted
+    paginator = BoundedPaginator
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Show the page to whoever may use the site."""
+        return self.admin_site.has_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
+        """Let staff look."""
+        return self.admin_site.has_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
+        """Refuse, unless a page says otherwise."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Refuse, unless a page says otherwise."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Refuse: what happened is kept."""
+        return False
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Take our place among the writers first: Django opens its own transaction around the form."""
+        if request.method in SAFE_METHODS:
+            return super().changeform_view(request, *args, **kwargs)
+        with write_transaction():
+            return super().changeform_view(request, *args, **kwargs)
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:  # noqa: ARG002 - Django's signature
+        """Lead to the audit trail: of the call, or of what was done here."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, unquote(object_id))
+        call = getattr(row, "call", row)
+        wanted = {"q": call.public_id} if isinstance(call, Call) else {"door__exact": Door.ADMIN.value}
+        return HttpResponseRedirect(f"{reverse('admin:retrycontract_event_changelist')}?{urlencode(wanted)}")
+
+    # The use cases write the audit trail; a second one would only say less.
+
+    def log_addition(self, *_: Any) -> Any:
+        """Leave it to the use case's event."""
+
+    def log_change(self, *_: Any) -> Any:
+        """Leave it to the use case's event."""
+
+
+class EditablePage(Page):
+    """Let staff change rows, too."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Let staff change what the form shows."""
+        return self.admin_site.has_permission(request)
+
+
+class HistoryInline(_Inline):
+    """Show the rows that belong to a row."""
+
+    extra = 0
+    can_delete = False
+    show_change_link = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Let staff look."""
+        return self.admin_site.has_permission(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+        """Refuse."""
+        return False
+
+
+def by(request: HttpRequest) -> dict[str, Any]:
+    """Say who does what is done now, and through which door."""
+    now: datetime = timezone.now()
+    return {"actor": cast(User, request.user).get_username(), "door": Door.ADMIN, "now": now}
+
+
+def line(text: str | None) -> str:
+    """Give text that came from outside for one line: bounded, nothing hidden; Django escapes it."""
+    return visible(elide_middle(text, MAX_LINE)) if text else NOTHING
+
+
+def block(text: str | None) -> SafeString | str:
+    """Show text of several lines that came from outside: escaped, nothing hidden."""
+    if not text:
+        return NOTHING
+    lines = elide_middle(text, MAX_SHOWN).split("\n")
+    return format_html('<pre class="outside"><bdi>{}</bdi></pre>', "\n".join(visible(line) for line in lines))
+
+
+def json_block(value: Any) -> SafeString | str:
+    """Show JSON that came from outside as text."""
+    if value is None:
+        return NOTHING
+    return block(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,109 @@
+"""Tools, whose settings may be changed, and their versions, which may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, line
+from retrycontract.contract.configuration import RANGES
+from retrycontract.store.models import Tool, ToolVersion
+from retrycontract.usecases.change_tool import CHANGEABLE, change_tool, release_version
+
+
+class ToolForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
+    """Ask for what a registration may set besides the schema."""
+
+    mode = forms.TypedChoiceField(
+        choices=[("", "As configured"), ("enforce", "Enforce"), ("observe", "Observe: record, block nothing")],
+        required=False,
+        empty_value=None,
+    )
+    max_attempts = forms.IntegerField(
+        min_value=RANGES["max_attempts"][0],
+        max_value=RANGES["max_attempts"][1],
+        required=False,
+        help_text="Submissions in all, the first included; empty means as configured.",
+    )
+
+    class Meta:
+        model = Tool
+        fields = CHANGEABLE
+
+
+class VersionInline(HistoryInline):
+    """Show a tool's versions."""
+
+    model = ToolVersion
+    fk_name = "tool"
+    fields = readonly_fields = ("number", "created_at", "quarantined_at")
+
+
+@admin.register(Tool)
+class ToolPage(EditablePage):
+    """Change how a tool is judged."""
+
+    form = ToolForm
+    list_display = ("shown_name", "namespace", "kind", "strict", "hold", "mode", "max_attempts", "updated_at")
+    list_filter = ("kind", "strict", "hold", "mode")
+    search_fields = ("name", "namespace")
+    date_hierarchy = "created_at"
+    ordering = ("namespace", "name")
+    fieldsets = (
+        (None, {"fields": ("shown_name", "namespace", "kind", "shown_description", "current_version")}),
+        ("How it is judged", {"fields": CHANGEABLE}),
+        ("Times", {"fields": ("created_at", "updated_at")}),
+    )
+    readonly_fields = (
+        "shown_name", "namespace", "kind", "shown_description", "current_version", "created_at", "updated_at",
+    )  # fmt: skip
+    inlines = (VersionInline,)
+
+    def save_model(self, request: HttpRequest, obj: Tool, form: Any, change: bool) -> None:  # noqa: ARG002 - Django's
+        """Call the use case."""
+        change_tool(obj, {name: form.cleaned_data[name] for name in CHANGEABLE}, **by(request))
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, tool: Tool) -> str:
+        """Show the name that the agent gave."""
+        return line(tool.name)
+
+    @admin.display(description="description")
+    def shown_description(self, tool: Tool) -> SafeString | str:
+        """Show the description that the agent gave."""
+        return block(tool.description)
+
+
+@admin.register(ToolVersion)
+class ToolVersionPage(Page):
+    """Show schemas; a version in quarantine can be released."""
+
+    list_display = ("shown_tool", "number", "schema_hash", "created_at", "quarantined_at")
+    list_filter = (("quarantined_at", admin.EmptyFieldListFilter),)
+    list_select_related = ("tool",)
+    search_fields = ("tool__name", "schema_hash__exact")
+    fields = ("tool", "number", "schema_hash", "created_at", "quarantined_at", "shown_schema")
+    readonly_fields = ("shown_schema",)
+    actions = ("release",)
+
+    @admin.display(description="tool", ordering="tool__name")
+    def shown_tool(self, version: ToolVersion) -> str:
+        """Show the name that the agent gave."""
+        return line(version.tool.name)
+
+    @admin.display(description="schema")
+    def shown_schema(self, version: ToolVersion) -> SafeString | str:
+        """Show the schema that the agent registered."""
+        return json_block(version.schema)
+
+    @admin.action(description="Release from quarantine: judge at the door again", permissions=["view"])
+    def release(self, request: HttpRequest, queryset: QuerySet[ToolVersion]) -> None:
+        """Call the use case for each."""
+        released = sum(release_version(version, **by(request)) for version in queryset.select_related("tool"))
+        level = messages.SUCCESS if released else messages.WARNING
+        self.message_user(request, f"{released} versions released.", level)

@@ -1,0 +1,73 @@
+"""Let agents in, give them keys and take keys away; each leaves an event."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from retrycontract.store.models import Agent, ApiKey, Door, Event
+from retrycontract.store.transactions import write_transaction
+
+
+class UnusableNameError(ValueError):
+    """Raised for an agent's name that cannot be shown in a line of its own."""
+
+    def __init__(self) -> None:
+        super().__init__("An agent's name has 1 to 200 letters, digits, spaces and . _ - @ /")
+
+
+class OtherNamespaceError(ValueError):
+    """Raised when an agent that is known is named with a namespace that it does not have."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        super().__init__(f"The agent {agent.name} has the namespace {agent.namespace}")
+
+
+def admit_agent(name: str, namespace: str | None = None, *, now: datetime, actor: str, door: Door) -> Agent:
+    """Get the agent of that name, or make it; raises UnusableNameError and OtherNamespaceError."""
+    check_name(name)
+    with write_transaction():
+        defaults = {"namespace": namespace or name, "created_at": now}
+        agent, is_new = Agent.objects.get_or_create(name=name, defaults=defaults)
+        if namespace and agent.namespace != namespace:
+            raise OtherNamespaceError(agent)
+        if is_new:
+            Event.record("agent.admitted", actor=actor, door=door, at=now, agent=name, namespace=agent.namespace)
+    return agent
+
+
+def rename_agent(agent: Agent, name: str, *, now: datetime, actor: str, door: Door) -> None:
+    """Give an agent another name; its namespace, and with it its tools, stay. Raises UnusableNameError."""
+    check_name(name)
+    with write_transaction():
+        before = Agent.objects.get(pk=agent.pk).name
+        if name == before:
+            return
+        Agent.objects.filter(pk=agent.pk).update(name=name)
+        Event.record("agent.renamed", actor=actor, door=door, at=now, agent=before, to=name)
+
+
+def issue_key(
+    agent: Agent, *, now: datetime, actor: str, door: Door, expires_at: datetime | None = None
+) -> tuple[ApiKey, str]:
+    """Make a key and return it with its text, which is shown this once."""
+    with write_transaction():
+        key, text = ApiKey.create_for(agent, now, expires_at=expires_at)
+        Event.record("key.issued", actor=actor, door=door, at=now, agent=agent.name, key=key.prefix)
+    return key, text
+
+
+def revoke_key(key: ApiKey, *, now: datetime, actor: str, door: Door) -> bool:
+    """Take a key away for good; False when it was revoked before."""
+    with write_transaction():
+        if not ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
+            return False
+        Event.record("key.revoked", actor=actor, door=door, at=now, agent=key.agent.name, key=key.prefix)
+    return True
+
+
+def check_name(name: str) -> None:
+    """Raise UnusableNameError for a name that no agent may have."""
+    if not re.fullmatch(r"[\w.@/ -]{1,200}", name):
+        raise UnusableNameError

@@ -1,0 +1,50 @@
+"""Browsers of those who look after the service, and a database with something of everything in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from dashboard.roles import Role
+from retrycontract.store.models import ApiKey, Call
+from tests.factories import answer, make_agent, make_blocked, make_user
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_folder() -> None:
+    """The folder of collected files, empty: WhiteNoise warns when there is none."""
+    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """Somebody of the role admin: staff, and no superuser."""
+    return make_user("ada", Role.ADMIN)
+
+
+@pytest.fixture
+def admin(ada: User) -> Client:
+    """The browser of ada."""
+    client = Client()
+    client.force_login(ada)
+    return client
+
+
+@pytest.fixture
+def answered(ada: User) -> Call:
+    """A call with attempts, an escalation, guidance and events; its agent has a key."""
+    agent = make_agent()
+    ApiKey.create_for(agent, agent.created_at)
+    call = make_blocked(agent, context={"goal": "Deploy"})
+    answer(call, ada)
+    return call
+
+
+def post(client: Client, path: str, data: dict[str, Any]) -> Any:
+    """Send a form of the admin."""
+    return client.post(f"/admin/{path}", data)

@@ -1,0 +1,253 @@
+"""What can be changed in the admin goes through the use cases, and leaves events that name who did it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.roles import Role, may_answer
+from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
+from retrycontract.usecases.give_role import role_of
+from tests.admin.conftest import post
+from tests.factories import PASSWORD, RIGHT, make_agent, make_blocked, make_call, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+NEW_PASSWORD = "a much better battery"
+
+
+def trail() -> list[tuple[str, dict[str, Any]]]:
+    """Give what was done through the admin; all of it was done by ada."""
+    events = list(Event.objects.filter(door=Door.ADMIN))
+    assert {event.actor for event in events} <= {"ada"}
+    return [(event.name, event.data) for event in events]
+
+
+# Agents and keys
+
+
+def test_an_agent_is_let_in_and_its_namespace_is_its_name(admin: Client) -> None:
+    response = post(admin, "retrycontract/agent/add/", {"name": "deployer", "namespace": ""})
+    assert response.status_code == 302
+    assert Agent.objects.get().namespace == "deployer"
+    assert trail() == [("agent.admitted", {"agent": "deployer", "namespace": "deployer"})]
+
+
+def test_an_agent_can_be_renamed_and_keeps_its_namespace(admin: Client) -> None:
+    agent = make_agent("deployer")
+    inline = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
+    post(admin, f"retrycontract/agent/{agent.pk}/change/", {"name": "shipper", "namespace": "other"} | inline)
+    agent.refresh_from_db()
+    assert (agent.name, agent.namespace) == ("shipper", "deployer")
+    assert trail() == [("agent.renamed", {"agent": "deployer", "to": "shipper"})]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "<b>", "taken"])
+def test_an_agents_name_is_refused_with_the_reason(admin: Client, name: str) -> None:
+    make_agent("taken")
+    response = post(admin, "retrycontract/agent/add/", {"name": name, "namespace": ""})
+    assert response.status_code == 200
+    assert "errorlist" in response.content.decode()
+    assert trail() == []
+
+
+def test_a_key_is_shown_once_and_opens_the_door(admin: Client) -> None:
+    agent = make_agent()
+    form = {"agent": agent.pk, "expires_at_0": "", "expires_at_1": ""}
+    response = post(admin, "retrycontract/apikey/add/", form)
+    text = re.search(r'id="key">([^<]+)<', response.content.decode())
+    assert text is not None
+    key = ApiKey.objects.authenticate(text.group(1), timezone.now())
+    assert key == ApiKey.objects.get()
+    assert "no-store" in response["Cache-Control"]
+    assert set(response.cookies) <= {"csrftoken"}  # neither a message nor a session carries it
+    for path in ("retrycontract/apikey/", f"retrycontract/apikey/{key.pk}/change/"):
+        assert text.group(1) not in admin.get(f"/admin/{path}").content.decode()
+    assert trail() == [("key.issued", {"agent": "deployer", "key": key.prefix})]
+
+
+def test_a_key_can_have_an_end(admin: Client) -> None:
+    form = {"agent": make_agent().pk, "expires_at_0": "2031-01-01", "expires_at_1": "12:00:00"}
+    post(admin, "retrycontract/apikey/add/", form)
+    expires_at = ApiKey.objects.get().expires_at
+    assert expires_at is not None
+    assert expires_at.isoformat() == "2031-01-01T12:00:00+00:00"
+
+
+def test_revoked_keys_open_nothing_and_are_revoked_once(admin: Client) -> None:
+    keys = [ApiKey.create_for(make_agent(), timezone.now()) for _ in range(2)]
+    for _ in range(2):
+        chosen = {"action": "revoke", "_selected_action": [key.pk for key, _ in keys]}
+        post(admin, "retrycontract/apikey/", chosen)
+    assert [ApiKey.objects.authenticate(text, timezone.now()) for _, text in keys] == [None, None]
+    assert [name for name, _ in trail()] == ["key.revoked"] * 2
+
+
+def test_a_key_cannot_be_changed(admin: Client) -> None:
+    key, _ = ApiKey.create_for(make_agent(), timezone.now(), expires_at=timezone.now() + timedelta(days=1))
+    form = {"agent": make_agent("other").pk, "expires_at_0": "", "expires_at_1": ""}
+    assert post(admin, f"retrycontract/apikey/{key.pk}/change/", form).status_code == 403
+
+
+# Tools
+
+
+def change_tool(admin: Client, tool: Tool, **settings: Any) -> Any:
+    inline = {"versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0}
+    return post(admin, f"retrycontract/tool/{tool.pk}/change/", settings | inline)
+
+
+def test_the_settings_of_a_tool_can_be_changed_and_nothing_else(admin: Client) -> None:
+    tool = make_tool(make_agent())
+    response = change_tool(admin, tool, hold="on", mode="observe", max_attempts="5", name="stolen", namespace="other")
+    assert response.status_code == 302
+    tool.refresh_from_db()
+    assert (tool.strict, tool.hold, tool.mode, tool.max_attempts) == (False, True, "observe", 5)
+    assert (tool.name, tool.namespace) == ("deploy", "deployer")
+    changes = {"strict": False, "hold": True, "mode": "observe", "max_attempts": 5}
+    assert trail() == [("tool.changed", {"tool": "deploy", "namespace": "deployer", "changes": changes})]
+
+
+def test_empty_settings_mean_as_configured(admin: Client) -> None:
+    tool = make_tool(make_agent())
+    change_tool(admin, tool, strict="on", mode="observe", max_attempts="5")
+    change_tool(admin, tool, strict="on", mode="", max_attempts="")
+    tool.refresh_from_db()
+    assert (tool.mode, tool.max_attempts) == (None, None)
+
+
+def test_saving_without_a_change_leaves_no_event(admin: Client) -> None:
+    tool = make_tool(make_agent())
+    assert change_tool(admin, tool, strict="on", mode="", max_attempts="").status_code == 302
+    assert trail() == []
+
+
+@pytest.mark.parametrize(("field", "value"), [("max_attempts", "0"), ("max_attempts", "11"), ("mode", "sometimes")])
+def test_settings_out_of_range_are_refused(admin: Client, field: str, value: str) -> None:
+    tool = make_tool(make_agent())
+    response = change_tool(admin, tool, **({"strict": "on", "mode": "", "max_attempts": ""} | {field: value}))
+    assert "errorlist" in response.content.decode()
+    assert trail() == []
+
+
+def test_a_version_in_quarantine_can_be_released(admin: Client) -> None:
+    version = make_tool(make_agent()).versions.get()
+    version.quarantine(timezone.now())
+    for _ in range(2):
+        post(admin, "retrycontract/toolversion/", {"action": "release", "_selected_action": [version.pk]})
+    version.refresh_from_db()
+    assert version.quarantined_at is None
+    assert trail() == [("version.released", {"tool": "deploy", "version": 1})]
+
+
+# Calls
+
+
+def test_cancelled_calls_end_as_if_their_agents_had_cancelled_them(admin: Client) -> None:
+    blocked = make_blocked()
+    ended = make_call(make_agent(), [RIGHT])
+    chosen = {"action": "cancel", "_selected_action": [blocked.pk, ended.pk]}
+    page = admin.post("/admin/retrycontract/call/", chosen, follow=True).content.decode()
+    assert "1 calls cancelled. 1 had ended" in page
+    assert set(Call.objects.values_list("state", flat=True)) == {"cancelled", "valid"}
+    assert blocked.escalations.get().state == "cancelled"
+    assert [name for name, _ in trail()] == ["call.cancelled"]
+
+
+# Operators
+
+NEW: dict[str, Any] = {
+    "username": "noah",
+    "role": "operator",
+    "usable_password": "true",
+    "password1": NEW_PASSWORD,
+    "password2": NEW_PASSWORD,
+}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_an_operator_is_let_in_with_a_role(admin: Client, role: Role) -> None:
+    response = post(admin, "auth/user/add/", NEW | {"role": role.value})
+    assert response.status_code == 302
+    user = authenticate(username="noah", password=NEW_PASSWORD)
+    assert isinstance(user, User)
+    assert (role_of(user), user.is_staff, user.is_superuser) == (role, role is Role.ADMIN, False)
+    assert may_answer(user) is (role is not Role.VIEWER)
+    assert trail() == [("operator.admitted", {"operator": "noah", "role": role.value})]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"username": "ada"}, {"password2": "another"}, {"password1": "short", "password2": "short"}, {"role": "root"}],
+    ids=lambda wrong: "-".join(wrong),
+)
+def test_an_operator_who_cannot_be_made_is_refused_with_the_reason(admin: Client, wrong: dict[str, str]) -> None:
+    response = post(admin, "auth/user/add/", NEW | wrong)
+    assert "errorlist" in response.content.decode()
+    assert User.objects.count() == 1
+
+
+def edit(user: User, **fields: Any) -> dict[str, Any]:
+    form = {"username": user.username, "first_name": "", "last_name": "", "email": "", "is_active": "on"}
+    return form | {"role": role_of(user) or ""} | fields
+
+
+def test_another_role_is_given_at_once(admin: Client) -> None:
+    mia = make_user("mia")
+    post(admin, f"auth/user/{mia.pk}/change/", edit(mia, role="admin"))
+    mia.refresh_from_db()
+    assert (role_of(mia), mia.is_staff, mia.is_superuser) == (Role.ADMIN, True, False)
+    assert trail() == [("operator.role_given", {"operator": "mia", "role": "admin"})]
+
+
+def test_who_is_switched_off_is_out_at_once(admin: Client) -> None:
+    mia, browser = make_user("mia"), Client()
+    browser.force_login(mia)
+    form = edit(mia)
+    del form["is_active"]
+    post(admin, f"auth/user/{mia.pk}/change/", form)
+    assert browser.get("/").status_code == 302
+    assert authenticate(username="mia", password=PASSWORD) is None
+    assert trail() == [("operator.changed", {"operator": "mia", "changed": ["is_active"]})]
+
+
+def test_a_new_password_is_set_and_the_old_one_forgotten(admin: Client) -> None:
+    mia = make_user("mia")
+    form = {"usable_password": "true", "set-password": "", "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert post(admin, f"auth/user/{mia.pk}/password/", form).status_code == 302
+    assert authenticate(username="mia", password=NEW_PASSWORD) == mia
+    assert authenticate(username="mia", password=PASSWORD) is None
+    assert trail() == [("operator.changed", {"operator": "mia", "changed": ["password"]})]
+
+
+def test_nobody_changes_their_own_role_or_locks_themselves_out(admin: Client, ada: User) -> None:
+    form = edit(ada, role="viewer", email="ada@example.com")
+    del form["is_active"]
+    post(admin, f"auth/user/{ada.pk}/change/", form)
+    ada.refresh_from_db()
+    assert (role_of(ada), ada.is_active, ada.is_staff) == (Role.ADMIN, True, True)
+    assert ada.email == "ada@example.com"
+
+
+@pytest.mark.parametrize("field", ["is_superuser", "is_staff", "groups", "user_permissions", "password"])
+def test_nobody_gets_more_through_the_form_than_a_role(admin: Client, field: str) -> None:
+    mia = make_user("mia")
+    before = User.objects.filter(pk=mia.pk).values().get()
+    post(admin, f"auth/user/{mia.pk}/change/", edit(mia) | {field: "1"})
+    assert User.objects.filter(pk=mia.pk).values().get() == before
+    assert role_of(mia) is Role.OPERATOR
+
+
+def test_a_superuser_is_beyond_the_reach_of_who_is_none(admin: Client) -> None:
+    root = User.objects.create_superuser("root", password=PASSWORD)
+    assert post(admin, f"auth/user/{root.pk}/change/", edit(root, username="mine")).status_code == 403
+    form = {"usable_password": "true", "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert post(admin, f"auth/user/{root.pk}/password/", form).status_code == 403
+    assert admin.get(f"/admin/auth/user/{root.pk}/change/").status_code == 200

@@ -1,0 +1,239 @@
+"""Every model has its page; history can only be read; what models wrote is text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin as django_admin
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from dashboard.roles import Role
+from retrycontract.admin import pages
+from retrycontract.store.models import (
+    Agent,
+    ApiKey,
+    Attempt,
+    Call,
+    Escalation,
+    Event,
+    Guidance,
+    Tool,
+    ToolVersion,
+)
+from tests.admin.conftest import post
+from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_tool, make_user, submit
+
+pytestmark = pytest.mark.django_db
+
+MODELS: list[type[Any]] = [Agent, ApiKey, Tool, ToolVersion, Call, Attempt, Escalation, Guidance, Event, User]
+HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
+CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+
+
+def address(model: type[Any], page: str = "changelist", *arguments: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=arguments)
+
+
+def every_page(client: Client) -> dict[str, str]:
+    """Read the list of every model and the page of its newest row."""
+    found = {}
+    for model in MODELS:
+        row = model._default_manager.order_by("-pk").first()
+        for path in (address(model), address(model, "change", row.pk)):
+            response = client.get(path)
+            assert response.status_code == 200, path
+            found[path] = response.content.decode()
+    return found
+
+
+def test_every_model_of_ours_has_a_page() -> None:
+    assert set(apps.get_app_config("retrycontract").get_models()) <= set(django_admin.site._registry)
+
+
+def test_every_page_opens(admin: Client, answered: Call) -> None:
+    assert len(every_page(admin)) == 2 * len(MODELS)
+
+
+def test_the_index_groups_the_pages_by_what_they_are_about(admin: Client) -> None:
+    page = admin.get("/admin/").content.decode()
+    titles = re.findall(r"<caption>\s*<a[^>]*>\s*([^<]+?)\s*</a>", page)
+    assert titles == ["Who comes in", "What is checked", "What happened"]
+    assert page.count('scope="row"') == len(MODELS)
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/retrycontract/call/", "/admin/auth/user/add/"])
+def test_the_admin_asks_for_a_login_at_the_desks_own_page(client: Client, path: str) -> None:
+    page = client.get(path, follow=True)
+    assert page.redirect_chain[-1][0] == f"/login/?next={path}"
+    assert "dashboard/desk.css" in page.content.decode()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/retrycontract/call/", "/admin/auth/user/add/"])
+def test_who_is_no_administrator_is_refused(client: Client, role: Role, path: str) -> None:
+    client.force_login(make_user("vera", role))
+    assert client.get(path, follow=True).status_code == 403
+
+
+def test_the_login_leads_back_to_pages_of_ours_alone(admin: Client) -> None:
+    assert admin.get("/admin/login/?next=/admin/retrycontract/call/")["Location"] == "/admin/retrycontract/call/"
+    assert admin.get("/admin/login/?next=https://evil.example/")["Location"] == "/admin/"
+
+
+@pytest.mark.parametrize("model", HISTORY, ids=lambda model: model.__name__)
+def test_history_can_only_be_read(admin: Client, answered: Call, model: type[Any]) -> None:
+    row = model._default_manager.order_by("-pk").first()
+    before = model._default_manager.filter(pk=row.pk).values().get()
+    assert admin.get(address(model, "add")).status_code == 403
+    assert admin.get(address(model, "delete", row.pk)).status_code == 403
+    assert admin.post(address(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    assert admin.post(address(model, "change", row.pk), {"state": "valid", "name": "x"}).status_code == 403
+    page = admin.get(address(model, "change", row.pk)).content.decode()
+    assert not re.search(
+        r'<(input|textarea|select)[^>]*name="(?!csrfmiddlewaretoken)\w+-?\d*-?(state|text|data)"', page
+    )
+    assert 'name="_save"' not in page
+    admin.post(address(model), {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+    assert model._default_manager.filter(pk=row.pk).values().get() == before
+
+
+@pytest.mark.parametrize("model", [Agent, Tool, User], ids=lambda model: model.__name__)
+def test_nothing_that_history_names_can_be_deleted(admin: Client, answered: Call, model: type[Any]) -> None:
+    row = model._default_manager.order_by("-pk").first()
+    assert admin.post(address(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+
+
+def test_what_models_wrote_is_text_on_every_page(admin: Client, answered: Call) -> None:
+    agent = make_agent()
+    name = "<b>bold</b>\u202egnp"
+    make_tool(agent, name)
+    wrong = {"service": "<script>alert(1)</script>", "region": "\u202edesrever"}
+    make_blocked(agent, wrong, tool=name, correlation_id="c\u202e", task_id="t\u202e", context={"<b>bold": "\u202e"})
+    for path, page in every_page(admin).items():
+        assert "<b>bold" not in page, path
+        assert "<script>alert" not in page, path
+        assert "\u202e" not in page, path
+    page = admin.get(address(Attempt, "change", Attempt.objects.latest("pk").pk)).content.decode()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\\u202edesrever" in page
+
+
+def test_no_page_shows_a_secret(admin: Client, answered: Call, settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "worker"})
+    agent = make_agent()
+    waiting = submit(agent, {"service": "web", "token": CANARY})
+    key, text = ApiKey.create_for(agent, timezone.now())
+    user = User.objects.get(username="ada")
+    hidden = [CANARY, text, key.digest, user.password, user.password[-12:], bytes(waiting.sealed or b"").decode()[:40]]
+    for path, page in every_page(admin).items():
+        for secret in hidden:
+            assert secret not in page, path
+
+
+def test_the_sealed_submission_is_not_even_read(admin: Client, answered: Call) -> None:
+    attempt = Attempt.objects.latest("pk")
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        admin.get(address(Attempt))
+        admin.get(address(Attempt, "change", attempt.pk))
+        admin.get(address(Call, "change", attempt.call_id))
+    assert not [query["sql"] for query in queries if '"sealed"' in query["sql"]]
+
+
+def test_no_list_counts_a_whole_table(admin: Client, answered: Call) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        for model in MODELS:
+            admin.get(address(model))
+    counting = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
+    assert len(counting) == len(MODELS)
+    assert [sql for sql in counting if f"LIMIT {pages.MAX_COUNTED}" not in sql] == []
+
+
+@pytest.mark.parametrize("model", [Call, Attempt, Escalation, Guidance, Event], ids=lambda model: model.__name__)
+def test_history_is_searched_by_exact_words_that_an_index_finds(
+    admin: Client, answered: Call, model: type[Any]
+) -> None:
+    other = make_blocked(make_agent("other"))
+    with CaptureQueriesContext(connection) as queries:
+        page = admin.get(address(model), {"q": answered.public_id}).content.decode()
+    assert answered.public_id in page
+    assert other.public_id not in page
+    contains = [query["sql"] for query in queries if "LIKE '%" in query["sql"]]
+    assert contains == []
+
+
+def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:
+    valid = make_call(make_agent(), [RIGHT])
+    for query, shown in (({"state__exact": "valid"}, valid), ({"state__exact": "guided"}, answered)):
+        page = admin.get(address(Call), query).content.decode()
+        assert {call.public_id for call in (valid, answered) if call.public_id in page} == {shown.public_id}
+    assert admin.get(address(Event), {"door__exact": "dashboard"}).content.decode().count("guidance.given") == 1
+    for state, count in (("good", 1), ("revoked", 0), ("expired", 0)):
+        assert admin.get(address(ApiKey), {"state": state}).content.decode().count('class="action-select"') == count
+
+
+def test_lists_cost_the_same_however_long_they_are(admin: Client, answered: Call) -> None:
+    def queries_of(model: type[Any]) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            admin.get(address(model))
+        return len(queries)
+
+    before = {model: queries_of(model) for model in MODELS}
+    for number in range(3):
+        make_blocked(make_agent(f"agent-{number}"))
+    assert {model: queries_of(model) for model in MODELS} == before
+
+
+def test_pages_carry_no_inline_script_or_style(admin: Client, answered: Call) -> None:
+    for path, page in (every_page(admin) | {"index": admin.get("/admin/").content.decode()}).items():
+        assert "<style" not in page, path
+        assert " style=" not in page, path
+        assert not re.search(r"<script(?![^>]* src=)", page), path
+        assert not re.search(r"<[^>]* on\w+=", page), path
+
+
+def test_the_policy_of_the_pages_is_as_strict_as_everywhere(admin: Client) -> None:
+    policy = admin.get("/admin/")["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "script-src 'self'" in policy
+
+
+def test_pages_are_never_stored_by_browsers(admin: Client, answered: Call) -> None:
+    assert "no-store" in admin.get(address(Attempt, "change", Attempt.objects.latest("pk").pk))["Cache-Control"]
+
+
+def test_a_call_leads_to_its_page_at_the_desk(admin: Client, answered: Call) -> None:
+    page = admin.get(address(Call, "change", answered.pk)).content.decode()
+    assert f'href="/calls/{answered.public_id}/"' in page
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [(Call, "q={call}"), (Attempt, "q={call}"), (Guidance, "q={call}"), (Tool, "door__exact=admin")],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_history_of_a_row_is_the_audit_trail(admin: Client, answered: Call, model: type[Any], query: str) -> None:
+    row = model._default_manager.latest("pk")
+    target = admin.get(address(model, "history", row.pk))["Location"]
+    assert target == f"/admin/retrycontract/event/?{query.format(call=answered.public_id)}"
+
+
+def test_the_log_of_django_stays_empty(admin: Client, ada: User) -> None:
+    post(admin, "retrycontract/agent/add/", {"name": "new", "namespace": ""})
+    assert Agent.objects.filter(name="new").exists()
+    assert not apps.get_model("admin", "LogEntry").objects.exists()
+
+
+def test_the_checks_of_django_find_nothing_wrong_with_the_pages() -> None:
+    call_command("check", "admin", fail_level="WARNING")

@@ -1,0 +1,113 @@
+"""The admin in a real browser: under the strict policy, in light and dark, with its scripts at work."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from dashboard.roles import Role
+from retrycontract.store.models import ApiKey, Attempt, Call, Event, Tool
+from tests.browser.scene import make_desk
+from tests.factories import PASSWORD, make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+    from pytest_django.live_server_helper import LiveServer
+
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+LISTS: Final = ("call", "attempt", "escalation", "guidance", "event", "agent", "apikey", "tool", "toolversion")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_folder() -> None:
+    """The folder of collected files, empty: WhiteNoise warns when there is none."""
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+def log_in(page: Page, url: str) -> None:
+    """Log in through the desk's page, on the way to the admin."""
+    make_user("ada", Role.ADMIN)
+    page.goto(f"{url}/admin/")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Look after the service")).to_be_visible()
+
+
+def picture(page: Page, name: str) -> None:
+    folder = ROOT / os.environ.get("RETRYCONTRACT_SCREENSHOTS", "screenshots")
+    page.screenshot(path=folder / f"admin-{name}.png", full_page=True, animations="disabled")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_keeps_the_policy_and_the_console_stays_silent(
+    live_server: LiveServer, new_page: NewPage, scheme: str
+) -> None:
+    page = new_page(color_scheme=scheme, viewport={"width": 1280, "height": 800})  # type: ignore[arg-type]  # one of two
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    make_desk(timezone.now())
+    log_in(page, live_server.url)
+    picture(page, f"index-{scheme}")
+    rows = {"call": Call, "attempt": Attempt, "tool": Tool, "event": Event}
+    for name in LISTS:
+        page.goto(f"{live_server.url}/admin/retrycontract/{name}/")
+        picture(page, f"{name}-list-{scheme}")
+    for name, model in rows.items():
+        row = model._default_manager.order_by("-pk").first()
+        assert row is not None
+        page.goto(f"{live_server.url}/admin/retrycontract/{name}/{row.pk}/change/")
+        picture(page, f"{name}-{scheme}")
+    user = User.objects.get(username="mia")
+    for name, path in (
+        ("user-list", "auth/user/"),
+        ("user", f"auth/user/{user.pk}/change/"),
+        ("user-add", "auth/user/add/"),
+        ("user-password", f"auth/user/{user.pk}/password/"),
+        ("apikey-add", "retrycontract/apikey/add/"),
+    ):
+        page.goto(f"{live_server.url}/admin/{path}")
+        picture(page, f"{name}-{scheme}")
+    assert complaints == []
+
+
+def test_a_key_is_made_for_an_agent_that_is_chosen_in_a_list(live_server: LiveServer, page: Page) -> None:
+    make_desk(timezone.now())
+    log_in(page, live_server.url)
+    page.goto(f"{live_server.url}/admin/retrycontract/apikey/add/")
+    with page.expect_popup() as opened:
+        page.locator("#lookup_id_agent").click()
+    opened.value.get_by_role("link", name="release-bot").click()
+    expect(page.locator("#id_agent")).to_have_value(re.compile(r"\d+"))
+    page.get_by_role("link", name="Today").click()
+    page.get_by_role("link", name="Now").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    text = page.locator("#key").inner_text()
+    picture(page, "key-issued")
+    assert ApiKey.objects.latest("pk").digest == ApiKey.digest_of(text)
+    page.goto(f"{live_server.url}/admin/retrycontract/apikey/")
+    assert text not in page.content()
+
+
+def test_calls_are_cancelled_from_their_list(live_server: LiveServer, page: Page) -> None:
+    desk = make_desk(timezone.now())
+    log_in(page, live_server.url)
+    page.goto(f"{live_server.url}/admin/retrycontract/call/?q={desk.blocked.public_id}")
+    page.locator("#action-toggle").check()
+    page.locator("select[name=action]").select_option(label="Cancel the selected calls: their agents are told to stop")
+    page.get_by_role("button", name="Go").click()
+    expect(page.locator(".messagelist")).to_have_text("1 calls cancelled.")
+    desk.blocked.refresh_from_db()
+    assert desk.blocked.state == "cancelled"
