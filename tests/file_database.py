@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
 from typing import Any, TypeVar
@@ -18,15 +19,22 @@ Result = TypeVar("Result")
 def file_database(tmp_path: Path, transactional_db: None) -> Iterator[Path]:
     """Give the path of a migrated database that every connection of this test uses."""
     path = tmp_path / "service.sqlite3"
-    template = connections["default"]
-    with template.cursor() as cursor:
+    with connections["default"].cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(path)])
+    with using(path):
+        yield path
+
+
+@contextmanager
+def using(path: Path) -> Iterator[None]:
+    """Let every connection lead to the database file while the block runs."""
+    template = connections["default"]
     name = template.settings_dict["NAME"]
     # The template may live in memory: it is put aside, not closed.
     del connections["default"]
     connections.settings["default"]["NAME"] = str(path)
     try:
-        yield path
+        yield
     finally:
         connections["default"].close()
         connections.settings["default"]["NAME"] = name
