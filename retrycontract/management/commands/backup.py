@@ -1,0 +1,34 @@
+"""Copy the database to a file."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from retrycontract.management.copies.copying import back_up
+from retrycontract.management.copies.errors import CopyError
+
+
+class Command(BaseCommand):
+    """Write a copy of the database while the service runs."""
+
+    help = "Copy the database to a new file while the service runs; the keys are not in it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file."""
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *_: Any, file: Path, **__: Any) -> None:
+        """Write the copy."""
+        try:
+            back_up(file)
+        except FileExistsError:
+            raise CommandError(f"{file} exists already; backup writes a new file only.") from None
+        except CopyError as error:
+            raise CommandError(str(error)) from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
+        self.stdout.write(f"Wrote {file}. The keys are not in it: keep them elsewhere, and keep them.")

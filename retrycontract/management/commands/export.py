@@ -1,0 +1,46 @@
+"""Write all data to a file."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from retrycontract.management.transfer.leaving import SealedWaitError, export_to
+
+
+class Command(BaseCommand):
+    """Write every row as a line of JSON."""
+
+    help = "Write all data to a new file, to be taken in by 'import' on another database: SQLite or PostgreSQL."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file and whether waiting submissions travel."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--with-sealed", action="store_true", help="take submissions along that wait, encrypted, to be judged"
+        )
+
+    def handle(self, *_: Any, file: Path, with_sealed: bool, verbosity: int, **__: Any) -> None:
+        """Write the file and say what is in it."""
+
+        def tell(model: str, count: int) -> None:
+            if verbosity > 1:
+                self.stdout.write(f"{model}: {count} rows")
+
+        try:
+            counts = export_to(file, now=timezone.now(), with_sealed=with_sealed, progress=tell)
+        except FileExistsError:
+            raise CommandError(f"{file} exists already; export writes a new file only.") from None
+        except SealedWaitError as error:
+            raise CommandError(str(error)) from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
+        self.stdout.write(
+            f"Wrote {sum(counts.values())} rows to {file}. It holds password hashes and what agents sent: keep it to "
+            "yourself. The keys are not in it: the other service needs the same RETRYCONTRACT_SECRET_KEY and "
+            "RETRYCONTRACT_ENCRYPTION_KEYS."
+        )

@@ -1,0 +1,33 @@
+"""Take all data in from a file."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from retrycontract.management.transfer.arriving import NotEmptyError, UnreadableExportError, import_from
+
+
+class Command(BaseCommand):
+    """Insert every row of an export."""
+
+    help = "Take in what 'export' wrote, into an empty database that was migrated: everything or nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file."""
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *_: Any, file: Path, **__: Any) -> None:
+        """Read the file and say what came in."""
+        try:
+            counts = import_from(file)
+        except NotEmptyError as error:
+            raise CommandError(str(error)) from None
+        except UnreadableExportError as error:
+            raise CommandError(f"{file}, {error}. Nothing was imported.") from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
+        self.stdout.write(f"Imported {sum(counts.values())} rows from {file}.")

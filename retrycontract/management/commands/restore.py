@@ -1,0 +1,36 @@
+"""Put a copy into the database's place."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from retrycontract.management.copies.copying import restore
+from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
+
+
+class Command(BaseCommand):
+    """Check a copy, keep what is there, and put the copy into its place."""
+
+    help = "Put what 'backup' wrote into the database's place. Stop the service first."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file and the word that replaces what is there."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--yes", action="store_true", help="replace what the database holds; a copy of it is kept")
+
+    def handle(self, *_: Any, file: Path, yes: bool, **__: Any) -> None:
+        """Restore and say what to do next."""
+        try:
+            kept = restore(file, now=timezone.now(), may_replace=yes)
+        except NotOursError as error:
+            raise CommandError(f"{file} cannot be restored: {error}. Nothing was changed.") from None
+        except (NotEmptyError, CopyError) as error:
+            raise CommandError(str(error)) from None
+        if kept is not None:
+            self.stdout.write(f"What was there is kept in {kept}.")
+        self.stdout.write(f"Restored {file}. Start the service with 'manage.py up', or run 'manage.py migrate' first.")

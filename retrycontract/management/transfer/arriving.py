@@ -1,0 +1,222 @@
+"""Read all data from a file into an empty database: everything or nothing, and every fault with its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from django.core.management.color import no_style
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Exists, ForeignKey, Model, OuterRef
+
+from retrycontract.management.transfer.leaving import CHUNK, FORMAT, VERSION
+from retrycontract.management.transfer.rows import Row, RowError, decode
+from retrycontract.management.transfer.tables import (
+    label,
+    links,
+    moved_models,
+    references,
+    schema_state,
+    tables_of,
+)
+from retrycontract.store.transactions import write_transaction
+
+LOST = "refers to a row that is not there"
+REFUSALS = (DatabaseError, ValueError, OverflowError)
+_Numbered = tuple[int, type[Model], Row]
+
+
+class UnreadableExportError(ValueError):
+    """Raised for a file that cannot be taken in; names the line and says what is wrong with it."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        self.line, self.problem = line, problem
+        super().__init__(f"line {line}: {problem}")
+
+
+class NotEmptyError(RuntimeError):
+    """Raised when the database holds rows already."""
+
+    def __init__(self, tables: list[str]) -> None:
+        self.tables = tables
+        super().__init__(
+            f"The database is not empty: it has rows of {', '.join(tables)}. Import goes into a new one only: "
+            "choose another RETRYCONTRACT_DATA_DIR, run 'manage.py migrate' there (not 'up', which makes an operator), "
+            "and import again."
+        )
+
+
+def import_from(path: Path) -> dict[str, int]:
+    """Insert every row in one transaction and return how many of each model.
+
+    Raises NotEmptyError and UnreadableExportError; in both cases the database is as it was.
+    """
+    with path.open(encoding="utf-8") as lines, write_transaction():
+        if holding := [label(model) for model in moved_models() if model._base_manager.exists()]:
+            raise NotEmptyError(holding)
+        numbered = _parsed(lines)
+        expected = _header(next(numbered, (1, None))[1])
+        counts = dict.fromkeys(expected, 0)
+        last = 1
+        for model, rows in groupby(_rows(numbered), key=lambda row: row[1]):
+            for chunk in iter(lambda rows=rows: list(islice(rows, CHUNK)), []):  # type: ignore[misc]  # bound on purpose
+                _insert(model, chunk)
+                counts[label(model)] += len(chunk)
+                last = chunk[-1][0]
+        _check_complete(expected, counts, last)
+        _check_forward(path)
+        connection.check_constraints()
+        _continue_numbering()
+    return counts
+
+
+def _parsed(lines: Any) -> Iterator[tuple[int, Any]]:
+    try:
+        for number, text in enumerate(lines, start=1):
+            try:
+                yield number, json.loads(text)
+            except ValueError:
+                raise UnreadableExportError(number, "this is not JSON; is the file cut off?") from None
+    except UnicodeDecodeError:
+        raise UnreadableExportError(1, "the file is not UTF-8 text") from None
+
+
+def _header(header: Any) -> dict[str, int]:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise UnreadableExportError(1, "this is no export of retrycontract")
+    if header.get("version") != VERSION:
+        raise UnreadableExportError(1, f"the format has version {header.get('version')}; this release reads {VERSION}")
+    if header.get("schema") != (ours := schema_state()):
+        theirs = header.get("schema") or {}
+        newest = {app: (names or ["nothing"])[-1] for app, names in theirs.items()}
+        differing = [app for app in {*ours, *theirs} if ours.get(app) != theirs.get(app)]
+        told = ", ".join(
+            f"{app} {newest.get(app)} there, {(ours.get(app) or ['nothing'])[-1]} here" for app in differing
+        )
+        raise UnreadableExportError(
+            1, f"the schemas differ ({told}): bring both services to the same release, migrate, and export again"
+        )
+    counts: dict[str, int] = header.get("counts") or {}
+    if set(counts) != {label(model) for model in moved_models()}:
+        raise UnreadableExportError(1, "the models differ from ours: use the same release on both sides")
+    return counts
+
+
+def _rows(numbered: Iterator[tuple[int, Any]]) -> Iterator[_Numbered]:
+    models = {label(model): model for model in moved_models()}
+    order = list(models)
+    reached = 0
+    for number, line in numbered:
+        name = line.get("model") if isinstance(line, dict) else None
+        if not isinstance(name, str) or name not in models:
+            raise UnreadableExportError(number, "it names no model of ours")
+        if order.index(name) < reached:
+            raise UnreadableExportError(number, f"{name} comes after models that build on it")
+        reached = order.index(name)
+        try:
+            yield number, models[name], decode(models[name], line.get("row"))
+        except RowError as error:
+            raise UnreadableExportError(number, str(error)) from None
+
+
+def _insert(model: type[Model], chunk: list[_Numbered]) -> None:
+    try:
+        with transaction.atomic():
+            model._base_manager.bulk_create([row.instance for _, _, row in chunk])
+            _link(model, chunk)
+    except REFUSALS:
+        _name_the_line(model, chunk)
+    _check_targets(model, chunk)
+
+
+def _link(model: type[Model], chunk: list[_Numbered]) -> None:
+    for link in links(model):
+        through: Any = link.remote_field.through
+        source, target = link.m2m_column_name(), link.m2m_reverse_name()
+        through._base_manager.bulk_create(
+            [
+                through(**{source: row.instance.pk, target: member})
+                for _, _, row in chunk
+                for member in row.links[link.name]
+            ]
+        )
+
+
+def _name_the_line(model: type[Model], chunk: list[_Numbered]) -> None:
+    """Insert one row after the other, to say which one the database refused."""
+    for numbered in chunk:
+        number, _, row = numbered
+        try:
+            with transaction.atomic():
+                model._base_manager.bulk_create([row.instance])
+                _link(model, [numbered])
+        except REFUSALS as error:
+            raise UnreadableExportError(
+                number, f"the database refuses this row of {label(model)}: {_reason(error)}"
+            ) from None
+    raise UnreadableExportError(chunk[0][0], f"the database refuses these rows of {label(model)} together")
+
+
+def _reason(error: Exception) -> str:
+    """Say what a constraint or a type is about, without the values that PostgreSQL shows in its detail."""
+    return str(error).split("\n")[0] if isinstance(error, DatabaseError) else "a value cannot be stored there"
+
+
+def _check_targets(model: type[Model], chunk: list[_Numbered]) -> None:
+    """Name the line whose reference leads nowhere."""
+    for reference in references(model):
+        if not _points_forward(reference):
+            wanted = {getattr(row.instance, reference.attname): number for number, _, row in reversed(chunk)}
+            _check_there(reference.related_model, wanted, reference.attname)
+    for link in links(model):
+        members = {member: number for number, _, row in reversed(chunk) for member in row.links[link.name]}
+        _check_there(link.related_model, members, link.name)
+
+
+def _check_there(target: Any, wanted: dict[Any, int], name: str) -> None:
+    known = {None, *target._base_manager.filter(pk__in=set(wanted) - {None}).values_list("pk", flat=True)}
+    if lost := set(wanted) - known:
+        raise UnreadableExportError(min(wanted[key] for key in lost), f"{name} {LOST}")
+
+
+def _check_forward(path: Path) -> None:
+    """Do the same for references to rows that came later, now that all are there."""
+    for model in moved_models():
+        for reference in filter(_points_forward, references(model)):
+            target: Any = reference.related_model
+            there = Exists(target._base_manager.filter(pk=OuterRef(reference.attname)))
+            pointing = model._base_manager.filter(**{f"{reference.name}__isnull": False})
+            lost = pointing.filter(~there).order_by("pk").first()
+            if lost is not None:
+                raise UnreadableExportError(_line_of(path, lost), f"{reference.attname} {LOST}")
+
+
+def _points_forward(reference: ForeignKey[Any, Any]) -> bool:
+    order: list[Any] = moved_models()
+    return order.index(reference.related_model) > order.index(reference.model)
+
+
+def _line_of(path: Path, row: Model) -> int:
+    wanted, key = label(type(row)), row._meta.pk.attname
+    with path.open(encoding="utf-8") as lines:
+        return next(
+            number for number, line in _parsed(lines) if line.get("model") == wanted and line["row"][key] == row.pk
+        )
+
+
+def _check_complete(expected: dict[str, int], counts: dict[str, int], last: int) -> None:
+    for name, count in expected.items():
+        if counts[name] != count:
+            raise UnreadableExportError(
+                last, f"the file ends with {counts[name]} rows of {name}, but its header says {count}: it is cut off"
+            )
+
+
+def _continue_numbering() -> None:
+    """Let new rows get keys after those that came with theirs."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), tables_of(moved_models())):
+            cursor.execute(statement)

@@ -1,0 +1,55 @@
+"""A database with something of everything in it, and how to run a command."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission
+from django.core.management import call_command
+from django.utils import timezone
+
+from dashboard.roles import Role
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.management.transfer.tables import moved_models
+from retrycontract.store.models import ApiKey
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
+
+
+def printed(*arguments: str, **options: Any) -> str:
+    """Run a command and give what it prints."""
+    output = StringIO()
+    call_command(*arguments, stdout=output, **options)
+    return output.getvalue()
+
+
+def fill() -> None:
+    """Put rows of every kind into the database, odd values among them."""
+    mia = make_user("mia")
+    make_user("ada", Role.ADMIN).user_permissions.add(Permission.objects.get(codename="view_call"))
+    Group.objects.get(name="admin").permissions.set(Permission.objects.filter(codename__startswith="view_")[:3])
+    agent = make_agent()
+    ApiKey.create_for(agent, timezone.now())
+    make_tool(agent, "deploy")
+    make_tool(agent, "größe \U0001f680", {"type": "object", "properties": {"z": {}, "a": {"const": 1e308}}}, hold=True)
+    make_call(agent, [WRONG, RIGHT], tool="größe \U0001f680", context={"goal": "\u202e\x7f 'quoted' \"twice\" \\"})
+    make_blocked(agent, {"service": "a\nb", "region": 12345678901234567890, "list": [None, True, 1.5, {}]})
+    submit(agent, '{"never": parsed \ud800')
+    for decision in Decision:
+        arguments = RIGHT if decision is Decision.CORRECTED else None
+        answer(make_blocked(agent), mia, decision, arguments=arguments)
+
+
+def everything() -> dict[str, list[dict[str, Any]]]:
+    """Read every value of every row that is moved; links as sorted names."""
+    found = {}
+    for model in moved_models():
+        rows = []
+        for row in model._base_manager.order_by("pk"):
+            values = {field.attname: getattr(row, field.attname) for field in model._meta.concrete_fields}
+            links = {
+                link.name: sorted(map(str, getattr(row, link.name).all())) for link in model._meta.local_many_to_many
+            }
+            rows.append({name: bytes(v) if isinstance(v, memoryview) else v for name, v in (values | links).items()})
+        found[model._meta.label_lower] = rows
+    return found
