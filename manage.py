@@ -12,7 +12,15 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Django is not installed here. Run 'make run', or install the pinned packages of requirements.lock.")
-    execute_from_command_line(sys.argv)
+    from retrycontract.contract.configuration import ConfigurationError
+    from retrycontract.service_settings import WrongSettingError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except (WrongSettingError, ConfigurationError) as error:
+        sys.exit(f"FAIL  settings     {error}")
+    except PermissionError as error:
+        sys.exit(f"FAIL  permissions  {error.filename}: run as the owner of the data folder, or chown it.")
 
 
 if __name__ == "__main__":

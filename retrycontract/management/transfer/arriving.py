@@ -55,6 +55,7 @@ def import_from(path: Path) -> dict[str, int]:
     Raises NotEmptyError and UnreadableExportError; in both cases the database is as it was.
     """
     with path.open(encoding="utf-8") as lines, write_transaction():
+        _take_the_time()
         if holding := [label(model) for model in moved_models() if model._base_manager.exists()]:
             raise NotEmptyError(holding)
         numbered = _parsed(lines)
@@ -71,6 +72,12 @@ def import_from(path: Path) -> dict[str, int]:
         connection.check_constraints()
         _continue_numbering()
     return counts
+
+
+def _take_the_time() -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 0")  # a request may not take long; this may
 
 
 def _parsed(lines: Any) -> Iterator[tuple[int, Any]]:

@@ -90,4 +90,5 @@ def _one_moment() -> Iterator[None]:
     else:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL statement_timeout = 0")  # a request may not take long; this may
             yield

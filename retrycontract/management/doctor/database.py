@@ -1,0 +1,120 @@
+"""The database: whether it answers, how durable it is, whether its schema is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.store.models import Event
+
+FULL = 2  # PRAGMA synchronous
+OLDEST_POSTGRESQL = 150_000
+SKEW = timedelta(seconds=5)  # leases and waits are compared between machines
+FUTURE = timedelta(minutes=1)
+
+
+def answers() -> Iterator[Finding]:
+    """Ask the database something; what follows makes sense only when it answers."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        # The first line only: what follows may show where and as whom we tried.
+        yield fail("database", f"It does not answer ({str(error).splitlines()[0]}): is it running, and is there room?")
+    else:
+        yield from _PROMISES.get(connection.vendor, _unknown)()
+
+
+def migrations() -> Iterator[Finding]:
+    """Compare the schema with this release's."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    known = {app for app, _ in executor.loader.disk_migrations or {}}
+    newer = [
+        key for key in executor.loader.applied_migrations if key[0] in known and key not in executor.loader.graph.nodes
+    ]
+    newer = [key for key in newer if key not in executor.loader.replacements]
+    if newer:
+        names = ", ".join(sorted(f"{app}.{name}" for app, name in newer))
+        yield fail("migrations", f"A newer release was here ({names}): install it again, or restore an older backup.")
+    elif plan:
+        yield fail("migrations", f"{len(plan)} are not applied: 'manage.py up' applies them, or 'manage.py migrate'.")
+    else:
+        yield ok("migrations", "All are applied.")
+
+
+def clock(now: datetime) -> Iterator[Finding]:
+    """Compare our clock with the database's, and with what was written last."""
+    newest = Event.objects.order_by("-pk").values_list("at", flat=True).first()
+    apart = abs(_database_time() - now) if connection.vendor == "postgresql" else timedelta()
+    if apart > SKEW:
+        yield fail("clock", f"The database's clock is {apart.total_seconds():.0f} s away from ours: run NTP on both.")
+    elif newest is not None and newest > now + FUTURE:
+        yield warn(
+            "clock", f"The newest event is of {newest:%Y-%m-%d %H:%M:%S} UTC, in the future: was the clock reset?"
+        )
+    else:
+        yield ok("clock", f"It is {now.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC.")
+
+
+def operators() -> Iterator[Finding]:
+    """Look for somebody who can answer."""
+    if User.objects.filter(is_active=True).exists():
+        yield ok("operators", f"{User.objects.filter(is_active=True).count()} can log in.")
+    else:
+        yield warn("operators", "Nobody can log in: manage.py create_operator NAME --role admin")
+
+
+def _sqlite() -> Iterator[Finding]:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode")
+        mode = str(cursor.fetchone()[0])
+        cursor.execute("PRAGMA synchronous")
+        synchronous = int(cursor.fetchone()[0])
+    if mode not in ("wal", "memory"):  # a database in memory has no log
+        yield fail("database", f"The journal mode is {mode}, so that readers and writers wait for each other: set WAL.")
+    elif synchronous < FULL:
+        yield fail("database", "It does not wait for the disk: what was answered can be lost. Set synchronous=FULL.")
+    else:
+        yield ok("database", f"SQLite at {settings.DATABASES['default']['NAME']}, journal {mode}, synchronous full.")
+
+
+def _postgresql() -> Iterator[Finding]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        number = int(cursor.fetchone()[0])
+        cursor.execute("SHOW synchronous_commit")
+        commit = str(cursor.fetchone()[0])
+        cursor.execute("SHOW server_encoding")
+        encoding = str(cursor.fetchone()[0])
+    version = f"PostgreSQL {number // 10_000}"
+    if number < OLDEST_POSTGRESQL:
+        yield fail("database", f"{version} is too old: 15 is the oldest that is tested.")
+    elif encoding != "UTF8":
+        yield fail("database", f"Its encoding is {encoding}: make one with ENCODING 'UTF8', and export and import.")
+    elif commit == "off":
+        yield fail(
+            "database", "It does not wait for the disk: what was answered can be lost. Set synchronous_commit = on."
+        )
+    else:
+        yield ok("database", f"{version}, synchronous_commit {commit}.")
+
+
+def _unknown() -> Iterator[Finding]:
+    yield fail("database", f"{connection.vendor} is not supported: use SQLite or PostgreSQL.")
+
+
+def _database_time() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        at: datetime = cursor.fetchone()[0]
+    return at
+
+
+_PROMISES: dict[str, Callable[[], Iterator[Finding]]] = {"sqlite": _sqlite, "postgresql": _postgresql}

@@ -1,0 +1,47 @@
+"""Every check, in the order in which one explains the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from django.db import DatabaseError
+
+from retrycontract.management.doctor import database, surroundings, work
+from retrycontract.management.doctor.findings import Finding, Level, fail
+
+ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    surroundings.configuration,
+    surroundings.data_folder,
+    surroundings.keys,
+    surroundings.disk,
+    surroundings.address,
+    work.broker,
+    database.answers,
+)
+
+
+def examine(now: datetime) -> list[Finding]:
+    """Look at everything; what needs a database that answers is left out when it does not."""
+    findings = [finding for check in ALWAYS for finding in check()]
+    if any(finding.name == "database" and finding.level is Level.FAIL for finding in findings):
+        return findings
+    migrations = list(database.migrations())
+    findings += migrations
+    if all(finding.level is Level.OK for finding in migrations):
+        findings += _of_the_data(now)
+    return findings
+
+
+def _of_the_data(now: datetime) -> Iterator[Finding]:
+    try:
+        yield from database.clock(now)
+        yield from database.operators()
+        yield from work.queue(now)
+        yield from work.readable()
+        yield from work.workers(now)
+        yield from work.quarantine()
+    except DatabaseError as error:
+        yield fail(
+            "database", f"It cannot be read ({str(error).splitlines()[0]}): restore a backup, and keep what is there."
+        )

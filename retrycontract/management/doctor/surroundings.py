@@ -1,0 +1,102 @@
+"""The machine and the settings: folder, keys, disk, hosts, configuration file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+
+from retrycontract.configuration_file import load_configuration
+from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+
+KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
+LITTLE = 1_000_000_000  # bytes: days of calls of a small service, hours of a large one
+TOO_LITTLE = 100_000_000  # a migration's copy, or the log of a busy minute, does not fit any more
+LOCAL = {"127.0.0.1", "localhost", "[::1]"}
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def data_folder() -> Iterator[Finding]:
+    """Look at the folder of database and keys."""
+    folder: Path = settings.RETRYCONTRACT.data_dir
+    if not folder.is_dir():
+        yield fail("data folder", f"{folder} does not exist: start the service once, or set RETRYCONTRACT_DATA_DIR.")
+    elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield fail("data folder", f"{folder} cannot be written by this user: run as its owner, or chown it.")
+    elif stat.S_IMODE(folder.stat().st_mode) & OTHERS:
+        yield warn("data folder", f"{folder} is open to other users of this machine: chmod 700 {folder}")
+    else:
+        yield ok("data folder", f"{folder} is its owner's alone.")
+
+
+def keys() -> Iterator[Finding]:
+    """Look at the key files that the service made; keys from the environment were checked when they were read."""
+    for name, variable in KEYS.items():
+        path: Path = settings.RETRYCONTRACT.data_dir / name
+        if variable in os.environ or f"{variable}_FILE" in os.environ:
+            yield ok("keys", f"{variable} is given.")
+        elif not path.parent.is_dir():
+            continue  # said already
+        elif not path.exists():
+            yield fail("keys", f"{path} is gone: put it back from where you keep your keys; a new one opens nothing.")
+        elif stat.S_IMODE(path.stat().st_mode) != 0o600:
+            yield fail("keys", f"{path} can be read by others: chmod 600 {path}, and consider it known.")
+        else:
+            yield ok("keys", f"{path} is its owner's alone.")
+
+
+def disk() -> Iterator[Finding]:
+    """Look at the room that is left."""
+    folder: Path = settings.RETRYCONTRACT.data_dir
+    if not folder.is_dir():
+        return
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB are free below {folder}"
+    if free < TOO_LITTLE:
+        yield fail("disk", f"{text}: nothing can be stored soon. Make room now.")
+    elif free < LITTLE:
+        yield warn("disk", f"{text}: make room, or shorten the retention.")
+    else:
+        yield ok("disk", f"{text}.")
+
+
+def address() -> Iterator[Finding]:
+    """Look at host names, HTTPS and debugging."""
+    service = settings.RETRYCONTRACT
+    is_public = bool(set(service.allowed_hosts) - LOCAL)
+    if service.debug:
+        found = fail if is_public else warn
+        yield found("debug", "RETRYCONTRACT_DEBUG shows tracebacks and settings to visitors: unset it.")
+    if "*" in service.allowed_hosts:
+        yield warn("hosts", "RETRYCONTRACT_ALLOWED_HOSTS answers to every name: list the names that people use.")
+    elif is_public and not service.https:
+        yield warn(
+            "https", "Others can reach this service, and passwords travel readable: set RETRYCONTRACT_HTTPS=true."
+        )
+    elif service.https and not service.trusted_origins:
+        yield warn("https", "Behind a proxy forms need RETRYCONTRACT_TRUSTED_ORIGINS=https://your.host to be accepted.")
+    else:
+        yield ok("hosts", f"It answers to {', '.join(service.allowed_hosts)}{' over HTTPS' if service.https else ''}.")
+
+
+def configuration() -> Iterator[Finding]:
+    """Look at the contract's own file as it is now; the service reads it at its start."""
+    path: Path = settings.RETRYCONTRACT.config_file
+    if not path.exists():
+        yield ok("config file", f"{path} is not there; the defaults hold.")
+        return
+    try:
+        changed = load_configuration(path, os.environ) != settings.CONTRACT
+    except (ConfigurationError, OSError) as error:
+        yield fail("config file", f"{error}. The service will not start again with it.")
+        return
+    yield (
+        warn("config file", f"{path} has changed: restart the service.")
+        if changed
+        else ok("config file", f"{path} is valid.")
+    )

@@ -1,0 +1,117 @@
+"""The work: whether it gets done, whether it can be read, whether the bells ring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.apps import apps
+from django.conf import settings
+
+from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.store.models import Attempt, ToolVersion
+from retrycontract.store.sealing import UnreadableError, unseal
+
+SAMPLE = 200  # waiting submissions that are opened, the oldest first
+PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defaults
+BROKER_SECONDS = 2
+
+
+def queue(now: datetime) -> Iterator[Finding]:
+    """Look for what waits longer than a worker leaves it."""
+    service = settings.RETRYCONTRACT
+    oldest = Attempt.objects.waiting().order_by("submitted_at").values_list("submitted_at", flat=True).first()
+    limit = max(PATIENCE, timedelta(seconds=2 * service.lease_seconds + 2 * service.sweep_seconds))
+    if oldest is None:
+        yield ok("queue", "Nothing waits to be judged.")
+    elif now - oldest > limit:
+        waiting = Attempt.objects.waiting().count()
+        yield fail(
+            "queue",
+            f"{waiting} submissions wait, the oldest for {_span(now - oldest)}: no worker works. Start 'manage.py up', "
+            "or the worker; what waits is not lost.",
+        )
+    else:
+        yield ok("queue", f"The oldest submission that waits is {_span(now - oldest)} old.")
+
+
+def readable() -> Iterator[Finding]:
+    """Open what waits with the keys that we have."""
+    sealed = Attempt.objects.waiting().order_by("pk").values_list("sealed", flat=True)[:SAMPLE]
+    looked = [_opens(bytes(content or b"")) for content in sealed]
+    if lost := looked.count(False):
+        yield fail(
+            "sealed",
+            f"{lost} of {len(looked)} waiting submissions cannot be opened: add the key they were made with to "
+            "RETRYCONTRACT_ENCRYPTION_KEYS, or their agents are asked to send them again.",
+        )
+    elif looked:
+        yield ok("sealed", f"The {len(looked)} oldest submissions that wait can be opened.")
+
+
+def quarantine() -> Iterator[Finding]:
+    """Look for versions whose checks crashed."""
+    held = [str(version) for version in ToolVersion.objects.filter(quarantined_at__isnull=False).select_related("tool")]
+    if held:
+        shown = ", ".join(held[:5]) + (" and more" if len(held) > 5 else "")
+        yield warn("quarantine", f"Checks of {shown} crashed or took too long: look at the schema, then release it.")
+
+
+def workers(now: datetime) -> Iterator[Finding]:
+    """Look for signs of life, where workers of their own are used."""
+    if not _redis_url():
+        return
+    beats: Any = apps.get_app_config("retrycontract").models.get("workerbeat")
+    if beats is None:
+        return
+    alive = beats.objects.alive(now).count()
+    if alive:
+        yield ok("workers", f"{alive} gave a sign of life lately.")
+    else:
+        yield fail("workers", "None gave a sign of life lately: start 'celery -A worker worker'.")
+
+
+def broker() -> Iterator[Finding]:
+    """Ring at the broker, where there is one."""
+    url = _redis_url()
+    if not url:
+        return
+    place = urlsplit(url).hostname or "its socket"  # never the whole address: it may hold a password
+    try:
+        redis: Any = import_module("redis")
+    except ImportError:
+        yield fail("broker", "RETRYCONTRACT_REDIS_URL is set, but the package redis is not installed.")
+        return
+    try:
+        client = redis.Redis.from_url(url, socket_timeout=BROKER_SECONDS, socket_connect_timeout=BROKER_SECONDS)
+        client.ping()
+        policy = str(client.info("memory").get("maxmemory_policy", ""))
+    except (redis.RedisError, OSError, ValueError) as error:
+        yield fail(
+            "broker", f"Redis at {place} does not answer ({type(error).__name__}): start it, or correct the address."
+        )
+        return
+    if policy not in ("", "noeviction"):
+        yield warn("broker", f"Redis may throw rings away ({policy}): set maxmemory-policy noeviction.")
+    else:
+        yield ok("broker", f"Redis at {place} answers.")
+
+
+def _redis_url() -> str:
+    return str(getattr(settings.RETRYCONTRACT, "redis_url", ""))
+
+
+def _opens(sealed: bytes) -> bool:
+    try:
+        unseal(sealed)
+    except UnreadableError:
+        return False
+    return True
+
+
+def _span(passed: timedelta) -> str:
+    seconds = int(passed.total_seconds())
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

@@ -1,0 +1,296 @@
+"""The doctor finds what is wrong, says what to do, and leaves secrets alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.management.doctor.examination import examine
+from retrycontract.management.doctor.findings import Finding, Level
+from retrycontract.service_settings import load
+from retrycontract.store.models import Attempt, Door, Event, ToolVersion
+from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
+from tests.file_database import file_database as file_database
+from tests.management.conftest import printed
+from tests.service import ROOT, Service
+
+
+class Setup:
+    """A data folder with keys, a database, and settings that a table can change."""
+
+    def __init__(self, settings: Settings, database: Path) -> None:
+        self.settings, self.database, self.folder = settings, database, database.parent / "data"
+        made = load({"RETRYCONTRACT_DATA_DIR": str(self.folder), "RETRYCONTRACT_CONFIG_FILE": str(self.config)})
+        settings.RETRYCONTRACT = made
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config.yml"
+
+    def set(self, **values: Any) -> None:
+        self.settings.RETRYCONTRACT = self.settings.RETRYCONTRACT.model_copy(update=values)
+
+    def wait(self, since: timedelta = timedelta()) -> Attempt:
+        """Let a submission wait to be judged."""
+        self.set(judge="worker")
+        make_tool(make_agent())
+        return submit(make_agent(), RIGHT, at=timezone.now() - since)
+
+
+@pytest.fixture
+def service(settings: Settings, file_database: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
+    for name in ("SECRET_KEY", "ENCRYPTION_KEYS"):
+        monkeypatch.delenv(f"RETRYCONTRACT_{name}", raising=False)
+    made = Setup(settings, file_database)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode=WAL")
+    make_user("mia")
+    return made
+
+
+def found(name: str) -> list[Finding]:
+    return [finding for finding in examine(timezone.now()) if finding.name == name]
+
+
+def test_a_service_in_order_has_only_good_findings(service: Setup) -> None:
+    findings = examine(timezone.now())
+    assert [finding for finding in findings if finding.level is not Level.OK] == []
+    names = [finding.name for finding in findings]
+    assert {"database", "migrations", "keys", "clock", "disk", "queue", "hosts", "config file", "data folder"} <= set(
+        names
+    )
+
+
+def open_folder(service: Setup) -> None:
+    service.folder.chmod(0o755)
+
+
+def open_key(service: Setup) -> None:
+    (service.folder / "encryption_key").chmod(0o644)
+
+
+def lose_key(service: Setup) -> None:
+    (service.folder / "secret_key").unlink()
+
+
+def spoil_config(service: Setup) -> None:
+    service.config.write_text("tools: {validation: {retry: {max_attempts: 99}}}")
+
+
+def change_config(service: Setup) -> None:
+    service.config.write_text("tools: {validation: {retry: {max_attempts: 5}}}")
+
+
+def forget_migration(_: Setup) -> None:
+    call_command("migrate", "sessions", "zero", verbosity=0)
+
+
+def newer_release(_: Setup) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('retrycontract', '0999_later', '2030-01-01')"
+        )
+
+
+def without_log(_: Setup) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode=DELETE")
+
+
+def careless(_: Setup) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous=NORMAL")
+
+
+def waits_long(service: Setup) -> None:
+    service.wait(timedelta(hours=3))
+
+
+def lost_encryption_key(service: Setup) -> None:
+    service.wait()
+    service.set(encryption_keys=[Fernet.generate_key().decode()])
+
+
+def event_of_tomorrow(_: Setup) -> None:
+    Event.record("agent.admitted", actor="x", door=Door.COMMAND, at=timezone.now() + timedelta(days=1))
+
+
+def nobody(_: Setup) -> None:
+    User.objects.update(is_active=False)
+
+
+def quarantined(_: Setup) -> None:
+    make_tool(make_agent())
+    ToolVersion.objects.get().quarantine(timezone.now())
+
+
+def setting(**values: Any) -> Callable[[Setup], None]:
+    return lambda service: service.set(**values)
+
+
+ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
+    (open_folder, "warn", "data folder", "chmod 700"),
+    (setting(data_dir=Path("/nowhere/at/all")), "FAIL", "data folder", "set RETRYCONTRACT_DATA_DIR"),
+    (open_key, "FAIL", "keys", "chmod 600"),
+    (lose_key, "FAIL", "keys", "put it back"),
+    (spoil_config, "FAIL", "config file", "max_attempts"),
+    (change_config, "warn", "config file", "restart the service"),
+    (setting(debug=True), "warn", "debug", "unset it"),
+    (setting(debug=True, allowed_hosts=["a.example"]), "FAIL", "debug", "unset it"),
+    (setting(allowed_hosts=["*"]), "warn", "hosts", "list the names"),
+    (setting(allowed_hosts=["a.example"]), "warn", "https", "RETRYCONTRACT_HTTPS=true"),
+    (setting(allowed_hosts=["a.example"], https=True), "warn", "https", "RETRYCONTRACT_TRUSTED_ORIGINS"),
+    (forget_migration, "FAIL", "migrations", "'manage.py up' applies them"),
+    (newer_release, "FAIL", "migrations", r"newer release was here \(retrycontract\.0999_later\)"),
+    (without_log, "FAIL", "database", "set WAL"),
+    (careless, "FAIL", "database", "synchronous=FULL"),
+    (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
+    (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
+    (event_of_tomorrow, "warn", "clock", "in the future"),
+    (nobody, "warn", "operators", "create_operator"),
+    (quarantined, "warn", "quarantine", "deploy v1 crashed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fall_ill", "level", "name", "advice"), ILLS, ids=[f"{ill[2]}: {ill[3][:30]}" for ill in ILLS]
+)
+def test_an_illness_is_found_with_what_to_do(
+    service: Setup, fall_ill: Callable[[Setup], None], level: str, name: str, advice: str
+) -> None:
+    fall_ill(service)
+    findings = [finding for finding in found(name) if finding.level is not Level.OK]
+    assert [finding.level.value for finding in findings] == [level]
+    assert re.search(advice, findings[0].text)
+    others = {finding.name for finding in examine(timezone.now()) if finding.level is Level.FAIL} - {name}
+    assert others == set(), "one illness, one failure"
+
+
+def test_what_waits_for_a_worker_that_is_there_is_no_illness(service: Setup) -> None:
+    service.wait(timedelta(seconds=5))
+    assert [finding.level for finding in (*found("queue"), *found("sealed"))] == [Level.OK, Level.OK]
+
+
+def test_settings_that_are_right_for_the_public_are_found_so(service: Setup) -> None:
+    service.set(allowed_hosts=["a.example"], https=True, trusted_origins=["https://a.example"])
+    (finding,) = found("hosts")
+    assert finding == Finding(Level.OK, "hosts", "It answers to a.example over HTTPS.")
+
+
+def test_keys_that_are_given_need_no_file(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRYCONTRACT_SECRET_KEY", "given")
+    monkeypatch.setenv("RETRYCONTRACT_ENCRYPTION_KEYS_FILE", "/run/secrets/key")
+    lose_key(service)
+    assert [finding.text for finding in found("keys")] == [
+        "RETRYCONTRACT_SECRET_KEY is given.",
+        "RETRYCONTRACT_ENCRYPTION_KEYS is given.",
+    ]
+
+
+def test_a_broken_database_is_said_and_the_rest_is_left_out(service: Setup) -> None:
+    connection.close()
+    for end in ("-wal", "-shm"):
+        Path(f"{service.database}{end}").unlink(missing_ok=True)
+    service.database.write_bytes(b"no database at all" * 1000)
+    findings = examine(timezone.now())
+    assert [(finding.name, finding.level) for finding in findings if finding.level is Level.FAIL] == [
+        ("database", Level.FAIL)
+    ]
+    assert "queue" not in [finding.name for finding in findings]
+
+
+class WithBroker:
+    """Settings as they are where a Redis is used."""
+
+    def __init__(self, settings: Any, redis_url: str) -> None:
+        self._settings, self.redis_url = settings, redis_url
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._settings, name)
+
+
+def test_a_broker_that_does_not_answer_is_named_without_its_password(service: Setup) -> None:
+    pytest.importorskip("redis")
+    url = "redis://:a-secret-word@127.0.0.1:1/0"
+    service.settings.RETRYCONTRACT = WithBroker(service.settings.RETRYCONTRACT, url)
+    (finding,) = found("broker")
+    assert finding.level is Level.FAIL
+    assert "127.0.0.1 does not answer" in finding.text
+    assert "a-secret-word" not in finding.text
+
+
+def test_the_lines_are_aligned_and_the_exit_status_says_whether_all_is_well(
+    service: Setup, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [line.split()[0] for line in printed("doctor").splitlines()] == ["ok"] * len(examine(timezone.now()))
+    lose_key(service)
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor")
+    assert ended.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("FAIL  keys         ")]
+
+
+def test_a_warning_alone_is_no_failure(service: Setup) -> None:
+    open_folder(service)
+    assert "\nwarn  data folder  " in printed("doctor")
+
+
+def test_programs_read_the_findings_as_json(service: Setup) -> None:
+    findings = json.loads(printed("doctor", "--json"))
+    assert [Finding(Level(found["level"]), found["name"], found["text"]) for found in findings]
+    assert {tuple(finding) for finding in findings} == {("level", "name", "text")}
+
+
+def test_no_finding_holds_a_secret(service: Setup) -> None:
+    service.wait(timedelta(hours=3))
+    for _, text in ((finding.name, finding.text) for finding in examine(timezone.now())):
+        for secret in (service.settings.RETRYCONTRACT.secret_key, *service.settings.RETRYCONTRACT.encryption_keys):
+            assert secret not in text
+
+
+@pytest.mark.parametrize(
+    ("variables", "config", "advice"),
+    [
+        ({"RETRYCONTRACT_JUDGE": "sometimes"}, "", "RETRYCONTRACT_JUDGE: Input should be 'auto' or 'worker'"),
+        ({}, "tools: {validation: {retry: {max_attempts: 99}}}", "max_attempts"),
+    ],
+)
+def test_a_service_that_cannot_even_start_is_told_why_in_one_line(
+    tmp_path: Path, variables: dict[str, str], config: str, advice: str
+) -> None:
+    service = Service(tmp_path, variables)
+    (tmp_path / "config.yml").write_text(config)
+    environ = service._environ() | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
+    command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
+    run = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("FAIL  settings  ")
+    assert advice in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_the_doctor_examines_a_running_service_from_outside(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    try:
+        command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
+        run = subprocess.run(command, cwd=ROOT, env=service._environ(), capture_output=True, text=True, check=False)
+    finally:
+        service.stop()
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "FAIL" not in run.stdout
