@@ -10,6 +10,7 @@ from threading import Barrier
 from typing import Any, TypeVar
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection, connections
 
 Result = TypeVar("Result")
@@ -18,27 +19,32 @@ Result = TypeVar("Result")
 @pytest.fixture
 def file_database(tmp_path: Path, transactional_db: None) -> Iterator[Path]:
     """Give the path of a migrated database that every connection of this test uses."""
+    template = connections["default"]
+    if template.vendor != "sqlite":
+        pytest.skip("reads the database's file, which only SQLite has")
     path = tmp_path / "service.sqlite3"
-    with connections["default"].cursor() as cursor:
+    with template.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(path)])
     with using(path):
         yield path
 
 
 @contextmanager
-def using(path: Path) -> Iterator[None]:
-    """Let every connection lead to the database file while the block runs."""
-    template = connections["default"]
-    name = template.settings_dict["NAME"]
+def using(database: Path | dict[str, Any]) -> Iterator[None]:
+    """Let every connection lead to another database while the block runs: a file, or what settings say."""
+    template, before = connections["default"], connections.settings["default"]
+    changes = {"NAME": str(database)} if isinstance(database, Path) else database
     # The template may live in memory: it is put aside, not closed.
     del connections["default"]
-    connections.settings["default"]["NAME"] = str(path)
+    connections.settings["default"] = before | changes
+    ContentType.objects.clear_cache()  # keys differ from database to database
     try:
         yield
     finally:
         connections["default"].close()
-        connections.settings["default"]["NAME"] = name
+        connections.settings["default"] = before
         connections["default"] = template
+        ContentType.objects.clear_cache()
 
 
 def all_at_once(work: Callable[[Any], Result], items: list[Any]) -> list[Result]:

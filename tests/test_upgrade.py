@@ -40,6 +40,8 @@ def rows_of(path: Path) -> Rows:
 
 @pytest.fixture(params=OLD, ids=lambda path: path.stem)
 def old_database(request: pytest.FixtureRequest, tmp_path: Path, transactional_db: None) -> Iterator[Path]:
+    if connection.vendor != "sqlite":
+        pytest.skip("the old databases are SQLite's")
     path = tmp_path / "old.sqlite3"
     with closing(sqlite3.connect(path)) as database:
         database.executescript(request.param.read_text(encoding="utf-8"))
