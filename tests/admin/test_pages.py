@@ -85,6 +85,12 @@ def test_who_is_no_administrator_is_refused(client: Client, role: Role, path: st
     assert client.get(path, follow=True).status_code == 403
 
 
+@pytest.mark.parametrize(("role", "is_shown"), [(Role.OPERATOR, False), (Role.ADMIN, True)])
+def test_the_desk_leads_to_the_admin_whom_it_lets_in(client: Client, role: Role, is_shown: bool) -> None:
+    client.force_login(make_user("noah", role))
+    assert ('href="/admin/"' in client.get("/").content.decode()) is is_shown
+
+
 def test_the_login_leads_back_to_pages_of_ours_alone(admin: Client) -> None:
     assert admin.get("/admin/login/?next=/admin/retrycontract/call/")["Location"] == "/admin/retrycontract/call/"
     assert admin.get("/admin/login/?next=https://evil.example/")["Location"] == "/admin/"
