@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryInline, Page, block, by, json_block, line
+from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, json_block, line
 from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, LostRaceError
 from retrycontract.usecases.cancel_call import cancel_call
 
@@ -118,13 +118,12 @@ class CallPage(Page):
 
 
 @admin.register(Attempt)
-class AttemptPage(Page):
+class AttemptPage(HistoryPage):
     """Show attempts, redacted as they are stored; a sealed submission is never opened here."""
 
     list_display = ("pk", "call", "number", "state", "status", "is_valid", "deliveries", "submitted_at", "judged_at")
     list_filter = ("state", "status", "is_valid")
     list_select_related = ("call",)
-    search_fields = ("call__public_id__exact",)
     search_help_text = OF_CALL
     fieldsets = (
         (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
@@ -161,13 +160,13 @@ class AttemptPage(Page):
 
 
 @admin.register(Escalation)
-class EscalationPage(Page):
+class EscalationPage(HistoryPage):
     """Show requests for a person."""
 
     list_display = ("public_id", "call", "round", "state", "opened_at", "closed_at")
     list_filter = ("state",)
     list_select_related = ("call",)
-    search_fields = ("public_id__exact", "call__public_id__exact")
+    searched = HistoryPage.searched | {"esc_": "public_id"}
     search_help_text = "Finds the exact id of an escalation or a call."
     fields = ("public_id", "call", "round", "state", "opened_at", "closed_at", "shown_text")
     readonly_fields = ("shown_text",)
@@ -179,13 +178,13 @@ class EscalationPage(Page):
 
 
 @admin.register(Guidance)
-class GuidancePage(Page):
+class GuidancePage(HistoryPage):
     """Show answers."""
 
     list_display = ("pk", "call", "operator", "decision", "granted", "given_at", "delivered_at", "acknowledged_at")
     list_filter = ("decision",)
     list_select_related = ("call", "operator")
-    search_fields = ("call__public_id__exact", "operator__username__exact")
+    searched = HistoryPage.searched | {"": "operator__username"}
     search_help_text = "Finds the exact id of a call, or an operator by name."
     fieldsets = (
         (None, {"fields": ("escalation", "call", "operator", "decision", "granted", "base")}),
@@ -217,14 +216,16 @@ class GuidancePage(Page):
 
 
 @admin.register(Event)
-class EventPage(Page):
+class EventPage(HistoryPage):
     """Show the audit trail."""
 
     list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")
     list_filter = ("door",)
     list_select_related = ("call",)
-    search_fields = ("call__public_id__exact", "name__exact")
-    search_help_text = "Finds the exact id of a call, or events by name, such as key.revoked."
+    searched = HistoryPage.searched | {"": "name"}
+    search_help_text = (
+        "Finds the exact id of a call. Events by name, such as key.revoked, take their time in a long trail."
+    )
     fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")
     readonly_fields = ("shown_data",)
 

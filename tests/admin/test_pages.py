@@ -172,11 +172,34 @@ def test_history_is_searched_by_exact_words_that_an_index_finds(
 ) -> None:
     other = make_blocked(make_agent("other"))
     with CaptureQueriesContext(connection) as queries:
-        page = admin.get(address(model), {"q": answered.public_id}).content.decode()
+        page = admin.get(address(model), {"q": f" {answered.public_id} "}).content.decode()
     assert answered.public_id in page
     assert other.public_id not in page
-    contains = [query["sql"] for query in queries if "LIKE '%" in query["sql"]]
-    assert contains == []
+    table = model._meta.db_table
+    asked = [query["sql"] for query in queries if f'FROM "{table}"' in query["sql"]]
+    assert asked
+    assert not [sql for sql in asked if "LIKE '%" in sql or (" OR " in sql and model is not Call)]
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "rows"),
+    [
+        (Escalation, "{escalation}", 1),
+        (Escalation, "something else", 0),
+        (Guidance, "ada", 1),
+        (Guidance, "noah", 0),
+        (Event, "guidance.given", 1),
+        (Event, "guidance", 0),
+        (Attempt, "toolu_1", 0),
+        (Call, "dep", 1),
+    ],
+)
+def test_a_search_finds_what_its_help_says(
+    admin: Client, answered: Call, model: type[Any], words: str, rows: int
+) -> None:
+    found = words.format(escalation=answered.escalations.get().public_id)
+    page = admin.get(address(model), {"q": found}).content.decode()
+    assert len(re.findall(r'<th class="field-|<td class="field-pk|<th class="field-pk', page)) == rows
 
 
 def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:

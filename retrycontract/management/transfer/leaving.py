@@ -19,7 +19,7 @@ from retrycontract.store.models import Attempt
 
 FORMAT = "retrycontract-export"
 VERSION = 1
-CHUNK = 500  # rows that are in memory at once
+CHUNK = 100  # rows that are in memory at once; each may hold a megabyte of output
 
 
 class SealedWaitError(RuntimeError):
