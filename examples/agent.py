@@ -50,7 +50,10 @@ def main():
         messages.append(verdict["tool_result"])
         print(verdict["tool_result"]["content"], end="\n\n")
         while verdict["status"] == "blocked" and not guidance:
-            guidance = http("GET", f"/calls/{call_id}/wait?for=guidance")["guidance"]
+            waited = http("GET", f"/calls/{call_id}/wait?for=guidance")
+            guidance = waited["guidance"]
+            if waited["expiry"]:  # nobody answered in time; that is no person's no
+                return print(waited["expiry"])
         if guidance and guidance["decision"] in ("accept", "reject"):
             return print(guidance["text"])
 

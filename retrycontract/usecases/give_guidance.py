@@ -114,7 +114,8 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
         held = Call.objects.select_for_update().get(pk=call.pk)
-        mine = Escalation.objects.filter(pk=escalation.pk, state__in=ANSWERABLE)
+        # A call that its tool's policy rejected has ended, although nobody answered.
+        mine = Escalation.objects.filter(pk=escalation.pk, state__in=ANSWERABLE).exclude(call__state=CallState.REJECTED)
         if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
             escalation.refresh_from_db()
             raise AlreadyAnsweredError(escalation)

@@ -64,6 +64,11 @@ class Escalation(models.Model):
     def __str__(self) -> str:
         return self.public_id
 
+    @property
+    def has_expired(self) -> bool:
+        """Tell whether nobody answered it in time."""
+        return self.state == EscalationState.EXPIRED
+
 
 class Guidance(models.Model):
     """An operator's answer: at most one for each escalation, the first one wins."""
