@@ -18,6 +18,7 @@ from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
+from retrycontract.usecases.announce_escalation import announce_escalation
 from retrycontract.usecases.contracts import configuration_for, expires_after, mode_of, sanitizer
 
 logger = logging.getLogger("retrycontract")
@@ -112,6 +113,7 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
             now=now,
         ),
     )
+    announce_escalation(escalation, now=now)
     Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, round=escalation.round)
     return escalation
 
