@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from retrycontract.contract.formatter import shown_name, shown_pointer
 from retrycontract.contract.previews import elide_middle, fit, visible
@@ -24,6 +25,8 @@ class AlikeCalls:
     agent: str
     attempts: int
     address: str
+    since: datetime
+    until: datetime | None = None
     pointer: str | None = None
     code: str = ""
     count: int = 1
@@ -76,7 +79,8 @@ def announce(groups: Sequence[AlikeCalls], *, total: int, excerpt: str, desk: st
     """
     if total == 1:
         return _single(groups[0], excerpt, style)
-    lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer."]
+    oldest = _moment(min(group.since for group in groups))
+    lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer, the first since {oldest}."]
     lines += [f"• {_group_line(group, style)}" for group in groups[:MAX_GROUPS]]
     hidden = total - sum(group.count for group in groups[:MAX_GROUPS])
     lines += [f"• and {hidden} more"] if hidden else []
@@ -99,8 +103,10 @@ def excerpt_lines(text: str) -> list[str]:
 def _single(call: AlikeCalls, excerpt: str, style: Plain) -> Announcement:
     tool, agent = shown_name(call.tool), shown_name(call.agent)
     tries = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
+    who = f"{style.name(tool)} of agent {style.name(agent)}"
     lines = [
-        f"{style.strong('Blocked:')} {style.name(tool)} of agent {style.name(agent)} waits for an answer after {tries}."
+        f"{style.strong('Blocked:')} {who} waits for an answer after {tries}.",
+        f"Since {_moment(call.since)}" + (f", until {_moment(call.until)}" if call.until else ""),
     ]
     lines += [f"Worst error: {_error(call, style)}"] if call.code else []
     lines += [call.address]
@@ -119,6 +125,11 @@ def _group_line(group: AlikeCalls, style: Plain) -> str:
 
 def _error(call: AlikeCalls, style: Plain) -> str:
     return f"{style.name(shown_pointer(call.pointer or '', MAX_POINTER))} ({call.code})"
+
+
+def _moment(at: datetime) -> str:
+    """Write a time that is right whenever it is read: a message may have waited for its receiver."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _literal(text: str) -> str:

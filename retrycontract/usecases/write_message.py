@@ -61,6 +61,8 @@ def _group(call: Call, judged: Attempt | None, count: int) -> AlikeCalls:
         agent=sanitizer().preview_text(call.agent.name, MAX_NAME),
         attempts=call.attempts_made,
         address=_address("dashboard:call", call.public_id) or f"Call {call.public_id}",
+        since=call.blocked_at or call.updated_at,
+        until=call.expires_at,
         pointer=sanitizer().redact_pointer(worst.field_path) if worst else None,
         code=worst.error_code.value if worst else "",
         count=count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from hypothesis import strategies as st
 from retrycontract.contract.announcement import AlikeCalls, Announcement, Plain, Slack, announce, excerpt_lines
 
 ADDRESS = "https://desk.example/calls/call_1/"
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DESK = "https://desk.example/"
 
 
 def alike(**changes: Any) -> AlikeCalls:
     usual = {
         "tool": "deploy", "agent": "deployer", "attempts": 3, "address": ADDRESS, "pointer": "/region",
-        "code": "VAL-004",
+        "code": "VAL-004", "since": NOON, "until": NOON + timedelta(days=7),
     }  # fmt: skip
     return AlikeCalls(**(usual | changes))
 
@@ -33,6 +35,7 @@ def test_one_call_is_told_with_its_worst_error_and_where_to_answer() -> None:
     assert told.subject == "Blocked: deploy of agent deployer waits for an answer"
     assert told.text == (
         "*Blocked:* `deploy` of agent `deployer` waits for an answer after 3 attempts.\n"
+        "Since 2030-01-01 12:00 UTC, until 2030-01-08 12:00 UTC\n"
         "Worst error: `/region` (VAL-004)\n"
         "https://desk.example/calls/call_1/\n"
         "```\nTool 'deploy' failed.\nAttempt 1: /region (VAL-004) no\n```"
@@ -42,6 +45,7 @@ def test_one_call_is_told_with_its_worst_error_and_where_to_answer() -> None:
 def test_an_email_has_no_markup() -> None:
     assert write(excerpt="Attempt 1", style=Plain()).text == (
         "Blocked: 'deploy' of agent 'deployer' waits for an answer after 3 attempts.\n"
+        "Since 2030-01-01 12:00 UTC, until 2030-01-08 12:00 UTC\n"
         "Worst error: '/region' (VAL-004)\n"
         "https://desk.example/calls/call_1/\n"
         "    Attempt 1"
@@ -49,10 +53,11 @@ def test_an_email_has_no_markup() -> None:
 
 
 def test_many_calls_become_one_message_with_counts() -> None:
-    told = write(alike(count=9), alike(tool="notify", pointer=None, code=""), total=10)
+    early = NOON - timedelta(minutes=5)
+    told = write(alike(count=9), alike(tool="notify", pointer=None, code="", since=early), total=10)
     assert told.subject == "10 Blocked calls wait for an answer"
     assert told.text == (
-        "*10 calls are Blocked* and wait for an answer.\n"
+        "*10 calls are Blocked* and wait for an answer, the first since 2030-01-01 11:55 UTC.\n"
         f"• 9 × `deploy` of agent `deployer`: `/region` (VAL-004) {ADDRESS}\n"
         f"• `notify` of agent `deployer` {ADDRESS}\n"
         "https://desk.example/"

@@ -113,6 +113,7 @@ def test_the_first_message_goes_out_at_once(receiver: Receiver) -> None:
     (post,) = receiver.posts
     assert post.text.startswith("*Blocked:* `deploy` of agent `deployer` waits for an answer after 3 attempts.\n")
     assert "Worst error: `/region` (VAL-" in post.text
+    assert "\nSince 2030-01-01 12:00 UTC, until 2030-01-08 12:00 UTC\n" in post.text
     assert f"\nhttps://desk.example/calls/{call.public_id}/\n" in post.text
     message = OutboxMessage.objects.get()
     assert post.id == message.public_id
@@ -143,8 +144,8 @@ def test_a_burst_becomes_one_message_and_then_at_most_one_a_minute(receiver: Rec
     texts = [post.text.splitlines()[0] for post in receiver.posts]
     assert texts[0].startswith("*Blocked:* `deploy`")
     assert texts[1:] == [
-        "*60 calls are Blocked* and wait for an answer.",
-        "*40 calls are Blocked* and wait for an answer.",
+        "*60 calls are Blocked* and wait for an answer, the first since 2030-01-01 12:00 UTC.",
+        "*40 calls are Blocked* and wait for an answer, the first since 2030-01-01 12:00 UTC.",
     ]
     assert "• 60 × `deploy` of agent `deployer`: `/region`" in receiver.posts[1].text
     assert len({post.id for post in receiver.posts}) == 3
