@@ -25,7 +25,6 @@ class AlikeCalls:
     agent: str
     attempts: int
     address: str
-    since: datetime
     until: datetime | None = None
     pointer: str | None = None
     code: str = ""
@@ -72,15 +71,17 @@ class Slack(Plain):
         return "\n".join(("```", *(_literal(line) for line in lines), "```"))
 
 
-def announce(groups: Sequence[AlikeCalls], *, total: int, excerpt: str, desk: str, style: Plain) -> Announcement:
+def announce(
+    groups: Sequence[AlikeCalls], *, total: int, since: datetime, excerpt: str, desk: str, style: Plain
+) -> Announcement:
     """Write one message about `total` Blocked calls, at most ten groups of them; the excerpt is used for a single one.
 
-    `desk` is the address of the whole queue, or empty; the text is at most some 4,000 characters long.
+    `since` says when the first was Blocked, `desk` is the address of the whole queue, or empty. The text has at most
+    8,000 characters, mostly far fewer; Slack takes 40,000.
     """
     if total == 1:
-        return _single(groups[0], excerpt, style)
-    oldest = _moment(min(group.since for group in groups))
-    lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer, the first since {oldest}."]
+        return _single(groups[0], since, excerpt, style)
+    lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer, the first since {_moment(since)}."]
     lines += [f"• {_group_line(group, style)}" for group in groups[:MAX_GROUPS]]
     hidden = total - sum(group.count for group in groups[:MAX_GROUPS])
     lines += [f"• and {hidden} more"] if hidden else []
@@ -100,13 +101,13 @@ def excerpt_lines(text: str) -> list[str]:
     return kept
 
 
-def _single(call: AlikeCalls, excerpt: str, style: Plain) -> Announcement:
+def _single(call: AlikeCalls, since: datetime, excerpt: str, style: Plain) -> Announcement:
     tool, agent = shown_name(call.tool), shown_name(call.agent)
     tries = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
     who = f"{style.name(tool)} of agent {style.name(agent)}"
     lines = [
         f"{style.strong('Blocked:')} {who} waits for an answer after {tries}.",
-        f"Since {_moment(call.since)}" + (f", until {_moment(call.until)}" if call.until else ""),
+        f"Since {_moment(since)}" + (f", until {_moment(call.until)}" if call.until else ""),
     ]
     lines += [f"Worst error: {_error(call, style)}"] if call.code else []
     lines += [call.address]

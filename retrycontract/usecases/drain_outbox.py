@@ -102,7 +102,7 @@ def _failed(
             )  # fmt: skip
     fields = {"message_id": message.public_id, "channel": message.channel, "tries": message.tries, "reason": problem}
     if is_over:
-        logger.error("A notification was given up: nobody has been told of its escalations", extra=fields)
+        logger.error("A notification was given up: by its channel nobody was told", extra=fields)
     else:
         logger.warning("A notification was not taken; it is tried again", extra=fields)
 

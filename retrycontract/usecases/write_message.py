@@ -25,13 +25,15 @@ def write_message(channel: Channel, *, now: datetime) -> OutboxMessage | None:
     """
     waiting = Notice.objects.waiting(channel)
     waiting.exclude(escalation__in=Escalation.objects.answerable()).delete()
-    notices = list(waiting.select_related("escalation__call__agent")[:MOST])
+    # The long texts stay where they are: of a thousand escalations none is shown, of a single one it is read then.
+    notices = list(waiting.select_related("escalation__call__agent").defer("escalation__text")[:MOST])
     if not notices:
         return None
     escalations = [notice.escalation for notice in notices]
     written = announce(
         _groups([escalation.call for escalation in escalations]),
         total=len(escalations),
+        since=min(escalation.opened_at for escalation in escalations),
         excerpt=_redacted(escalations[0].text) if len(escalations) == 1 else "",
         desk=_address("dashboard:inbox"),
         style=STYLES[channel],
@@ -61,7 +63,6 @@ def _group(call: Call, judged: Attempt | None, count: int) -> AlikeCalls:
         agent=sanitizer().preview_text(call.agent.name, MAX_NAME),
         attempts=call.attempts_made,
         address=_address("dashboard:call", call.public_id) or f"Call {call.public_id}",
-        since=call.blocked_at or call.updated_at,
         until=call.expires_at,
         pointer=sanitizer().redact_pointer(worst.field_path) if worst else None,
         code=worst.error_code.value if worst else "",

@@ -12,6 +12,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from pytest_django import Settings
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, ChannelTurn, Event, Notice, OutboxMessage
 from retrycontract.usecases.announce_escalation import announce_escalation
@@ -300,7 +301,7 @@ def test_a_message_that_nobody_takes_is_given_up_for_all_to_see(
     assert event.data == {
         "channel": "webhook", "message": message.public_id, "tries": message.tries, "escalations": 2,
     }  # fmt: skip
-    assert "nobody has been told" in caplog.text
+    assert "by its channel nobody was told" in caplog.text
     receiver.status = 200
     assert drain(NOON + timedelta(days=10)) == 0
 
@@ -466,6 +467,13 @@ def test_no_secret_gets_into_a_message(receiver: Receiver, settings: Settings, f
     for secret in (CANARY, CANARY[8:40], "canaryPassword"):
         assert secret not in sent
     assert "[REDACTED: " in sent
+
+
+def test_without_the_sanitiser_the_secret_would_be_found(receiver: Receiver, settings: Settings) -> None:
+    settings.CONTRACT = RetryConfiguration(redact_secrets=False)
+    leak()
+    drain()
+    assert CANARY in receiver.posts[0].text
 
 
 def test_a_message_shows_only_previews_of_arguments(receiver: Receiver) -> None:
