@@ -117,6 +117,12 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+EMAIL_HOST, EMAIL_PORT = RETRYCONTRACT.email_host, RETRYCONTRACT.email_port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = RETRYCONTRACT.email_user, RETRYCONTRACT.email_password
+EMAIL_USE_TLS, EMAIL_USE_SSL = RETRYCONTRACT.email_security == "starttls", RETRYCONTRACT.email_security == "tls"
+EMAIL_TIMEOUT = 5  # seconds for each word of a conversation: a server that hangs must not hold up the next message
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = RETRYCONTRACT.email_from
+
 # The bridge refuses larger bodies before Django sees them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = RETRYCONTRACT.max_body_bytes
 STATIC_URL = "static/"

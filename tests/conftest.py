@@ -58,16 +58,17 @@ def corpus() -> Corpus:
 def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service, once for each place where it judges."""
     judge = "auto" if request.param == "at the door" else "worker"
-    yield from _running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
+    yield from running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service as `manage.py up` starts it; tests share it, so each makes an agent of its own."""
-    yield from _running(Service(tmp_path_factory.mktemp("service") / "data"))
+    yield from running(Service(tmp_path_factory.mktemp("service") / "data"))
 
 
-def _running(service: Service) -> Iterator[Service]:
+def running(service: Service) -> Iterator[Service]:
+    """Start a service, and stop it when the tests that use it are done."""
     service.start()
     yield service
     service.stop()

@@ -113,7 +113,11 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("layers", "retrycontract/api/wrong.py", "import dashboard", id="api-dashboard"),
         pytest.param("layers", "dashboard/wrong.py", "import worker", id="dashboard-worker"),
         pytest.param("layers", "worker/wrong.py", "import retrycontract.management", id="worker-management"),
-        pytest.param("layers", "retrycontract/delivery.py", "import retrycontract.api", id="delivery-api"),
+        pytest.param("layers", "retrycontract/delivery/wrong.py", "import retrycontract.api", id="delivery-api"),
+        pytest.param("layers", "worker/wrong.py", "import retrycontract.delivery", id="worker-delivery"),
+        pytest.param(
+            "layers", "retrycontract/usecases/wrong.py", "import retrycontract.delivery", id="usecase-delivery"
+        ),
         pytest.param("layers", "dashboard/wrong.py", "import retrycontract.urls", id="dashboard-urls"),
         pytest.param("waiting", "retrycontract/waiting.py", "import retrycontract.store", id="waiting-store"),
         pytest.param("waiting", "retrycontract/bridge.py", "import retrycontract.usecases", id="bridge-usecase"),

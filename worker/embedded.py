@@ -1,4 +1,4 @@
-"""The worker inside the web process: one thread that judges what was queued and sweeps what was left behind."""
+"""The worker inside the web process: a thread that judges and sweeps, and one that sends what the outbox holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.usecases.drain_outbox import drain_outbox
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
 
@@ -29,21 +30,37 @@ class EmbeddedDoorbell:
 
 
 class EmbeddedWorker:
-    """Run the worker thread; `stop` lets the attempt in hand finish."""
+    """Run the two threads; `stop` lets the attempt and the message in hand finish."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
+        self._threads = (
+            threading.Thread(target=self._run, name="retrycontract-worker", daemon=True),
+            # Of its own: a receiver that hangs must not keep attempts waiting.
+            threading.Thread(target=self._send, name="retrycontract-courier", daemon=True),
+        )
 
     def start(self) -> None:
         """Begin to work."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self, timeout: float = 10) -> None:
         """Stop after the attempt in hand; what waits is found at the next start."""
         self._stopping.set()
         _work.set()
-        self._thread.join(timeout)
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
+
+    def _send(self) -> None:
+        while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
+            try:
+                close_old_connections()
+                drain_outbox(now=timezone.now(), clock=timezone.now)
+            except Exception:
+                logger.exception("The courier's thread failed; it goes on with the next sweep")
+        connection.close()
 
     def _run(self) -> None:
         pause = settings.RETRYCONTRACT.sweep_seconds

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Case, F, Q, When
 
+from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
@@ -136,6 +137,21 @@ class Call(models.Model):
     def has_ended(self) -> bool:
         """Tell whether no attempt can follow."""
         return CallState(self.state).has_ended
+
+    @property
+    def expired_into(self) -> OnExpiry | None:
+        """Tell what became of the call because nobody answered in time; None when that is not so."""
+        if self.state == CallState.EXPIRED:
+            return "expire"
+        if self.state != CallState.REJECTED:
+            return None
+        newest = self.escalations.order_by("-round").first()
+        return "reject" if newest is not None and newest.has_expired else None
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Tell whether nobody has answered the newest request for a person."""
+        return self.state == CallState.BLOCKED or self.expired_into is not None
 
     @property
     def budget(self) -> Budget:
