@@ -46,7 +46,7 @@ class EmbeddedWorker:
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        pause = settings.RETRYCONTRACT.sweep_seconds
+        pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         swept = 0.0
         while not self._stopping.is_set():
             rung = _work.wait(pause)

@@ -38,7 +38,7 @@ def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = No
 
     def ring() -> None:
         try:
-            bell = _bell(settings.RETRYCONTRACT.doorbell)
+            bell = _bell(settings.RETRYCONTRACT.doorbell_class)
             if attempt_id is not None:
                 bell.attempt_queued(attempt_id)
             if call_id is not None:

@@ -18,7 +18,7 @@ from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, s
 from tests.live_server import eventually
 from worker import embedded
 
-pytestmark = pytest.mark.usefixtures("file_database")
+pytestmark = pytest.mark.usefixtures("shared_database")
 
 LONG = 60.0  # a sweep that never comes in a test: only the bell can wake the thread
 

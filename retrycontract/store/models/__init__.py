@@ -11,6 +11,7 @@ from retrycontract.store.models.calls import (
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.tools import Tool, ToolVersion
+from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "Agent",
@@ -28,4 +29,5 @@ __all__ = [
     "LostRaceError",
     "Tool",
     "ToolVersion",
+    "WorkerBeat",
 ]
