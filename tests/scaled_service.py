@@ -30,11 +30,13 @@ class ScaledService(Service):
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._run("migrate", "--verbosity", "0")
         self._run("collectstatic", "--no-input", "--verbosity", "0")
-        self.operator_password = self._run("create_operator", "operator", "--role", "operator").strip()
-        for _ in range(self.webs):
-            self._start_web()
         for number in range(self.workers):
             self.worker_processes.append(self._start_worker(number))
+        for _ in range(self.webs):
+            self._start_web()
+        self.operator_password = self._run("create_operator", "operator", "--role", "operator").strip()
+        for port, process in zip(self.ports, self.web_processes, strict=True):
+            wait_for_port(port, process, within=START_SECONDS)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Stop every process; returns the worst exit status."""
@@ -63,7 +65,6 @@ class ScaledService(Service):
         port = free_port()
         command = [sys.executable, "-m", "uvicorn", "retrycontract.asgi:application", "--port", str(port)]
         process = self._start(*command, "--lifespan", "on", "--no-access-log", "--log-level", "warning")
-        wait_for_port(port, process, within=START_SECONDS)
         self.web_processes.append(process)
         self.ports.append(port)
         self.port = self.ports[0]

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0001_initial'),
+        ('retrycontract', '0002_search_indexes'),
     ]
 
     operations = [
