@@ -6,12 +6,14 @@ import os
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
+from retrycontract.health import Health
 from retrycontract.waiting import FrontOfHouse, bells
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
@@ -56,4 +58,10 @@ def _front_of_house() -> FrontOfHouse:
     return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop)
 
 
-application = _front_of_house()
+def _look() -> dict[str, Any]:
+    from retrycontract.usecases import readiness  # models: only once Django is set up
+
+    return readiness.look(now=timezone.now()).to_json()
+
+
+application = Health(_front_of_house(), _look)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -37,6 +38,11 @@ class ScaledService(Service):
         self.operator_password = self._run("create_operator", "operator", "--role", "operator").strip()
         for port, process in zip(self.ports, self.web_processes, strict=True):
             wait_for_port(port, process, within=START_SECONDS)
+        deadline = time.monotonic() + START_SECONDS
+        sweeps = self.environment.get("RETRYCONTRACT_SWEEP_SECONDS") != "0"
+        while sweeps and super().send("GET", "/readyz").body["workers"] < self.workers:
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.1)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Stop every process; returns the worst exit status."""
@@ -60,6 +66,11 @@ class ScaledService(Service):
         """Send one request to the next web process."""
         self.port = self.ports[next(self._turns) % len(self.ports)]
         return super().send(method, path, body, **options)
+
+    def run_code(self, code: str) -> None:
+        """Run Python code with the service's settings."""
+        environment = self._environ() | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
 
     def _start_web(self) -> None:
         port = free_port()

@@ -10,8 +10,10 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
+from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 
@@ -26,6 +28,10 @@ class EmbeddedDoorbell:
     def call_changed(self, call_id: str) -> None:
         """Wake whoever waits for the call."""
         bells.ring(call_id)
+
+    def is_heard(self) -> bool:
+        """Tell whether this process has a worker."""
+        return _worker is not None
 
 
 class EmbeddedWorker:
@@ -58,6 +64,7 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
+                    WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from worker.celery_doorbell import CeleryDoorbell
+from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 
@@ -52,14 +52,14 @@ class Reminders:
 
 
 class Sweeper:
-    """Sweep every few seconds in a thread; `stop` ends it after the sweep in hand."""
+    """Sweep every few seconds in a thread; `judge_alone` judges what waits when nobody hears the bell."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, judge_alone: Callable[[], None] | None = None) -> None:
+        self._judge_alone = judge_alone or judge_in_own_process
         self._bell = CeleryDoorbell()
         self._reminders = Reminders()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="retrycontract-sweeper", daemon=True)
-        self._name = f"{socket.gethostname()}:{os.getpid()}"
 
     def start(self) -> None:
         """Begin to sweep."""
@@ -78,9 +78,9 @@ class Sweeper:
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
-            judge_in_own_process()
+            self._judge_alone()
         expire_overdue(now=now)
-        WorkerBeat.objects.beat(self._name, now)
+        WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:
         while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
