@@ -15,8 +15,12 @@ from urllib.parse import urlsplit
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from retrycontract.database_url import read_database_url
+
 PREFIX = "RETRYCONTRACT_"
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
+EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
+CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 
 
 class ServiceSettings(BaseModel):
@@ -39,14 +43,26 @@ class ServiceSettings(BaseModel):
     )
     config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
 
+    database_url: str = Field(
+        "", description="PostgreSQL as postgresql://user:password@host:5432/name; empty: SQLite in the data folder."
+    )
+    redis_url: str = Field(
+        "",
+        description="Redis as redis://:password@host:6379/0, for Celery workers and wake-ups; empty: no Redis.",
+    )
     judge: Literal["auto", "worker"] = Field(
         "auto", description="Where outputs are checked: at the door when the work is bounded, or always by a worker."
     )
     embedded_worker: bool = Field(False, description="Run the worker thread and the sweep inside the web process.")
-    doorbell: str = Field("worker.embedded.EmbeddedDoorbell", description="Class that is rung after a commit.")
+    doorbell: str = Field(
+        "",
+        description="Class that is rung after a commit; empty: chosen by whether there is a Redis.",
+    )
     door_max_bytes: int = Field(65_536, ge=0, description="Largest output that is judged at the door.")
     lease_seconds: float = Field(30, gt=0, description="How long a worker may keep an attempt to itself.")
-    sweep_seconds: float = Field(2, gt=0, description="How often what was left behind is picked up again.")
+    sweep_seconds: float = Field(
+        2, ge=0, description="How often what was left behind is picked up again; 0 never, for tests of what that loses."
+    )
     max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
 
@@ -131,6 +147,26 @@ class ServiceSettings(BaseModel):
         if self.email_password and not self.email_user:
             raise ValueError(f"{PREFIX}EMAIL_PASSWORD: needs {PREFIX}EMAIL_USER")
         return self
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, url: str) -> str:
+        if url:
+            read_database_url(url)
+        return url
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, url: str) -> str:
+        if url and not re.fullmatch(r"rediss?://[^\s#]+", url):
+            raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
+        return url
+
+    @property
+    def doorbell_class(self) -> str:
+        """Give the dotted path of the doorbell."""
+        by_celery = self.redis_url and not self.embedded_worker
+        return self.doorbell or (CELERY_DOORBELL if by_celery else EMBEDDED_DOORBELL)
 
     @model_validator(mode="after")
     def _hosts_named(self) -> ServiceSettings:

@@ -10,6 +10,7 @@ from django.urls import reverse_lazy
 
 from retrycontract import service_settings
 from retrycontract.configuration_file import load_configuration
+from retrycontract.database_url import database_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 RETRYCONTRACT = service_settings.load(dict(os.environ))
@@ -65,21 +66,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": RETRYCONTRACT.data_dir / "retrycontract.sqlite3",
-        # Threads of the bridge live as long as the process: their connections may, too.
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            # A deferred transaction that starts to write fails at once, whatever the timeout; an immediate one waits.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            # FULL: what was answered with 2xx survives a power cut.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;",
-        },
-    }
-}
+DATABASES = {"default": database_settings(RETRYCONTRACT.database_url, RETRYCONTRACT.data_dir)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

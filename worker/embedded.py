@@ -10,9 +10,11 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from retrycontract.usecases.drain_outbox import drain_outbox
+from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
+from worker.courier import Courier
+from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 
@@ -28,42 +30,34 @@ class EmbeddedDoorbell:
         """Wake whoever waits for the call."""
         bells.ring(call_id)
 
+    def is_heard(self) -> bool:
+        """Tell whether this process has a worker."""
+        return _worker is not None
+
 
 class EmbeddedWorker:
     """Run the two threads; `stop` lets the attempt and the message in hand finish."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        self._threads = (
-            threading.Thread(target=self._run, name="retrycontract-worker", daemon=True),
-            # Of its own: a receiver that hangs must not keep attempts waiting.
-            threading.Thread(target=self._send, name="retrycontract-courier", daemon=True),
-        )
+        self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
+        self._courier = Courier()
 
     def start(self) -> None:
         """Begin to work."""
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
+        self._courier.start()
 
     def stop(self, timeout: float = 10) -> None:
         """Stop after the attempt in hand; what waits is found at the next start."""
         self._stopping.set()
         _work.set()
         end = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.join(max(end - time.monotonic(), 0))
-
-    def _send(self) -> None:
-        while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
-            try:
-                close_old_connections()
-                drain_outbox(now=timezone.now(), clock=timezone.now)
-            except Exception:
-                logger.exception("The courier's thread failed; it goes on with the next sweep")
-        connection.close()
+        self._thread.join(timeout)
+        self._courier.stop(max(end - time.monotonic(), 0))
 
     def _run(self) -> None:
-        pause = settings.RETRYCONTRACT.sweep_seconds
+        pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         swept = 0.0
         while not self._stopping.is_set():
             rung = _work.wait(pause)
@@ -75,6 +69,7 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
+                    WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")

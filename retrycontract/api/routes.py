@@ -38,7 +38,7 @@ api = problems.ProblemAPI(
 )
 
 PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 500, 503), schemas.ProblemOut)
-READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500), schemas.ProblemOut)
+READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500, 503), schemas.ProblemOut)
 
 
 @api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
@@ -128,7 +128,7 @@ def post_guidance_ack(request: HttpRequest, call_id: str) -> schemas.AckOut:
     return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
 
 
-@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, 503: schemas.ProblemOut, **READ_PROBLEMS},
+@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, **READ_PROBLEMS},
           tags=["calls"])  # fmt: skip
 def post_cancel(request: HttpRequest, call_id: str) -> schemas.WaitOut:
     """Give a call up: its waiting attempts are discarded and nobody is asked any more."""

@@ -96,6 +96,10 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
     digest = ToolVersion.hash_of(schema)
     found = tool.versions.filter(schema_hash=digest).first()
+    if found is None:
+        # Of several that bring a new schema at once, one numbers its version and the others look again.
+        Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
+        found = tool.versions.filter(schema_hash=digest).first()
     if found is not None:
         return found, False
     last = tool.versions.order_by("-number").first()

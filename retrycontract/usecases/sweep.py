@@ -22,15 +22,15 @@ def judge_waiting(*, clock: Callable[[], datetime]) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here."""
     judged = 0
     while waiting := list(Attempt.objects.claimable(clock()).values_list("pk", flat=True)[:BATCH]):
-        done = sum(_is_judged(attempt_id, clock) for attempt_id in waiting)
+        done = sum(judge_or_leave(attempt_id, clock=clock) for attempt_id in waiting)
         judged += done
         if not done:  # others are faster, or these wait for a lease to run out
             break
     return judged
 
 
-def _is_judged(attempt_id: int, clock: Callable[[], datetime]) -> bool:
-    """Judge one attempt; a check that crashes must not keep the others waiting."""
+def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
+    """Judge one attempt, or leave it to its lease when the check crashes, which must not keep others waiting."""
     try:
         return judge_attempt(attempt_id, clock=clock)
     except Exception:

@@ -19,7 +19,7 @@ from tests.live_server import eventually
 from tests.receivers import Receiver, receiving
 from worker import embedded
 
-pytestmark = pytest.mark.usefixtures("file_database")
+pytestmark = pytest.mark.usefixtures("shared_database")
 
 LONG = 60.0  # a sweep that never comes in a test: only the bell can wake the thread
 

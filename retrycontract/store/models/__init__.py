@@ -12,6 +12,7 @@ from retrycontract.store.models.escalations import Escalation, EscalationState, 
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage
 from retrycontract.store.models.tools import Tool, ToolVersion
+from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "Agent",
@@ -33,4 +34,5 @@ __all__ = [
     "OutboxMessage",
     "Tool",
     "ToolVersion",
+    "WorkerBeat",
 ]

@@ -66,6 +66,10 @@ class CallQuerySet(models.QuerySet["Call"]):
         names = {text, *tools[:MAX_TOOLS_FOUND]}
         return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
 
+    def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
+        """Tell when each of some calls changed last."""
+        return dict(self.filter(public_id__in=call_ids).order_by().values_list("public_id", "updated_at"))
+
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
         return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
@@ -227,6 +231,10 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
         return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+
+    def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
+        """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
+        return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
     def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
