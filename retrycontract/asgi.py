@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
+from retrycontract.health import Health
 from retrycontract.waiting import FrontOfHouse, bells
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
@@ -19,26 +24,44 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 sys.setswitchinterval(0.0001)
 
 
-def _start_worker() -> None:
-    # Imported when used: without the embedded worker this process needs nothing of the worker's.
-    from worker import embedded
-
-    embedded.start()
+API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
-def _stop_worker() -> None:
-    from worker import embedded  # as above
+def _companions() -> list[ModuleType]:
+    """Give what runs beside the requests of this process: each has `start` and `stop`."""
+    # Imported when used: a process alone on SQLite needs no Redis client, one with Celery workers no worker.
+    service = settings.RETRYCONTRACT
+    names = ["worker.embedded"] if service.embedded_worker else []
+    names += ["worker.rings"] if service.redis_url or service.database_url else []
+    return [import_module(name) for name in names]
 
-    embedded.stop()
+
+def _start() -> None:
+    for companion in _companions():
+        companion.start()
+
+
+def _stop() -> None:
+    for companion in _companions():
+        companion.stop()
 
 
 def _front_of_house() -> FrontOfHouse:
     django = get_wsgi_application()
     service = settings.RETRYCONTRACT
-    bridge = WsgiBridge(django, page_threads=service.dashboard_threads, max_body_bytes=service.max_body_bytes)
-    if not service.embedded_worker:
-        return FrontOfHouse(bridge, bells)
-    return FrontOfHouse(bridge, bells, on_startup=_start_worker, on_shutdown=_stop_worker)
+    bridge = WsgiBridge(
+        django,
+        api_threads=API_THREADS_ON_POSTGRESQL if service.database_url else 1,
+        page_threads=service.dashboard_threads,
+        max_body_bytes=service.max_body_bytes,
+    )
+    return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop)
 
 
-application = _front_of_house()
+def _look() -> dict[str, Any]:
+    from retrycontract.usecases import readiness  # models: only once Django is set up
+
+    return readiness.look(now=timezone.now()).to_json()
+
+
+application = Health(_front_of_house(), _look)

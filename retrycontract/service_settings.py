@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from retrycontract.database_url import read_database_url
+
 PREFIX = "RETRYCONTRACT_"
+ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
+EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
+CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 
 
 class ServiceSettings(BaseModel):
@@ -36,22 +43,62 @@ class ServiceSettings(BaseModel):
     )
     config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
 
+    database_url: str = Field(
+        "", description="PostgreSQL as postgresql://user:password@host:5432/name; empty: SQLite in the data folder."
+    )
+    redis_url: str = Field(
+        "",
+        description="Redis as redis://:password@host:6379/0, for Celery workers and wake-ups; empty: no Redis.",
+    )
     judge: Literal["auto", "worker"] = Field(
         "auto", description="Where outputs are checked: at the door when the work is bounded, or always by a worker."
     )
     embedded_worker: bool = Field(False, description="Run the worker thread and the sweep inside the web process.")
-    doorbell: str = Field("worker.embedded.EmbeddedDoorbell", description="Class that is rung after a commit.")
+    doorbell: str = Field(
+        "",
+        description="Class that is rung after a commit; empty: chosen by whether there is a Redis.",
+    )
     door_max_bytes: int = Field(65_536, ge=0, description="Largest output that is judged at the door.")
     lease_seconds: float = Field(30, gt=0, description="How long a worker may keep an attempt to itself.")
-    sweep_seconds: float = Field(2, gt=0, description="How often what was left behind is picked up again.")
+    sweep_seconds: float = Field(
+        2, ge=0, description="How often what was left behind is picked up again; 0 never, for tests of what that loses."
+    )
     max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
+
+    public_url: str = Field(
+        "", description="Address at which people reach the desk; links in notifications begin with it."
+    )
+    notify_webhook_url: str = Field(
+        "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
+    )
+    notify_email: list[str] = Field(
+        [], description="Addresses that are told of new escalations, comma separated; needs the e-mail settings."
+    )
+    allow_private_webhooks: bool = Field(
+        False, description="Let the webhook lead to private addresses and use plain http; only inside your own network."
+    )
+    notify_pause_seconds: float = Field(
+        60, ge=0, description="Pause between two messages of a channel; what comes meanwhile becomes one message."
+    )
+    notify_gives_up_after_days: float = Field(
+        3, gt=0, description="How long a message that cannot be delivered is tried again."
+    )
+    courier: str = Field("retrycontract.delivery.courier.Courier", description="Class that carries messages out.")
+    email_host: str = Field("", description="SMTP server.")
+    email_port: int = Field(587, ge=1, le=65_535, description="Port of the SMTP server.")
+    email_user: str = Field("", description="User name at the SMTP server, if it asks for one.")
+    email_password: str = Field("", description="Password at the SMTP server. A secret.")
+    email_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls", description="How the connection to the SMTP server is secured: starttls, tls or none."
+    )
+    email_from: str = Field("", description="Address that e-mails come from.")
 
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
 
-    @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", mode="before")
+    @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", "notify_email", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -65,6 +112,61 @@ class ServiceSettings(BaseModel):
             except ValueError:
                 raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
         return keys
+
+    @field_validator("notify_email", "email_from")
+    @classmethod
+    def _addressed(cls, value: list[str] | str) -> list[str] | str:
+        for address in [value] if isinstance(value, str) else value:
+            if address and not ADDRESS.fullmatch(address):
+                raise ValueError("each must be a plain e-mail address such as desk@example.com")
+        return value
+
+    @field_validator("public_url", "notify_webhook_url")
+    @classmethod
+    def _absolute(cls, url: str) -> str:
+        if url and not _is_plain_url(url):
+            raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
+        return url
+
+    @field_validator("public_url")
+    @classmethod
+    def _without_query(cls, url: str) -> str:
+        if "?" in url:
+            raise ValueError("must end with the path, without a query")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _can_notify(self) -> ServiceSettings:
+        if self.notify_webhook_url.startswith("http:") and not self.allow_private_webhooks:
+            raise ValueError(
+                f"{PREFIX}NOTIFY_WEBHOOK_URL: must begin with https; "
+                f"{PREFIX}ALLOW_PRIVATE_WEBHOOKS=true allows http inside your own network"
+            )
+        if self.notify_email and not (self.email_host and self.email_from):
+            raise ValueError(f"{PREFIX}NOTIFY_EMAIL: needs {PREFIX}EMAIL_HOST and {PREFIX}EMAIL_FROM")
+        if self.email_password and not self.email_user:
+            raise ValueError(f"{PREFIX}EMAIL_PASSWORD: needs {PREFIX}EMAIL_USER")
+        return self
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, url: str) -> str:
+        if url:
+            read_database_url(url)
+        return url
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, url: str) -> str:
+        if url and not re.fullmatch(r"rediss?://[^\s#]+", url):
+            raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
+        return url
+
+    @property
+    def doorbell_class(self) -> str:
+        """Give the dotted path of the doorbell."""
+        by_celery = self.redis_url and not self.embedded_worker
+        return self.doorbell or (CELERY_DOORBELL if by_celery else EMBEDDED_DOORBELL)
 
     @model_validator(mode="after")
     def _hosts_named(self) -> ServiceSettings:
@@ -106,6 +208,19 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     if not settings.encryption_keys:
         made["encryption_keys"] = [_kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())]
     return settings.model_copy(update=made)
+
+
+def _is_plain_url(url: str) -> bool:
+    """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
+    try:
+        parts = urlsplit(url)
+        port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
+    except ValueError:
+        return False
+    is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
+    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
+        "@" not in parts.netloc
+    )  # fmt: skip
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

@@ -10,6 +10,7 @@ from django.urls import reverse_lazy
 
 from retrycontract import service_settings
 from retrycontract.configuration_file import load_configuration
+from retrycontract.database_url import database_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 RETRYCONTRACT = service_settings.load(dict(os.environ))
@@ -66,21 +67,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": RETRYCONTRACT.data_dir / "retrycontract.sqlite3",
-        # Threads of the bridge live as long as the process: their connections may, too.
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            # A deferred transaction that starts to write fails at once, whatever the timeout; an immediate one waits.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            # FULL: what was answered with 2xx survives a power cut.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;",
-        },
-    }
-}
+DATABASES = {"default": database_settings(RETRYCONTRACT.database_url, RETRYCONTRACT.data_dir)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -117,6 +104,12 @@ CONTENT_SECURITY_POLICY = {
         "object-src": [NONE],
     }
 }
+
+EMAIL_HOST, EMAIL_PORT = RETRYCONTRACT.email_host, RETRYCONTRACT.email_port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = RETRYCONTRACT.email_user, RETRYCONTRACT.email_password
+EMAIL_USE_TLS, EMAIL_USE_SSL = RETRYCONTRACT.email_security == "starttls", RETRYCONTRACT.email_security == "tls"
+EMAIL_TIMEOUT = 5  # seconds for each word of a conversation: a server that hangs must not hold up the next message
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = RETRYCONTRACT.email_from
 
 # The bridge refuses larger bodies before Django sees them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = RETRYCONTRACT.max_body_bytes

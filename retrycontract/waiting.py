@@ -58,6 +58,11 @@ class Bells:
         if waiters:
             _wake(waiters)
 
+    def waited_for(self) -> list[str]:
+        """List the keys that somebody waits for."""
+        with self._lock:
+            return list(self._waiters)
+
     def ring_all(self) -> None:
         """Wake everybody: after a gap in which rings may have been missed, or at the end."""
         with self._lock:

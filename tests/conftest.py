@@ -9,10 +9,31 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from tests.scaled_service import ScaledService
+from tests.servers import (
+    NO_POSTGRESQL,
+    NO_REDIS,
+    PostgreSQL,
+    Redis,
+    postgresql_programs,
+    redis_server,
+    running_postgresql,
+    running_redis,
+)
 from tests.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what was to run on PostgreSQL where there is none; with CI set, stop."""
+    if os.environ.get("RETRYCONTRACT_TEST_DATABASE") != "postgresql" or postgresql_programs():
+        return
+    if os.environ.get("CI"):
+        pytest.exit(f"needed where CI is set: {NO_POSTGRESQL}", returncode=1)
+    for item in items:
+        item.add_marker(pytest.mark.skip(reason=NO_POSTGRESQL))
 
 
 def require(condition: object, reason: str) -> None:
@@ -54,20 +75,51 @@ def corpus() -> Corpus:
     return rows
 
 
-@pytest.fixture(scope="session", params=["at the door", "by the worker"])
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server of the tests' own."""
+    require(postgresql_programs(), NO_POSTGRESQL)
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[Redis]:
+    """A Redis server of the tests' own."""
+    require(redis_server(), NO_REDIS)
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=["at the door", "by the worker", "scaled out"])
 def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The running service, once for each place where it judges."""
+    """The running service, once for each place where it judges: in one process, and in many."""
+    if request.param == "scaled out":
+        yield from running(scaled_service(request, tmp_path_factory.mktemp("scaled") / "data"))
+        return
     judge = "auto" if request.param == "at the door" else "worker"
-    yield from _running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
+    yield from running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service as `manage.py up` starts it; tests share it, so each makes an agent of its own."""
-    yield from _running(Service(tmp_path_factory.mktemp("service") / "data"))
+    yield from running(Service(tmp_path_factory.mktemp("service") / "data"))
 
 
-def _running(service: Service) -> Iterator[Service]:
+def scaled_service(request: pytest.FixtureRequest, data_dir: Path, **options: Any) -> ScaledService:
+    """Make a service on PostgreSQL and Redis; it is not started yet."""
+    postgresql, redis = request.getfixturevalue("postgresql"), request.getfixturevalue("redis")
+    environment = {
+        "RETRYCONTRACT_DATABASE_URL": postgresql.new_database(),
+        "RETRYCONTRACT_REDIS_URL": redis.url,
+        "RETRYCONTRACT_JUDGE": "worker",
+    }
+    return ScaledService(data_dir, environment | options.pop("environment", {}), **options)
+
+
+def running(service: Service) -> Iterator[Service]:
+    """Start a service, and stop it when the tests that use it are done."""
     service.start()
     yield service
     service.stop()

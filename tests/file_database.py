@@ -1,4 +1,4 @@
-"""A database in a file of its own, as the service has: threads share it, and its bytes can be read."""
+"""A database that threads share, as they do in the service; with SQLite its bytes can be read."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ def using(database: Path | dict[str, Any]) -> Iterator[None]:
         connections.settings["default"] = before
         connections["default"] = template
         ContentType.objects.clear_cache()
+
+
+@pytest.fixture
+def shared_database(request: pytest.FixtureRequest, transactional_db: None) -> None:
+    """Use a database that several threads may use at once."""
+    if connection.vendor == "sqlite":
+        request.getfixturevalue("file_database")
 
 
 def all_at_once(work: Callable[[Any], Result], items: list[Any]) -> list[Result]:

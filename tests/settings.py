@@ -1,10 +1,16 @@
-"""Django settings of the test suite: the product's own, pointed at throw-away data."""
+"""Django settings of the test suite: the product's own, pointed at throw-away data.
+
+With RETRYCONTRACT_TEST_DATABASE=postgresql the tests run on a PostgreSQL server that is started for them.
+"""
 
 import atexit
 import os
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+
+from tests.servers import postgresql_programs, running_postgresql
 
 # Before the settings are read: they make keys in this folder.
 _folder = tempfile.mkdtemp(prefix="retrycontract-tests-")
@@ -12,6 +18,10 @@ Path(_folder, "static").mkdir()  # whitenoise warns when it is missing
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["RETRYCONTRACT_DATA_DIR"] = _folder
 os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", str(Path(_folder, "config.yml")))
+if os.environ.get("RETRYCONTRACT_TEST_DATABASE") == "postgresql" and postgresql_programs():
+    _servers = ExitStack()
+    atexit.register(_servers.close)
+    os.environ["RETRYCONTRACT_DATABASE_URL"] = _servers.enter_context(running_postgresql()).url("tests")
 
 from retrycontract.settings import *  # noqa: E402, F403
 

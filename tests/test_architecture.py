@@ -116,7 +116,11 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("layers", "retrycontract/admin/wrong.py", "import dashboard", id="admin-dashboard"),
         pytest.param("layers", "retrycontract/usecases/wrong.py", "import retrycontract.admin", id="usecase-admin"),
         pytest.param("layers", "worker/wrong.py", "import retrycontract.management", id="worker-management"),
-        pytest.param("layers", "retrycontract/delivery.py", "import retrycontract.api", id="delivery-api"),
+        pytest.param("layers", "retrycontract/delivery/wrong.py", "import retrycontract.api", id="delivery-api"),
+        pytest.param("layers", "worker/wrong.py", "import retrycontract.delivery", id="worker-delivery"),
+        pytest.param(
+            "layers", "retrycontract/usecases/wrong.py", "import retrycontract.delivery", id="usecase-delivery"
+        ),
         pytest.param("layers", "dashboard/wrong.py", "import retrycontract.urls", id="dashboard-urls"),
         pytest.param("waiting", "retrycontract/waiting.py", "import retrycontract.store", id="waiting-store"),
         pytest.param("waiting", "retrycontract/bridge.py", "import retrycontract.usecases", id="bridge-usecase"),

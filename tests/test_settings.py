@@ -41,6 +41,11 @@ GIVEN: list[tuple[str, str, Any]] = [
     ("max_deliveries", "7", 7),
     ("config_file", "other.yml", Path("other.yml")),
     ("doorbell", "a.b.C", "a.b.C"),
+    ("public_url", "https://desk.example/", "https://desk.example"),
+    ("public_url", "http://10.0.0.5:8000/desk/", "http://10.0.0.5:8000/desk"),
+    ("notify_webhook_url", "https://hooks.example/services/T0/B0/x?a=b", "https://hooks.example/services/T0/B0/x?a=b"),
+    ("email_port", "25", 25),
+    ("email_from", "desk@desk.example", "desk@desk.example"),
 ]
 
 
@@ -73,12 +78,32 @@ WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
     ("lease_seconds", "0", "greater than 0"),
-    ("sweep_seconds", "-1", "greater than 0"),
+    ("sweep_seconds", "-1", "greater than or equal to 0"),
     ("max_deliveries", "0", "greater than or equal to 1"),
     ("max_body_bytes", "10", "greater than or equal to 1024"),
     ("door_max_bytes", "-1", "greater than or equal to 0"),
     ("debug", "perhaps", "boolean"),
     ("allowed_hosts", " , ", "name the hosts"),
+    ("public_url", "desk.example", "must be an address such as https://host/path"),
+    ("public_url", "https://desk.example/?a=b", "without a query"),
+    ("notify_webhook_url", "http://hooks.example/x", "must begin with https"),
+    ("notify_webhook_url", "hooks.example/x", "must be an address"),
+    ("notify_webhook_url", "https:///x", "must be an address"),
+    ("notify_webhook_url", "https://hooks.example:99999/x", "must be an address"),
+    ("notify_webhook_url", "https://user:pass@hooks.example/x", "without a user"),
+    ("notify_webhook_url", "https://hooks.example/x#y", "#part"),
+    ("notify_webhook_url", "https://hooks.example/x y", "must be an address"),
+    ("notify_webhook_url", "https://hooks.example/x\r\nHost: evil", "must be an address"),
+    ("notify_webhook_url", "https://hööks.example/x", "must be an address"),
+    ("notify_webhook_url", "ftp://hooks.example/x", "must be an address"),
+    ("notify_webhook_url", "https://[::1/x", "must be an address"),
+    ("notify_email", "ana@example.com, bo", "plain e-mail address"),
+    ("notify_email", "Ana <ana@example.com>", "plain e-mail address"),
+    ("notify_email", "ana@example.com", "needs RETRYCONTRACT_EMAIL_HOST and RETRYCONTRACT_EMAIL_FROM"),
+    ("email_from", "desk@desk.example\nBcc: eve@example.com", "plain e-mail address"),
+    ("email_password", "canary", "needs RETRYCONTRACT_EMAIL_USER"),
+    ("email_security", "ssl", "'starttls', 'tls' or 'none'"),
+    ("email_port", "0", "greater than or equal to 1"),
     ("encryption_keys", "not-a-key-at-all", "Fernet key"),
     ("encryption_keys", f"{KEY},short", "Fernet key"),
 ]
@@ -100,6 +125,19 @@ def test_a_wrong_value_is_not_repeated(tmp_path: Path, name: str) -> None:
     with pytest.raises(WrongSettingError) as refused:
         load_with(tmp_path, **{name: "a-secret-in-the-wrong-place"})
     assert "a-secret" not in str(refused.value)
+
+
+def test_a_webhook_may_use_http_inside_the_own_network(tmp_path: Path) -> None:
+    url = "http://chat.internal:8065/hooks/x"
+    given = load_with(tmp_path, notify_webhook_url=url, allow_private_webhooks="true")
+    assert given.notify_webhook_url == url
+
+
+def test_people_are_told_by_email_when_server_and_sender_are_known(tmp_path: Path) -> None:
+    given = load_with(
+        tmp_path, notify_email="ana@example.com, bo@example.com", email_host="mail.example", email_from="d@desk.example"
+    )
+    assert given.notify_email == ["ana@example.com", "bo@example.com"]
 
 
 def test_all_wrong_values_are_told_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The worker inside the web process: one thread that judges what was queued and sweeps what was left behind."""
+"""The worker inside the web process: a thread that judges and sweeps, and one that sends what the outbox holds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
+from worker.courier import Courier
+from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 
@@ -27,26 +30,34 @@ class EmbeddedDoorbell:
         """Wake whoever waits for the call."""
         bells.ring(call_id)
 
+    def is_heard(self) -> bool:
+        """Tell whether this process has a worker."""
+        return _worker is not None
+
 
 class EmbeddedWorker:
-    """Run the worker thread; `stop` lets the attempt in hand finish."""
+    """Run the two threads; `stop` lets the attempt and the message in hand finish."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
+        self._courier = Courier()
 
     def start(self) -> None:
         """Begin to work."""
         self._thread.start()
+        self._courier.start()
 
     def stop(self, timeout: float = 10) -> None:
         """Stop after the attempt in hand; what waits is found at the next start."""
         self._stopping.set()
         _work.set()
+        end = time.monotonic() + timeout
         self._thread.join(timeout)
+        self._courier.stop(max(end - time.monotonic(), 0))
 
     def _run(self) -> None:
-        pause = settings.RETRYCONTRACT.sweep_seconds
+        pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         swept = 0.0
         while not self._stopping.is_set():
             rung = _work.wait(pause)
@@ -58,6 +69,7 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
+                    WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")

@@ -24,6 +24,8 @@ GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event"),
+    "What goes out": ("OutboxMessage", "Notice", "ChannelTurn"),
+    "Who works": ("WorkerBeat",),
 }
 OTHERS = "More"
 

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, line
 from retrycontract.contract.configuration import RANGES
+from retrycontract.contract.durations import parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.change_tool import CHANGEABLE, change_tool, release_version
+
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+class DurationField(forms.CharField):
+    """Take a length of time as the configuration file does."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show it in the largest unit that needs no fraction."""
+        if not isinstance(value, timedelta):
+            return value
+        seconds = int(value.total_seconds())
+        size, unit = next((size, unit) for size, unit in UNITS if seconds % size == 0)
+        return f"{seconds // size}{unit}"
+
+    def clean(self, value: Any) -> timedelta | None:
+        """Read it."""
+        text = super().clean(value)
+        try:
+            return parse_duration(text) if text else None
+        except ValueError as error:
+            raise ValidationError(f"It {error}.") from None
 
 
 class ToolForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
@@ -29,6 +54,16 @@ class ToolForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no
         max_value=RANGES["max_attempts"][1],
         required=False,
         help_text="Submissions in all, the first included; empty means as configured.",
+    )
+
+    expires_after = DurationField(
+        required=False,
+        help_text="How long a Blocked call waits: 30m, 12h, 7d; empty means as configured.",
+    )
+    on_expiry = forms.TypedChoiceField(
+        choices=[("", "As configured"), ("expire", "Expire: a late answer reopens it"), ("reject", "Reject")],
+        required=False,
+        empty_value=None,
     )
 
     class Meta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrycontract.api import schemas
+from retrycontract.contract.expiry import render_expiry
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider, ToolResult, metadata
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
@@ -77,8 +78,20 @@ def call(found: Call) -> schemas.CallOut:
 def waiting(found: Call, given: Guidance | None) -> schemas.WaitOut:
     """Give where a call stands for an agent that waits."""
     return schemas.WaitOut(
-        call_id=found.public_id, state=found.state, guidance=guidance(given) if given else None, links=links(found)
+        call_id=found.public_id,
+        state=found.state,
+        guidance=guidance(given) if given else None,
+        expiry=expiry(found),
+        links=links(found),
     )
+
+
+def expiry(found: Call) -> str | None:
+    """Write what the model reads when nobody answered in time; None for every other call."""
+    then = found.expired_into
+    if then is None or found.blocked_at is None or found.expires_at is None:
+        return None
+    return render_expiry(found.tool_name, found.expires_at - found.blocked_at, then)
 
 
 def guidance(given: Guidance) -> schemas.GuidanceOut:

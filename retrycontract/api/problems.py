@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError
@@ -166,6 +167,12 @@ def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
     return problem_response(503, "busy", "The call changed at the same moment; send the request again.")
 
 
+def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
+    logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
+    detail = "The database does not answer, or not in time; send the request again."
+    return problem_response(503, "database-unavailable", detail)
+
+
 def _crash(_: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("A request of the API failed", exc_info=error)
     return problem_response(
@@ -187,5 +194,6 @@ HANDLERS: dict[Any, Any] = {
     InvalidToolListError: _invalid_list,
     RequestDataTooBig: _too_large,
     LostRaceError: _race,
+    OperationalError: _no_database,
     Exception: _crash,
 }

@@ -15,7 +15,6 @@ from retrycontract.api import presenters, problems, schemas
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
@@ -26,7 +25,6 @@ from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
 PENDING_HEADER = "Retrycontract-Pending"
-UNANSWERED = (CallState.BLOCKED, CallState.EXPIRED)
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
 api = problems.ProblemAPI(
@@ -40,7 +38,7 @@ api = problems.ProblemAPI(
 )
 
 PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 500, 503), schemas.ProblemOut)
-READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500), schemas.ProblemOut)
+READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500, 503), schemas.ProblemOut)
 
 
 @api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
@@ -130,7 +128,7 @@ def post_guidance_ack(request: HttpRequest, call_id: str) -> schemas.AckOut:
     return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
 
 
-@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, 503: schemas.ProblemOut, **READ_PROBLEMS},
+@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, **READ_PROBLEMS},
           tags=["calls"])  # fmt: skip
 def post_cancel(request: HttpRequest, call_id: str) -> schemas.WaitOut:
     """Give a call up: its waiting attempts are discarded and nobody is asked any more."""
@@ -205,7 +203,7 @@ def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
 
 def _newest_guidance(found: Call) -> Guidance | None:
     given = found.guidance.select_related("base").order_by("-pk").first()
-    if given is None or found.state in UNANSWERED:  # what was given before is about an earlier round
+    if given is None or found.is_unanswered:  # what was given before is about an earlier round
         return None
     given.call = found
     mark_delivered(given, now=timezone.now())

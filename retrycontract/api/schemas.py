@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
+from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.lifecycle import Decision, Status
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -30,6 +31,12 @@ class ToolIn(Strict):
     hold: bool | None = Field(None, description="Keep a Blocked call closed until a person answered.")
     mode: Literal["enforce", "observe"] | None = None
     max_attempts: int | None = Field(None, ge=1, le=10)
+    expires_after: Annotated[timedelta, BeforeValidator(parse_duration, json_schema_input_type=int | str)] | None = (
+        Field(None, description="How long a Blocked call waits for an answer: seconds, or text such as 30m, 12h or 7d.")
+    )
+    on_expiry: Literal["expire", "reject"] | None = Field(
+        None, description="What becomes of a Blocked call that nobody answered in time (default expire)."
+    )
 
 
 class ToolOut(Schema):
@@ -227,6 +234,9 @@ class WaitOut(Schema):
     call_id: str
     state: str
     guidance: GuidanceOut | None = None
+    expiry: str | None = Field(
+        None, description="What the model should read when nobody answered in time; that is no person's no."
+    )
     links: Links
 
 

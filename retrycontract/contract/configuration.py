@@ -9,7 +9,10 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Literal, Self
 
+from retrycontract.contract.durations import parse_duration
+
 Mode = Literal["observe", "enforce"]
+OnExpiry = Literal["expire", "reject"]  # never "accept": silence must not run anything
 
 
 class ConfigurationError(ValueError):
@@ -48,13 +51,16 @@ class RetryConfiguration:
 
     def for_tool(self, name: str) -> RetryConfiguration:
         """Apply the overrides that name the tool, exactly or as a glob; the exact name wins."""
+        merged = self.overrides_of(name)
+        return replace(self, **{key: value for key, value in merged.items() if key in SETTINGS}) if merged else self
+
+    def overrides_of(self, name: str) -> dict[str, Any]:
+        """Merge the overrides that name the tool, those that only the service reads among them."""
         matching = [(key == name, changes) for key, changes in self.overrides if key == name or fnmatchcase(name, key)]
-        if not matching:
-            return self
         merged: dict[str, Any] = {}
         for _, changes in sorted(matching, key=lambda item: item[0]):
             merged.update(changes)
-        return replace(self, **{key: value for key, value in merged.items() if key in SETTINGS})
+        return merged
 
     @classmethod
     def from_mapping(cls, section: Mapping[str, Any], *, source: str) -> Self:
@@ -92,10 +98,23 @@ def _problem(name: str, value: Any) -> str | None:
     elif name == "project_roots":
         if not isinstance(value, tuple) or not all(isinstance(root, str) for root in value):
             return f"must be a list of folder names, not {value!r}"
+    elif name == "expires_after":
+        return _problem_of_duration(value)
+    elif name == "on_expiry":
+        if value not in ("expire", "reject"):
+            return f"must be 'expire' or 'reject', not {value!r}; nothing is ever executed because nobody answered"
     elif name == "overrides":
         return _problem_of_overrides(value)
     elif type(value) is not bool:
         return f"must be true or false, not {value!r}"
+    return None
+
+
+def _problem_of_duration(value: Any) -> str | None:
+    try:
+        parse_duration(value)
+    except ValueError as error:
+        return f"{error}, not {value!r}"
     return None
 
 
@@ -106,7 +125,7 @@ def _problem_of_overrides(value: Any) -> str | None:
         for name, setting in changes.items():
             if name not in SETTINGS | SERVICE_OVERRIDES:
                 return f"{tool}: unknown setting {name!r}; known are {', '.join(sorted(SETTINGS | SERVICE_OVERRIDES))}"
-            if name in SETTINGS and (problem := _problem(name, setting)):
+            if problem := _problem(name, setting):
                 return f"{tool}: {name} {problem}"
     return None
 
@@ -160,8 +179,6 @@ def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) 
 
 
 def _checked(name: str, value: Any, *, where: str, source: str) -> Any:
-    if name in SERVICE_OVERRIDES:
-        return value
     if name == "project_roots" and isinstance(value, list):
         value = tuple(value)
     if problem := _problem(name, value):

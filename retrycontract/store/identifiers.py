@@ -23,3 +23,8 @@ def new_call_id() -> str:
 def new_escalation_id() -> str:
     """Make the public id of an escalation."""
     return new_id("esc")
+
+
+def new_message_id() -> str:
+    """Make the public id of a message that is sent to people."""
+    return new_id("msg")

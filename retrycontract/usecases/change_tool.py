@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from retrycontract.contract.durations import shown_duration
 from retrycontract.store.models import Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 
-CHANGEABLE = ("strict", "hold", "mode", "max_attempts")
+CHANGEABLE = ("strict", "hold", "mode", "max_attempts", "expires_after", "on_expiry")
 
 
 def change_tool(tool: Tool, settings: dict[str, Any], *, now: datetime, actor: str, door: Door) -> None:
-    """Store the settings that differ; None for mode and max_attempts means 'as the configuration says'."""
+    """Store the settings that differ; None means 'as the configuration says'."""
     unknown = set(settings) - set(CHANGEABLE)
     if unknown:
         raise ValueError(f"a tool has no setting {', '.join(sorted(unknown))}; it has {', '.join(CHANGEABLE)}")
@@ -22,8 +23,9 @@ def change_tool(tool: Tool, settings: dict[str, Any], *, now: datetime, actor: s
         if not changes:
             return
         Tool.objects.filter(pk=tool.pk).update(**changes, updated_at=now)
+        told = {name: shown_duration(v) if isinstance(v, timedelta) else v for name, v in changes.items()}
         Event.record(
-            "tool.changed", actor=actor, door=door, at=now, tool=held.name, namespace=held.namespace, changes=changes
+            "tool.changed", actor=actor, door=door, at=now, tool=held.name, namespace=held.namespace, changes=told
         )
 
 

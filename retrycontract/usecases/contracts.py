@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 from django.conf import settings
 
-from retrycontract.contract.configuration import Mode, RetryConfiguration
+from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
+from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
@@ -32,6 +34,20 @@ def attempts_allowed(tool: Tool | None, tool_name: str) -> int:
     return (tool.max_attempts if tool else None) or configuration_for(tool_name).max_attempts
 
 
+def expires_after(tool: Tool | None, tool_name: str) -> timedelta:
+    """Give how long a Blocked call of this tool waits for an answer."""
+    if tool is not None and tool.expires_after is not None:
+        return tool.expires_after
+    given = _overrides(tool_name).get("expires_after")
+    return parse_duration(given) if given else timedelta(days=settings.RETRYCONTRACT.blocked_expires_after_days)
+
+
+def on_expiry(tool: Tool | None, tool_name: str) -> OnExpiry:
+    """Tell what happens to a Blocked call of this tool that nobody answered in time."""
+    chosen = (tool.on_expiry if tool else None) or _overrides(tool_name).get("on_expiry")
+    return "reject" if chosen == "reject" else "expire"
+
+
 def sanitizer() -> ValueSanitizer:
     """Give the one sanitiser that everything in this process uses."""
     global _sanitizer
@@ -54,6 +70,11 @@ def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
                 del _kept[next(iter(_kept))]
             _kept[key] = found
     return found
+
+
+def _overrides(tool_name: str) -> dict[str, object]:
+    configuration: RetryConfiguration = settings.CONTRACT
+    return configuration.overrides_of(tool_name)
 
 
 _kept: dict[tuple[str, str, bool], CompiledTool] = {}

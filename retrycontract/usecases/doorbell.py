@@ -22,6 +22,9 @@ class Doorbell(Protocol):
     def call_changed(self, call_id: str) -> None:
         """Wake whoever waits for the call."""
 
+    def is_heard(self) -> bool:
+        """Tell whether a ring for a worker arrives."""
+
 
 class SilentDoorbell:
     """Ring nobody; the sweep finds what waits."""
@@ -32,13 +35,17 @@ class SilentDoorbell:
     def call_changed(self, call_id: str) -> None:
         """Do nothing."""
 
+    def is_heard(self) -> bool:
+        """Say yes: that it is silent was somebody's choice."""
+        return True
+
 
 def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = None) -> None:
     """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten."""
 
     def ring() -> None:
         try:
-            bell = _bell(settings.RETRYCONTRACT.doorbell)
+            bell = _bell(settings.RETRYCONTRACT.doorbell_class)
             if attempt_id is not None:
                 bell.attempt_queued(attempt_id)
             if call_id is not None:
@@ -47,6 +54,15 @@ def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = No
             logger.warning("The doorbell could not be rung; the sweep will find the work", exc_info=True)
 
     transaction.on_commit(ring, robust=True)
+
+
+def is_heard() -> bool:
+    """Tell whether a ring for a worker arrives."""
+    try:
+        return _bell(settings.RETRYCONTRACT.doorbell_class).is_heard()
+    except Exception:
+        logger.warning("The doorbell could not be asked", exc_info=True)
+        return False
 
 
 @lru_cache(maxsize=4)

@@ -21,7 +21,6 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
 
-ANSWERABLE = (EscalationState.OPEN, EscalationState.EXPIRED)
 MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
 
@@ -114,7 +113,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
         held = Call.objects.select_for_update().get(pk=call.pk)
-        mine = Escalation.objects.filter(pk=escalation.pk, state__in=ANSWERABLE)
+        mine = Escalation.objects.answerable().filter(pk=escalation.pk)
         if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
             escalation.refresh_from_db()
             raise AlreadyAnsweredError(escalation)

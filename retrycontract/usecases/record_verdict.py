@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
-
-from django.conf import settings
 
 from retrycontract.contract import events
 from retrycontract.contract.answer import redacted_output, write_answer
@@ -20,7 +18,8 @@ from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
-from retrycontract.usecases.contracts import configuration_for, mode_of, sanitizer
+from retrycontract.usecases.announce_escalation import announce_escalation
+from retrycontract.usecases.contracts import configuration_for, expires_after, mode_of, sanitizer
 
 logger = logging.getLogger("retrycontract")
 
@@ -79,8 +78,7 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
     source = call.state
     changes["fingerprint"] = attempt.fingerprint or call.fingerprint
     if verdict.opens_escalation:
-        days = settings.RETRYCONTRACT.blocked_expires_after_days
-        changes |= {"blocked_at": now, "expires_at": now + timedelta(days=days)}
+        changes |= {"blocked_at": now, "expires_at": now + expires_after(call.tool, call.tool_name)}
     elif verdict.closes_escalation:
         changes["expires_at"] = None
     call.move(verdict.state, now, **changes)
@@ -115,6 +113,7 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
             now=now,
         ),
     )
+    announce_escalation(escalation, now=now)
     Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, round=escalation.round)
     return escalation
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from typing import Any
 
 from retrycontract.contract.admission import InvalidSchema, admit
+from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
@@ -23,10 +24,12 @@ class ToolSettings:
     hold: bool | None = None
     mode: str | None = None
     max_attempts: int | None = None
+    expires_after: timedelta | None = None
+    on_expiry: OnExpiry | None = None
 
     def given(self) -> dict[str, Any]:
         """Give only what was set."""
-        values = {name: getattr(self, name) for name in ("description", "strict", "hold", "mode", "max_attempts")}
+        values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -93,6 +96,10 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
     digest = ToolVersion.hash_of(schema)
     found = tool.versions.filter(schema_hash=digest).first()
+    if found is None:
+        # Of several that bring a new schema at once, one numbers its version and the others look again.
+        Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
+        found = tool.versions.filter(schema_hash=digest).first()
     if found is not None:
         return found, False
     last = tool.versions.order_by("-number").first()

@@ -9,6 +9,7 @@ from datetime import datetime
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import on_expiry
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.judge_attempt import judge_attempt
 
@@ -21,15 +22,15 @@ def judge_waiting(*, clock: Callable[[], datetime]) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here."""
     judged = 0
     while waiting := list(Attempt.objects.claimable(clock()).values_list("pk", flat=True)[:BATCH]):
-        done = sum(_is_judged(attempt_id, clock) for attempt_id in waiting)
+        done = sum(judge_or_leave(attempt_id, clock=clock) for attempt_id in waiting)
         judged += done
         if not done:  # others are faster, or these wait for a lease to run out
             break
     return judged
 
 
-def _is_judged(attempt_id: int, clock: Callable[[], datetime]) -> bool:
-    """Judge one attempt; a check that crashes must not keep the others waiting."""
+def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
+    """Judge one attempt, or leave it to its lease when the check crashes, which must not keep others waiting."""
     try:
         return judge_attempt(attempt_id, clock=clock)
     except Exception:
@@ -38,19 +39,26 @@ def _is_judged(attempt_id: int, clock: Callable[[], datetime]) -> bool:
 
 
 def expire_overdue(*, now: datetime) -> int:
-    """End the Blocked calls that nobody answered in time; a late answer reopens them."""
-    expired = 0
-    for call in Call.objects.overdue(now).select_related("agent")[:BATCH]:
-        try:
-            with write_transaction():
-                call.move(CallState.EXPIRED, now)
-                call.attempts.discard()
-                Escalation.objects.close(call, EscalationState.EXPIRED, now)
-                Event.record(
-                    "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED
-                )
-                ring_after_commit(call_id=call.public_id)
-            expired += 1
-        except LostRaceError:
-            continue  # answered this moment
-    return expired
+    """End the Blocked calls that nobody answered in time; returns how many.
+
+    A late answer reopens an expired call; one that its tool's policy rejects is over.
+    """
+    overdue = Call.objects.overdue(now).select_related("agent", "tool")[:BATCH]
+    return sum(_is_expired(call, now) for call in overdue)
+
+
+def _is_expired(call: Call, now: datetime) -> bool:
+    then = on_expiry(call.tool, call.tool_name)
+    try:
+        with write_transaction():
+            call.move(CallState.REJECTED if then == "reject" else CallState.EXPIRED, now)
+            call.attempts.discard()
+            Escalation.objects.close(call, EscalationState.EXPIRED, now)
+            Event.record(
+                "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED,
+                on_expiry=then,
+            )  # fmt: skip
+            ring_after_commit(call_id=call.public_id)
+    except LostRaceError:
+        return False  # answered this moment
+    return True

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.roles import Role
-from retrycontract.store.models import ApiKey, Call
+from retrycontract.store.models import ApiKey, Call, Channel, ChannelTurn, Notice, OutboxMessage, WorkerBeat
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 
@@ -42,6 +42,12 @@ def answered(ada: User) -> Call:
     ApiKey.create_for(agent, agent.created_at)
     call = make_blocked(agent, context={"goal": "Deploy"})
     answer(call, ada)
+    now = agent.created_at
+    message = OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t", created_at=now)
+    escalation = call.escalations.get()
+    Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
+    ChannelTurn.objects.create(channel=Channel.EMAIL, free_at=now)
+    WorkerBeat.objects.beat("worker-1", now)
     return call
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.roles import Role, may_answer
+from retrycontract.contract.durations import parse_duration
 from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
 from retrycontract.usecases.give_role import role_of
 from tests.admin.conftest import post
@@ -101,7 +102,8 @@ def test_a_key_cannot_be_changed(admin: Client) -> None:
 
 def change_tool(admin: Client, tool: Tool, **settings: Any) -> Any:
     inline = {"versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0}
-    return post(admin, f"retrycontract/tool/{tool.pk}/change/", settings | inline)
+    inline |= {"expires_after": "", "on_expiry": ""}
+    return post(admin, f"retrycontract/tool/{tool.pk}/change/", inline | settings)
 
 
 def test_the_settings_of_a_tool_can_be_changed_and_nothing_else(admin: Client) -> None:
@@ -113,6 +115,21 @@ def test_the_settings_of_a_tool_can_be_changed_and_nothing_else(admin: Client) -
     assert (tool.name, tool.namespace) == ("deploy", "deployer")
     changes = {"strict": False, "hold": True, "mode": "observe", "max_attempts": 5}
     assert trail() == [("tool.changed", {"tool": "deploy", "namespace": "deployer", "changes": changes})]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("30m", "30m"), ("7200", "2h"), ("36h", "36h"), ("14d", "14d"), ("61", "61s")]
+)
+def test_how_long_a_tool_waits_is_typed_as_in_the_file(admin: Client, typed: str, shown: str) -> None:
+    tool = make_tool(make_agent())
+    change_tool(admin, tool, strict="on", mode="", max_attempts="", expires_after=typed, on_expiry="reject")
+    tool.refresh_from_db()
+    assert tool.expires_after == parse_duration(typed)
+    assert tool.on_expiry == "reject"
+    page = admin.get(f"/admin/retrycontract/tool/{tool.pk}/change/").content.decode()
+    assert f'name="expires_after" value="{shown}"' in page
+    change_tool(admin, tool, strict="on", mode="", max_attempts="", expires_after=shown, on_expiry="reject")
+    assert [name for name, _ in trail()] == ["tool.changed"]
 
 
 def test_empty_settings_mean_as_configured(admin: Client) -> None:
@@ -129,7 +146,17 @@ def test_saving_without_a_change_leaves_no_event(admin: Client) -> None:
     assert trail() == []
 
 
-@pytest.mark.parametrize(("field", "value"), [("max_attempts", "0"), ("max_attempts", "11"), ("mode", "sometimes")])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_attempts", "0"),
+        ("max_attempts", "11"),
+        ("mode", "sometimes"),
+        ("expires_after", "soon"),
+        ("expires_after", "400d"),
+        ("on_expiry", "accept"),
+    ],
+)
 def test_settings_out_of_range_are_refused(admin: Client, field: str, value: str) -> None:
     tool = make_tool(make_agent())
     response = change_tool(admin, tool, **({"strict": "on", "mode": "", "max_attempts": ""} | {field: value}))

@@ -24,19 +24,24 @@ from retrycontract.store.models import (
     ApiKey,
     Attempt,
     Call,
+    ChannelTurn,
     Escalation,
     Event,
     Guidance,
+    Notice,
+    OutboxMessage,
     Tool,
     ToolVersion,
+    WorkerBeat,
 )
 from tests.admin.conftest import post
 from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 pytestmark = pytest.mark.django_db
 
-MODELS: list[type[Any]] = [Agent, ApiKey, Tool, ToolVersion, Call, Attempt, Escalation, Guidance, Event, User]
 HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
+HISTORY += [OutboxMessage, Notice, ChannelTurn, WorkerBeat]
+MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
 
@@ -67,7 +72,7 @@ def test_every_page_opens(admin: Client, answered: Call) -> None:
 def test_the_index_groups_the_pages_by_what_they_are_about(admin: Client) -> None:
     page = admin.get("/admin/").content.decode()
     titles = re.findall(r"<caption>\s*<a[^>]*>\s*([^<]+?)\s*</a>", page)
-    assert titles == ["Who comes in", "What is checked", "What happened"]
+    assert titles == ["Who comes in", "What is checked", "What happened", "What goes out", "Who works"]
     assert page.count('scope="row"') == len(MODELS)
 
 

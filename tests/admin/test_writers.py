@@ -21,7 +21,7 @@ PATIENCE = 15  # seconds; SQLite gives up on a lock after 20
 def test_forms_of_the_admin_and_submissions_take_turns(file_database: Path) -> None:
     ada, agent = make_user("ada", Role.ADMIN), make_agent()
     tool = make_tool(agent)
-    inline = {"versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0}
+    inline = {"versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0, "expires_after": "", "on_expiry": ""}
 
     done = threading.Event()
 

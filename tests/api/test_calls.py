@@ -244,6 +244,38 @@ def test_an_expired_call_is_no_persons_no_and_a_late_answer_is_offered(door: Doo
     assert door.submit(RIGHT, call_id=call.public_id).body["status"] == "valid"
 
 
+def test_who_waits_is_told_that_nobody_answered_in_time(door: Door) -> None:
+    call = block(door)
+    assert door.get(f"/calls/{call.public_id}/wait").body["expiry"] is None
+    expire_overdue(now=timezone.now() + timedelta(days=8))
+    told = door.get(f"/calls/{call.public_id}/wait").body["expiry"]
+    assert told.startswith("No one answered your Blocked call of tool 'deploy' within 7 days. This is not a rejection")
+    answer_late = give_guidance(
+        call.escalations.get(), make_user(), Decision.HINT, now=timezone.now(), text="Use eu-west-1."
+    )
+    reply = door.get(f"/calls/{call.public_id}/wait")
+    assert (reply.body["expiry"], reply.body["guidance"]["id"]) == (None, answer_late.pk)
+
+
+def test_a_rejection_by_policy_is_told_as_such_and_offers_no_earlier_guidance(door: Door) -> None:
+    call = block(door)
+    door.put("/tools/deploy", {"input_schema": DEPLOY, "on_expiry": "reject"})
+    answer(call, make_user(), Decision.HINT, grant=1)
+    door.submit(WRONG, call_id=call.public_id)
+    expire_overdue(now=timezone.now() + timedelta(days=8))
+    reply = door.get(f"/calls/{call.public_id}/wait")
+    assert (reply.status, reply.body["state"], reply.body["guidance"]) == (200, "rejected", None)
+    assert "No person has said no." in reply.body["expiry"]
+    assert door.get(f"/calls/{call.public_id}/guidance").code == "no-guidance"
+
+
+def test_a_persons_rejection_bears_no_word_of_a_policy(door: Door) -> None:
+    call = block(door)
+    answer(call, make_user(), Decision.REJECT)
+    reply = door.get(f"/calls/{call.public_id}/wait")
+    assert (reply.body["expiry"], reply.body["guidance"]["decision"]) == (None, "reject")
+
+
 def test_reading_guidance_notes_its_delivery_and_acknowledging_it_is_idempotent(door: Door) -> None:
     call = block(door)
     answer(call, make_user(), Decision.HINT)

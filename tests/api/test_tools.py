@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -46,6 +47,32 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
 def test_a_setting_counts_from_the_next_call(door: Door, setting: dict[str, Any], state: str) -> None:
     door.put("/tools/deploy", {"input_schema": DEPLOY, **setting})
     assert door.submit(WRONG).body["state"] == state
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("30m", 1800), (90, 90), ("7d", 604_800)])
+def test_a_tool_says_how_long_its_calls_wait_and_what_then(door: Door, written: Any, seconds: int) -> None:
+    door.put("/tools/deploy", {"input_schema": DEPLOY, "expires_after": written, "on_expiry": "reject"})
+    tool = Tool.objects.get()
+    assert (tool.expires_after, tool.on_expiry) == (timedelta(seconds=seconds), "reject")
+    door.put("/tools/deploy", {"input_schema": DEPLOY})
+    assert Tool.objects.get().on_expiry == "reject"
+
+
+@pytest.mark.parametrize(
+    ("setting", "detail"),
+    [
+        ({"expires_after": "soon"}, "must be a whole number of seconds, or a number with s, m, h or d"),
+        ({"expires_after": "366d"}, "from 1s to 365d"),
+        ({"expires_after": True}, "must be a whole number of seconds"),
+        ({"on_expiry": "accept"}, "'expire' or 'reject'"),
+    ],
+    ids=str,
+)
+def test_a_wrong_expiry_is_refused_with_what_is_allowed(door: Door, setting: dict[str, Any], detail: str) -> None:
+    reply = door.put("/tools/deploy", {"input_schema": DEPLOY, **setting})
+    assert (reply.status, reply.body["errors"][0]["pointer"]) == (422, f"/{next(iter(setting))}")
+    assert detail in reply.body["errors"][0]["detail"]
+    assert not Tool.objects.exists()
 
 
 @pytest.mark.parametrize("schema", [True, {}])

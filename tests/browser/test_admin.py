@@ -27,7 +27,18 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-LISTS: Final = ("call", "attempt", "escalation", "guidance", "event", "agent", "apikey", "tool", "toolversion")
+LISTS: Final = (
+    "call",
+    "attempt",
+    "escalation",
+    "guidance",
+    "event",
+    "agent",
+    "apikey",
+    "tool",
+    "toolversion",
+    "notice",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -59,6 +59,11 @@ def test_the_ranges_are_those_of_the_documentation() -> None:
         ({"project_roots": (1,)}, "list of folder names"),
         ({"overrides": {"a": {"max_attempts": 2}}}, "tuple of pairs"),
         ({"overrides": (("a", {"max_attempt": 2}),)}, "a: unknown setting 'max_attempt'; known are expires_after, "),
+        (
+            {"overrides": (("a", {"expires_after": "2w"}),)},
+            "a: expires_after must be a whole number of seconds, or a number with",
+        ),
+        ({"overrides": (("a", {"on_expiry": "accept"}),)}, "nothing is ever executed because nobody answered"),
         ({"overrides": (("a", {"max_attempts": 11}),)}, "a: max_attempts must be a whole number from 1 to 10"),
     ],
 )
@@ -115,6 +120,15 @@ def test_the_flat_pascal_case_form_has_everything_under_retry() -> None:
         ({"overrides": []}, "overrides: must map tool names or globs to settings"),
         ({"overrides": {"x": 3}}, "overrides.x: must be a mapping of settings"),
         ({"overrides": {"x": {"speed": 3}}}, "overrides.x.speed: unknown key; known are retry, formatting, sanitizi"),
+        (
+            {"overrides": {"x": {"expires_after": "soon"}}},
+            "overrides.x.expires_after: must be a whole number of seconds, ",
+        ),
+        ({"overrides": {"x": {"ExpiresAfter": 0}}}, "overrides.x.ExpiresAfter: must be .* from 1s to 365d, not 0"),
+        (
+            {"overrides": {"x": {"on_expiry": "accept"}}},
+            "overrides.x.on_expiry: must be 'expire' or 'reject', not 'acc",
+        ),
         ({"overrides": {"x": {"mode": "off"}}}, "overrides.x.mode: must be 'observe' or 'enforce'"),
         ({"overrides": {"x": {"retry": {"max_attempts": 0}}}}, "overrides.x.retry.max_attempts: must be .* 1 to 10"),
     ],
@@ -146,3 +160,11 @@ def test_overrides_apply_by_glob_and_the_exact_name_wins(tool: str, max_attempts
     for overrides in (OVERRIDES, dict(reversed(OVERRIDES.items()))):
         configuration = read({"overrides": overrides}).for_tool(tool)
         assert (configuration.max_attempts, configuration.mode) == (max_attempts, mode)
+
+
+def test_what_only_the_service_reads_is_kept_apart() -> None:
+    configuration = read({"overrides": OVERRIDES})
+    assert configuration.overrides_of("write_file") == {
+        "max_attempts": 7, "mode": "observe", "expires_after": "30m", "on_expiry": "reject",
+    }  # fmt: skip
+    assert configuration.overrides_of("read_file") == {}

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Tool
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.sweep import expire_overdue
@@ -180,6 +181,22 @@ def test_an_expired_call_takes_a_late_answer(desk: Client) -> None:
     assert desk.post(address(call), form).status_code == 302
     call.refresh_from_db()
     assert call.state == "guided"
+
+
+def test_what_a_policy_rejected_is_no_persons_no_and_takes_no_answer(desk: Client, mia: User) -> None:
+    first, second = make_blocked(), make_blocked()
+    answer(second, mia, grant=1)
+    submit(make_agent(), WRONG, call=second)
+    Tool.objects.update(on_expiry="reject")
+    assert expire_overdue(now=timezone.now() + timedelta(days=30)) == 2
+    assert "the tool's policy rejected the call. No person said no." in read(desk, first)
+    assert "The call ended: rejected, since nobody answered in time" in read(desk, second)
+    for call in (first, second):
+        assert "Send answer" not in read(desk, call)
+        form = {"decision": "hint", "text": "Late.", "escalation": call.escalations.order_by("-round")[0].public_id}
+        assert desk.post(address(call), form).status_code == 409
+        call.refresh_from_db()
+        assert call.state == "rejected"
 
 
 def test_old_attempts_are_counted_when_there_are_too_many(desk: Client) -> None:

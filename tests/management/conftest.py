@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils import timezone
 from dashboard.roles import Role
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.management.transfer.tables import moved_models
-from retrycontract.store.models import ApiKey
+from retrycontract.store.models import ApiKey, Channel, Escalation, Notice, OutboxMessage, Tool
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 
@@ -38,6 +39,11 @@ def fill() -> None:
     for decision in Decision:
         arguments = RIGHT if decision is Decision.CORRECTED else None
         answer(make_blocked(agent), mia, decision, arguments=arguments)
+    now = timezone.now()
+    message = OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t\u202e", created_at=now)
+    escalation = Escalation.objects.earliest("pk")
+    Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
+    Tool.objects.update(expires_after=timedelta(days=2, microseconds=1), on_expiry="reject")
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:

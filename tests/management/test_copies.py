@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 from django.db import connection
+from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.management.copies.copying import restore
 from retrycontract.store.models import Agent, Attempt
 from tests.factories import RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
@@ -115,14 +117,17 @@ def test_what_is_replaced_is_kept(backup: Path, data_dir: Path) -> None:
         assert copy.execute("SELECT count(*) FROM retrycontract_agent").fetchone() == (2,)
 
 
-def test_what_was_kept_can_be_restored_in_turn(backup: Path, data_dir: Path) -> None:
-    make_agent("newer")
+def test_what_was_kept_can_be_restored_in_turn_and_is_not_overwritten(backup: Path, data_dir: Path) -> None:
     before = everything()
-    printed("restore", str(backup), "--yes")
-    (kept,) = data_dir.glob("before-restore-*.sqlite3")
-    kept = kept.rename(data_dir / "kept")
-    printed("restore", str(kept), "--yes")
+    now = timezone.now()
+    make_agent("newer")
+    newer = everything()
+    kept = restore(backup, now=now, may_replace=True)
+    assert kept is not None
     assert everything() == before
+    again = restore(kept, now=now, may_replace=True)  # in the same second
+    assert everything() == newer
+    assert again not in (None, kept)
 
 
 def test_a_database_of_somebody_else_is_not_replaced_unasked(backup: Path, file_database: Path) -> None:

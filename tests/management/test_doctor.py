@@ -22,7 +22,7 @@ from pytest_django import Settings
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
-from retrycontract.store.models import Attempt, Door, Event, ToolVersion
+from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
@@ -138,6 +138,13 @@ def quarantined(_: Setup) -> None:
     ToolVersion.objects.get().quarantine(timezone.now())
 
 
+def message(**values: Any) -> Callable[[Setup], None]:
+    def write(_: Setup) -> None:
+        OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t", created_at=timezone.now(), **values)
+
+    return write
+
+
 def setting(**values: Any) -> Callable[[Setup], None]:
     return lambda service: service.set(**values)
 
@@ -158,10 +165,13 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (newer_release, "FAIL", "migrations", r"newer release was here \(retrycontract\.0999_later\)"),
     (without_log, "FAIL", "database", "set WAL"),
     (careless, "FAIL", "database", "synchronous=FULL"),
+    (setting(sweep_seconds=0), "warn", "sweep", "turns it off"),
     (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
     (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
     (event_of_tomorrow, "warn", "clock", "in the future"),
     (nobody, "warn", "operators", "create_operator"),
+    (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
+    (message(tries=2, last_error="no such host"), "warn", "messages", r"email does not take them \(no such host\)"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),
 ]
 
@@ -213,24 +223,26 @@ def test_a_broken_database_is_said_and_the_rest_is_left_out(service: Setup) -> N
     assert "queue" not in [finding.name for finding in findings]
 
 
-class WithBroker:
-    """Settings as they are where a Redis is used."""
-
-    def __init__(self, settings: Any, redis_url: str) -> None:
-        self._settings, self.redis_url = settings, redis_url
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._settings, name)
-
-
 def test_a_broker_that_does_not_answer_is_named_without_its_password(service: Setup) -> None:
-    pytest.importorskip("redis")
-    url = "redis://:a-secret-word@127.0.0.1:1/0"
-    service.settings.RETRYCONTRACT = WithBroker(service.settings.RETRYCONTRACT, url)
+    service.set(redis_url="redis://:a-secret-word@127.0.0.1:1/0")
     (finding,) = found("broker")
     assert finding.level is Level.FAIL
     assert "127.0.0.1 does not answer" in finding.text
     assert "a-secret-word" not in finding.text
+
+
+def test_workers_of_their_own_are_looked_for_where_there_is_a_broker(service: Setup) -> None:
+    assert found("workers") == []
+    service.set(redis_url="redis://127.0.0.1:1/0")
+    assert [finding.level for finding in found("workers")] == [Level.FAIL]
+    WorkerBeat.objects.beat("worker-1", timezone.now())
+    assert [finding.text for finding in found("workers")] == ["1 gave a sign of life lately."]
+
+
+@pytest.mark.services
+def test_a_broker_that_answers_is_found_well(service: Setup, redis: Any) -> None:
+    service.set(redis_url=redis.url)
+    assert [finding.level for finding in found("broker")] == [Level.OK]
 
 
 def test_the_lines_are_aligned_and_the_exit_status_says_whether_all_is_well(

@@ -216,7 +216,7 @@ FAULTS: list[tuple[Callable[[Lines], None], str]] = [
     (change("auth.user", user_permissions=[["no", "such", "right"]]), "names a permission that is not known here"),
     (cut_off, "it is cut off"),
     (swap_models, "comes after models that build on it"),
-    (double, "database refuses this row of retrycontract.event: UNIQUE"),
+    (double, r"database refuses this row of retrycontract\.\w+: UNIQUE"),
     (lambda lines: lines.insert(2, {"model": "retrycontract.secret", "row": {}}), "line 3: it names no model of ours"),
     (lambda lines: lines.insert(2, {"model": "auth.group", "row": []}), "line 3: the row is no JSON object"),
 ]

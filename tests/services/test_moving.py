@@ -14,6 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.database_url import read_database_url
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Level
 from retrycontract.store.models import Agent, Call, Event
@@ -21,9 +22,7 @@ from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, 
 from tests.file_database import file_database as file_database
 from tests.file_database import using
 from tests.management.conftest import everything, fill, printed
-
-servers = pytest.importorskip("tests.servers", reason="nothing here starts a PostgreSQL")
-database_url = pytest.importorskip("retrycontract.database_url", reason="PostgreSQL cannot be chosen here")
+from tests.servers import PASSWORD, PostgreSQL, postgresql_programs
 
 pytestmark = pytest.mark.services
 
@@ -41,9 +40,9 @@ def empty(tmp_path: Path, file_database: Path) -> Path:
 
 
 @pytest.fixture
-def postgres(postgresql: Any, file_database: Path) -> dict[str, Any]:
+def postgres(postgresql: PostgreSQL, file_database: Path) -> dict[str, Any]:
     """Django's settings of an empty PostgreSQL database, migrated."""
-    address: dict[str, Any] = database_url.read_database_url(postgresql.new_database())
+    address: dict[str, Any] = read_database_url(postgresql.new_database())
     with using(address):
         call_command("migrate", verbosity=0)
     return address
@@ -106,7 +105,7 @@ def test_a_fault_leaves_postgresql_empty_and_names_the_line(
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL's programs of the server's version on PATH."""
-    folder = servers.postgresql_programs()
+    folder = postgresql_programs()
     if not (folder / "pg_dump").exists():
         pytest.skip("this server comes without pg_dump")
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -127,8 +126,10 @@ def test_a_dump_comes_back_as_it_was_and_what_it_replaces_is_kept(data_dir: Path
     assert everything() == before
     work()
     (kept,) = data_dir.glob("before-restore-*.dump")
+    content = kept.read_bytes()
     assert kept.stat().st_mode & 0o077 == 0
     printed("restore", str(kept), "--yes")
+    assert kept.read_bytes() == content
     assert Agent.objects.filter(name="newer").exists()
 
 
@@ -180,12 +181,12 @@ def test_the_doctor_knows_postgresql(data_dir: Path) -> None:
     assert [finding.level for finding in examine(timezone.now()) if finding.name == "database"] == [Level.FAIL]
 
 
-def test_the_doctor_says_when_postgresql_is_gone(postgresql: Any, file_database: Path, data_dir: Path) -> None:
-    address = database_url.read_database_url(postgresql.url("there_is_no_such_database"))
+def test_the_doctor_says_when_postgresql_is_gone(postgresql: PostgreSQL, file_database: Path, data_dir: Path) -> None:
+    address = read_database_url(postgresql.url("there_is_no_such_database"))
     with using(address):
         failed = [finding for finding in examine(timezone.now()) if finding.level is Level.FAIL]
     assert "database" in {finding.name for finding in failed}
-    assert servers.PASSWORD not in "".join(finding.text for finding in failed)
+    assert PASSWORD not in "".join(finding.text for finding in failed)
 
 
 def test_a_call_that_is_blocked_here_is_answered_there(tmp_path: Path, empty: Path, postgres: dict[str, Any]) -> None:

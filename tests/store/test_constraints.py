@@ -7,12 +7,24 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError, UniqueConstraint
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Escalation, Guidance, Tool, ToolVersion
+from retrycontract.store.models import (
+    Agent,
+    ApiKey,
+    Attempt,
+    Call,
+    ChannelTurn,
+    Escalation,
+    Guidance,
+    Notice,
+    OutboxMessage,
+    Tool,
+    ToolVersion,
+)
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +136,50 @@ def repeat_a_schema() -> None:
     version.save(force_insert=True)
 
 
+def wait_longer_than_a_year() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(expires_after=timedelta(days=366))
+
+
+def wait_no_time() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(expires_after=timedelta())
+
+
+def accept_what_nobody_answered() -> None:
+    Tool.objects.filter(pk=make_tool(make_agent()).pk).update(on_expiry="accept")
+
+
+def made_message(**changes: object) -> OutboxMessage:
+    return OutboxMessage.objects.create(
+        **({"channel": "email", "subject": "Blocked", "text": "Blocked", "created_at": timezone.now()} | changes)
+    )
+
+
+def send_by_an_unknown_channel() -> None:
+    made_message(channel="pigeon")
+
+
+def deliver_what_was_given_up() -> None:
+    made_message(delivered_at=timezone.now(), given_up_at=timezone.now())
+
+
+def announce(channel: str, times: int = 1) -> None:
+    escalation = make_blocked().escalations.get()
+    for _ in range(times):
+        Notice.objects.create(escalation=escalation, channel=channel, created_at=timezone.now())
+
+
+def announce_by_an_unknown_channel() -> None:
+    announce("pigeon")
+
+
+def announce_twice() -> None:
+    announce("email", times=2)
+
+
+def take_the_turn_of_an_unknown_channel() -> None:
+    ChannelTurn.objects.create(channel="pigeon", free_at=timezone.now())
+
+
 BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
     ("attempt_state_known", invent_an_attempt_state),
@@ -144,6 +200,14 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("tool_kind_known", invent_a_kind),
     ("tool_max_attempts_range", allow_eleven_attempts),
     ("tool_max_attempts_range", allow_no_attempt),
+    ("tool_expires_after_range", wait_longer_than_a_year),
+    ("tool_expires_after_range", wait_no_time),
+    ("tool_on_expiry_known", accept_what_nobody_answered),
+    ("outbox_channel_known", send_by_an_unknown_channel),
+    ("outbox_one_end", deliver_what_was_given_up),
+    ("notice_channel_known", announce_by_an_unknown_channel),
+    ("notice_unique", announce_twice),
+    ("turn_channel_known", take_the_turn_of_an_unknown_channel),
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]
@@ -153,8 +217,9 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
 def test_the_database_refuses_to(constraint: str, attempt_to: Callable[[], None]) -> None:
     with pytest.raises(IntegrityError) as refused, transaction.atomic():
         attempt_to()
-    is_unique = isinstance(constraints()[constraint], UniqueConstraint)
-    assert ("UNIQUE" if is_unique else constraint) in str(refused.value)
+    # Of a unique constraint SQLite names the columns only.
+    is_nameless = connection.vendor == "sqlite" and isinstance(constraints()[constraint], UniqueConstraint)
+    assert ("UNIQUE" if is_nameless else constraint) in str(refused.value)
 
 
 def constraints() -> dict[str, object]:

@@ -14,6 +14,7 @@ from retrycontract.store.models import Agent, Attempt, Call
 from retrycontract.usecases.sweep import judge_waiting
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
+from tests.file_database import shared_database as shared_database
 
 Send = Callable[..., Attempt]
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

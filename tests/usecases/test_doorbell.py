@@ -15,7 +15,7 @@ from retrycontract.usecases.sweep import judge_waiting
 from tests.factories import WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 
-pytestmark = pytest.mark.usefixtures("file_database")
+pytestmark = pytest.mark.usefixtures("shared_database")
 
 RINGS: list[tuple[str, object]] = []
 

@@ -1,4 +1,4 @@
-"""Threads that do the same at the same moment, on a database in a file."""
+"""Threads that do the same at the same moment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool,
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure
 
-pytestmark = pytest.mark.usefixtures("file_database")
+pytestmark = pytest.mark.usefixtures("shared_database")
 
 THREADS = 32
 

@@ -12,13 +12,14 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.store.models import Attempt, Call, ToolVersion
+from retrycontract.store.models import Attempt, Call, OutboxMessage, ToolVersion
 from retrycontract.waiting import bells
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.live_server import eventually
+from tests.receivers import Receiver, receiving
 from worker import embedded
 
-pytestmark = pytest.mark.usefixtures("file_database")
+pytestmark = pytest.mark.usefixtures("shared_database")
 
 LONG = 60.0  # a sweep that never comes in a test: only the bell can wake the thread
 
@@ -151,3 +152,31 @@ def test_the_thread_keeps_nothing_from_the_database_open(
     embedded.stop()
     connection.close()
     assert not file_database.with_name(f"{file_database.name}-wal").exists()  # the last one that leaves clears it away
+
+
+def test_people_are_told_and_a_receiver_that_hangs_keeps_no_attempt_waiting(
+    settings: Settings, run_worker: Callable[[float], None]
+) -> None:
+    with receiving(Receiver(seconds=3)) as receiver:
+        configure(settings, judge="auto", notify_webhook_url=receiver.url, allow_private_webhooks=True)
+        call = make_blocked()
+        run_worker(0.05)
+        eventually(lambda: receiver.posts)
+        attempt = submit(call.agent, WRONG)
+        eventually(is_judged(attempt), within=2)
+        assert OutboxMessage.objects.get().delivered_at is None
+        eventually(lambda: OutboxMessage.objects.get().delivered_at)
+    assert len(receiver.posts) == 1
+
+
+def test_an_outbox_that_fails_does_not_stop_its_thread(
+    settings: Settings, run_worker: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with receiving() as receiver:
+        configure(settings, judge="auto", notify_webhook_url=receiver.url, allow_private_webhooks=True)
+        make_blocked()
+        rename("retrycontract_notice", "elsewhere")
+        run_worker(0.05)
+        eventually(lambda: "The courier's thread failed" in caplog.text)
+        rename("elsewhere", "retrycontract_notice")
+        eventually(lambda: receiver.posts)

@@ -57,10 +57,16 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         raise NotEmptyError(holding)
     kept = None
     if holding:
-        kept = settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}{copies.suffix}"
+        kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
     return kept
+
+
+def _free_name(beginning: Path, suffix: str) -> Path:
+    """Give a name that nothing has: what was kept before may be what is restored now."""
+    names = (Path(f"{beginning}{number}{suffix}") for number in ("", *(f"-{count}" for count in range(2, 1000))))
+    return next(name for name in names if not name.exists())
 
 
 def _copies() -> Copies:

@@ -40,6 +40,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from work.queue(now)
         yield from work.readable()
         yield from work.workers(now)
+        yield from work.messages(now)
         yield from work.quarantine()
     except DatabaseError as error:
         yield fail(

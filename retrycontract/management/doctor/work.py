@@ -8,21 +8,26 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.apps import apps
 from django.conf import settings
 
+from retrycontract.contract.sanitizer import visible
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
-from retrycontract.store.models import Attempt, ToolVersion
+from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
 PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defaults
 BROKER_SECONDS = 2
+LATELY = timedelta(days=7)
 
 
 def queue(now: datetime) -> Iterator[Finding]:
     """Look for what waits longer than a worker leaves it."""
     service = settings.RETRYCONTRACT
+    if not service.sweep_seconds:
+        yield warn(
+            "sweep", "RETRYCONTRACT_SWEEP_SECONDS=0 turns it off: what a lost ring leaves behind stays. Unset it."
+        )
     oldest = Attempt.objects.waiting().order_by("submitted_at").values_list("submitted_at", flat=True).first()
     limit = max(PATIENCE, timedelta(seconds=2 * service.lease_seconds + 2 * service.sweep_seconds))
     if oldest is None:
@@ -64,14 +69,23 @@ def workers(now: datetime) -> Iterator[Finding]:
     """Look for signs of life, where workers of their own are used."""
     if not _redis_url():
         return
-    beats: Any = apps.get_app_config("retrycontract").models.get("workerbeat")
-    if beats is None:
-        return
-    alive = beats.objects.alive(now).count()
-    if alive:
+    if alive := WorkerBeat.objects.alive(now).count():
         yield ok("workers", f"{alive} gave a sign of life lately.")
     else:
         yield fail("workers", "None gave a sign of life lately: start 'celery -A worker worker'.")
+
+
+def messages(now: datetime) -> Iterator[Finding]:
+    """Look for messages that did not reach anybody."""
+    lost = OutboxMessage.objects.given_up().filter(given_up_at__gt=now - LATELY).count()
+    retried = OutboxMessage.objects.filter(delivered_at=None, given_up_at=None, tries__gt=1).first()
+    if lost:
+        yield warn("messages", f"{lost} were given up this week; the admin says why. Is the address right?")
+    elif retried is not None:
+        reason = visible(retried.last_error)
+        yield warn("messages", f"The receiver of the {retried.channel} does not take them ({reason}).")
+    else:
+        yield ok("messages", "None is stuck.")
 
 
 def broker() -> Iterator[Finding]:
@@ -101,7 +115,7 @@ def broker() -> Iterator[Finding]:
 
 
 def _redis_url() -> str:
-    return str(getattr(settings.RETRYCONTRACT, "redis_url", ""))
+    return str(settings.RETRYCONTRACT.redis_url)
 
 
 def _opens(sealed: bytes) -> bool:

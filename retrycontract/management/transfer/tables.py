@@ -14,7 +14,8 @@ from django.db.models import ForeignKey, ManyToManyField, Model
 APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
-STAYING = ("retrycontract.workerbeat",)  # signs of life of the workers here
+# Signs of life of the workers here, and whose turn it is among them.
+STAYING = ("retrycontract.workerbeat", "retrycontract.channelturn")
 
 
 def moved_models() -> list[type[Model]]:

@@ -10,7 +10,9 @@ from retrycontract.store.models.calls import (
 )
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
+from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage
 from retrycontract.store.models.tools import Tool, ToolVersion
+from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "Agent",
@@ -19,6 +21,8 @@ __all__ = [
     "Attempt",
     "AttemptState",
     "Call",
+    "Channel",
+    "ChannelTurn",
     "Door",
     "Escalation",
     "EscalationState",
@@ -26,6 +30,9 @@ __all__ = [
     "Guidance",
     "IllegalMoveError",
     "LostRaceError",
+    "Notice",
+    "OutboxMessage",
     "Tool",
     "ToolVersion",
+    "WorkerBeat",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Case, F, Q, When
 
+from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
@@ -64,6 +65,10 @@ class CallQuerySet(models.QuerySet["Call"]):
         tools = Tool.objects.filter(name__istartswith=text).values_list("name", flat=True)
         names = {text, *tools[:MAX_TOOLS_FOUND]}
         return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
+
+    def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
+        """Tell when each of some calls changed last."""
+        return dict(self.filter(public_id__in=call_ids).order_by().values_list("public_id", "updated_at"))
 
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
@@ -136,6 +141,21 @@ class Call(models.Model):
     def has_ended(self) -> bool:
         """Tell whether no attempt can follow."""
         return CallState(self.state).has_ended
+
+    @property
+    def expired_into(self) -> OnExpiry | None:
+        """Tell what became of the call because nobody answered in time; None when that is not so."""
+        if self.state == CallState.EXPIRED:
+            return "expire"
+        if self.state != CallState.REJECTED:
+            return None
+        newest = self.escalations.order_by("-round").first()
+        return "reject" if newest is not None and newest.has_expired else None
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Tell whether nobody has answered the newest request for a person."""
+        return self.state == CallState.BLOCKED or self.expired_into is not None
 
     @property
     def budget(self) -> Budget:
@@ -211,6 +231,10 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
         return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+
+    def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
+        """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
+        return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
     def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""

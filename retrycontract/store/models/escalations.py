@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.lifecycle import CallState, Decision
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_escalation_id
 from retrycontract.store.models.calls import Attempt, Call
@@ -30,6 +30,11 @@ class EscalationQuerySet(models.QuerySet["Escalation"]):
     def open(self) -> EscalationQuerySet:
         """Keep those that wait for a person."""
         return self.filter(state=EscalationState.OPEN)
+
+    def answerable(self) -> EscalationQuerySet:
+        """Keep those that a person may answer, late answers among them; a call that a policy rejected is over."""
+        unanswered = (EscalationState.OPEN, EscalationState.EXPIRED)
+        return self.filter(state__in=unanswered).exclude(call__state=CallState.REJECTED)
 
     def close(self, call: Call, state: EscalationState, now: datetime) -> int:
         """Close the open escalation of a call; returns how many were open, 0 or 1."""
@@ -63,6 +68,11 @@ class Escalation(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def has_expired(self) -> bool:
+        """Tell whether nobody answered it in time."""
+        return self.state == EscalationState.EXPIRED
 
 
 class Guidance(models.Model):

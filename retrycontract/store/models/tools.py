@@ -10,6 +10,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from retrycontract.contract.durations import LONGEST, SHORTEST
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import visible
 from retrycontract.store.fields import JSONText
@@ -40,6 +41,8 @@ class Tool(models.Model):
     hold = models.BooleanField(default=False)
     mode = models.CharField(max_length=10, null=True, choices=[("enforce", "Enforce"), ("observe", "Observe")])
     max_attempts = models.PositiveSmallIntegerField(null=True)
+    expires_after = models.DurationField(null=True)
+    on_expiry = models.CharField(max_length=10, null=True, choices=[("expire", "Expire"), ("reject", "Reject")])
     current_version = models.ForeignKey("ToolVersion", null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -53,6 +56,13 @@ class Tool(models.Model):
             models.CheckConstraint(condition=Q(kind__in=[kind.value for kind in Kind]), name="tool_kind_known"),
             models.CheckConstraint(
                 condition=Q(max_attempts__isnull=True) | Q(max_attempts__range=(1, 10)), name="tool_max_attempts_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(expires_after__isnull=True) | Q(expires_after__range=(SHORTEST, LONGEST)),
+                name="tool_expires_after_range",
+            ),
+            models.CheckConstraint(
+                condition=Q(on_expiry__isnull=True) | Q(on_expiry__in=("expire", "reject")), name="tool_on_expiry_known"
             ),
         )
 

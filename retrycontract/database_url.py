@@ -1,0 +1,73 @@
+"""The database of the settings: SQLite in the data folder, or PostgreSQL by its address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+EXAMPLE: Final = "postgresql://user:password@host:5432/name"
+# What a server may ask of its clients; everything else of libpq is ours to set.
+OPTIONS: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "channel_binding"})
+PARTS: Final = re.compile(
+    r"""(?:postgresql|postgres)://
+        (?P<USER>[^:@/?#]+) (?: : (?P<PASSWORD>[^:@/?#]*) )? @
+        (?P<HOST>\[[0-9A-Fa-f:.]+\]|[^:@/?#\[\]]+) (?: : (?P<PORT>[0-9]{1,5}) )?
+        / (?P<NAME>[^/?#]+) (?: \? (?P<options>[^#]*) )?""",
+    re.VERBOSE,
+)
+# A statement or a lock that takes longer is a fault of ours, and would hold up an agent that waits.
+SESSION: Final = (
+    "-c lock_timeout=3s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s "
+    # A statement that fails is written to the server's log: without the values that were bound to it.
+    "-c log_parameter_max_length_on_error=0"
+)
+
+
+def read_database_url(url: str) -> dict[str, Any]:
+    """Read the address of a PostgreSQL database as Django's settings; raises ValueError, which quotes nothing of it."""
+    found = PARTS.fullmatch(url)
+    if found is None:
+        raise ValueError(f"write it as {EXAMPLE}, with special characters percent-encoded")
+    parts = {name: unquote(value or "") for name, value in found.groupdict().items() if name != "options"}
+    parts["HOST"] = parts["HOST"].strip("[]")
+    if int(parts["PORT"] or 0) > 65_535:
+        raise ValueError("its port is over 65535")
+    given = dict(parse_qsl(found["options"] or "", keep_blank_values=True))
+    if not given.keys() <= OPTIONS:
+        raise ValueError(f"its options may be {', '.join(sorted(OPTIONS))}")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        **parts,
+        # Connecting costs as much as several statements; a connection that died is replaced at its next use.
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            **given,
+            "connect_timeout": 5,
+            "application_name": "retrycontract",
+            # Values travel apart from the statement, so that a failing one does not write them to the server's log.
+            "server_side_binding": True,
+            "options": SESSION,
+        },
+    }
+
+
+def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
+    """Give Django's settings of the database; without an address it is a file in the data folder."""
+    if url:
+        return read_database_url(url)
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": data_dir / "retrycontract.sqlite3",
+        # Threads of the bridge live as long as the process: their connections may, too.
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            # A deferred transaction that starts to write fails at once, whatever the timeout; an immediate one waits.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            # FULL: what was answered with 2xx survives a power cut.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;",
+        },
+    }

@@ -1,0 +1,1 @@
+"""What we send: messages to people, by webhook and e-mail."""

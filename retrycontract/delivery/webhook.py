@@ -1,0 +1,112 @@
+"""Post JSON to one address of the internet: checked and pinned, no redirects, little read, soon over."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from retrycontract.delivery.addresses import Resolve, is_public, resolve
+from retrycontract.delivery.time_limits import within
+from retrycontract.usecases.courier import UndeliveredError
+
+SECONDS = 5.0
+MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
+MAX_SHOWN = 200
+MAX_ADDRESSES = 3  # tried one after the other
+
+
+def post_json(
+    url: str,
+    body: Any,
+    *,
+    headers: Mapping[str, str],
+    allow_private: bool = False,
+    resolver: Resolve = resolve,
+    seconds: float = SECONDS,
+) -> None:
+    """Post a body; raises UndeliveredError unless the answer is 2xx. The URL is never part of the reason."""
+    target = urlsplit(url)
+    if target.scheme != "https" and not (allow_private and target.scheme == "http"):
+        raise UndeliveredError("the webhook's address must begin with https")
+    connection = PinnedConnection(
+        target.hostname or "", target.port, is_secure=target.scheme == "https", allow_private=allow_private,
+        resolver=resolver, seconds=seconds,
+    )  # fmt: skip
+    path = f"{target.path or '/'}{f'?{target.query}' if target.query else ''}"
+    sent = {"Content-Type": "application/json", "User-Agent": "retrycontract", "Connection": "close", **headers}
+
+    def exchange() -> None:
+        with closing(connection):
+            connection.request("POST", path, json.dumps(body).encode(), {"Host": target.netloc, **sent})
+            with connection.getresponse() as response:
+                if not 200 <= response.status < 300:
+                    raise UndeliveredError(_reason(response.status, response.read(MAX_RESPONSE)))
+
+    try:
+        within(seconds, exchange, abort=connection.abort)
+    except TimeoutError:
+        raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise UndeliveredError(f"the webhook cannot be reached: {type(error).__name__}: {error}") from None
+
+
+class PinnedConnection(HTTPConnection):
+    """Connect to the very addresses that were looked up and checked, so that a second answer of DNS changes nothing."""
+
+    def __init__(
+        self, host: str, port: int | None, *, is_secure: bool, allow_private: bool, resolver: Resolve, seconds: float
+    ) -> None:
+        super().__init__(host, port or (443 if is_secure else 80), timeout=seconds)
+        self._is_secure, self._allow_private, self._resolver = is_secure, allow_private, resolver
+        self._seconds = seconds
+        self._aborted = threading.Event()
+        self._line: socket.socket | None = None  # `sock` is let go of as soon as the answer begins
+
+    def connect(self) -> None:
+        """Look the host up, refuse what is not of the internet, and connect; raises UndeliveredError and OSError."""
+        addresses = self._resolver(self.host, self.port)
+        refused = [] if self._allow_private else [address for address in addresses if not is_public(address)]
+        if refused or not addresses:
+            raise UndeliveredError(
+                f"the webhook's host has the address {refused[0]}, which is not of the public internet"
+                if refused
+                else "the webhook's host has no address"
+            )
+        self.sock = self._line = self._opened(addresses[:MAX_ADDRESSES])
+        if self._is_secure:
+            context = ssl.create_default_context()
+            secure = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+            self.sock = self._line = secure
+            secure.do_handshake()
+        if self._aborted.is_set():  # the caller has gone: what it gave up must not be sent after all
+            raise TimeoutError("too late")
+
+    def abort(self) -> None:
+        """End whatever is under way, from another thread; nothing is sent after this."""
+        self._aborted.set()
+        if self._line is not None:
+            with suppress(OSError):
+                # Not the method of the secure socket, which would pull its state from under a reader.
+                socket.socket.shutdown(self._line, socket.SHUT_RDWR)
+
+    def _opened(self, addresses: Sequence[str]) -> socket.socket:
+        for address in addresses[:-1]:
+            try:
+                return socket.create_connection((address, self.port), self._seconds)
+            except OSError:
+                continue
+        return socket.create_connection((addresses[-1], self.port), self._seconds)
+
+
+def _reason(status: int, body: bytes) -> str:
+    if 300 <= status < 400:
+        return f"the webhook answered {status}; redirects are not followed"
+    said = body.decode("utf-8", "replace").strip()
+    return f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")

@@ -1,0 +1,160 @@
+"""The outbox: which escalations people are to be told of, the messages made of them, and whose turn it is."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from django.db import models
+from django.db.models import F, Q
+
+from retrycontract.store.identifiers import new_message_id
+from retrycontract.store.models.escalations import Escalation
+
+MAX_ERROR = 200  # characters kept of what went wrong with a message
+
+
+class Channel(models.TextChoices):
+    """Name the ways in which people are told."""
+
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+
+
+class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
+    """Find messages."""
+
+    def unfinished(self, channel: Channel) -> OutboxMessageQuerySet:
+        """Keep what is still to be delivered, the least tried first."""
+        return self.filter(channel=channel, delivered_at=None, given_up_at=None).order_by("tries", "pk")
+
+    def given_up(self) -> OutboxMessageQuerySet:
+        """Keep what could not be delivered, the newest first."""
+        return self.filter(given_up_at__isnull=False).order_by("-given_up_at", "-pk")
+
+
+class OutboxMessage(models.Model):
+    """One message of one channel; id and text stay the same however often it is tried."""
+
+    public_id = models.CharField(max_length=40, unique=True, default=new_message_id)
+    channel = models.CharField(max_length=10, choices=Channel.choices)
+    subject = models.CharField(max_length=300)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+    tries = models.PositiveIntegerField(default=0)
+    last_tried_at = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=MAX_ERROR, blank=True, default="")
+    delivered_at = models.DateTimeField(null=True)
+    given_up_at = models.DateTimeField(null=True)
+
+    objects = OutboxMessageQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(condition=Q(channel__in=Channel.values), name="outbox_channel_known"),
+            models.CheckConstraint(
+                condition=Q(delivered_at__isnull=True) | Q(given_up_at__isnull=True), name="outbox_one_end"
+            ),
+        )
+        indexes = (
+            # What a channel still has to deliver.
+            models.Index(
+                fields=("channel", "tries"),
+                name="outbox_unfinished",
+                condition=Q(delivered_at__isnull=True, given_up_at__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    # Mutators
+
+    def begin_try(self, now: datetime) -> None:
+        """Count a try before it is made, so that one which takes the process down is counted, too."""
+        OutboxMessage.objects.filter(pk=self.pk).update(tries=F("tries") + 1, last_tried_at=now)
+        self.tries, self.last_tried_at = self.tries + 1, now
+
+    def deliver(self, now: datetime) -> None:
+        """Note that the receiver took it."""
+        OutboxMessage.objects.filter(pk=self.pk).update(delivered_at=now, given_up_at=None, last_error="")
+
+    def fail(self, error: str, *, given_up_at: datetime | None) -> bool:
+        """Note why it was not taken, and whether it is tried again; False when another try was taken meanwhile."""
+        unfinished = OutboxMessage.objects.filter(pk=self.pk, delivered_at=None, given_up_at=None)
+        return bool(unfinished.update(last_error=error[:MAX_ERROR], given_up_at=given_up_at))
+
+
+class NoticeQuerySet(models.QuerySet["Notice"]):
+    """Find notices."""
+
+    def waiting(self, channel: Channel) -> NoticeQuerySet:
+        """Keep what is in no message yet, the oldest first."""
+        return self.filter(channel=channel, message=None).order_by("pk")
+
+
+class Notice(models.Model):
+    """An escalation that a channel is to be told of; written with it, in one transaction."""
+
+    escalation = models.ForeignKey(Escalation, on_delete=models.CASCADE, related_name="notices")
+    channel = models.CharField(max_length=10, choices=Channel.choices)
+    message = models.ForeignKey(OutboxMessage, null=True, on_delete=models.CASCADE, related_name="notices")
+    created_at = models.DateTimeField()
+
+    objects = NoticeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("escalation", "channel"), name="notice_unique"),
+            models.CheckConstraint(condition=Q(channel__in=Channel.values), name="notice_channel_known"),
+        )
+        indexes = (
+            # What the next message of a channel is made of.
+            models.Index(fields=("channel", "id"), name="notice_waiting", condition=Q(message__isnull=True)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.escalation} by {self.channel}"
+
+
+class ChannelTurnQuerySet(models.QuerySet["ChannelTurn"]):
+    """Take turns."""
+
+    def is_pausing(self, channel: Channel, now: datetime) -> bool:
+        """Tell whether nobody may send by a channel yet; looking costs no lock, as claiming does."""
+        return self.filter(channel=channel, free_at__gt=now).exists()
+
+    def claim(self, channel: Channel, *, now: datetime, until: datetime) -> ChannelTurn | None:
+        """Lease a channel, or None when somebody else sends by it or it pauses."""
+        turn, _ = self.get_or_create(channel=channel, defaults={"free_at": now})
+        token = secrets.token_hex(16)
+        unleased = Q(lease_until=None) | Q(lease_until__lte=now)
+        if not self.filter(unleased, pk=turn.pk, free_at__lte=now).update(lease_token=token, lease_until=until):
+            return None
+        return self.get(pk=turn.pk)
+
+
+class ChannelTurn(models.Model):
+    """Say who may send by a channel and when: one sender at a time, with a pause after each message."""
+
+    channel = models.CharField(max_length=10, choices=Channel.choices, unique=True)
+    free_at = models.DateTimeField()
+    failures = models.PositiveIntegerField(default=0)
+    lease_token = models.CharField(max_length=40, blank=True, default="")
+    lease_until = models.DateTimeField(null=True)
+
+    objects = ChannelTurnQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("channel", "pk")
+        constraints = (models.CheckConstraint(condition=Q(channel__in=Channel.values), name="turn_channel_known"),)
+
+    def __str__(self) -> str:
+        return self.channel
+
+    def release(self, *, free_at: datetime, failures: int) -> bool:
+        """Give the channel back until `free_at`; False when the lease had run out and somebody else has it."""
+        mine = ChannelTurn.objects.filter(pk=self.pk, lease_token=self.lease_token)
+        return bool(mine.update(lease_token="", lease_until=None, free_at=free_at, failures=failures))

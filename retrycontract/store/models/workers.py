@@ -1,0 +1,43 @@
+"""Signs of life of the workers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import models
+
+BEAT_EVERY: Final = timedelta(seconds=10)
+ALIVE_FOR: Final = timedelta(seconds=60)  # six beats
+REMEMBERED_FOR: Final = timedelta(days=1)
+
+
+class WorkerBeatQuerySet(models.QuerySet["WorkerBeat"]):
+    """Write and read signs of life."""
+
+    def beat(self, name: str, now: datetime) -> None:
+        """Note that a worker lives, at most every ten seconds; forget the long gone."""
+        known = self.filter(name=name)
+        if known.filter(beat_at__gt=now - BEAT_EVERY).exists() or known.update(beat_at=now):
+            return
+        self.get_or_create(name=name, defaults={"beat_at": now})
+        self.filter(beat_at__lt=now - REMEMBERED_FOR).delete()
+
+    def alive(self, now: datetime) -> WorkerBeatQuerySet:
+        """Keep the workers that were heard of lately."""
+        return self.filter(beat_at__gt=now - ALIVE_FOR)
+
+
+class WorkerBeat(models.Model):
+    """The last sign of life of one worker."""
+
+    name = models.CharField(max_length=200, unique=True)
+    beat_at = models.DateTimeField()
+
+    objects = WorkerBeatQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name", "pk")
+
+    def __str__(self) -> str:
+        return self.name

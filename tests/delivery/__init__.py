@@ -1,0 +1,1 @@
+"""What is sent, and to whom it may go."""

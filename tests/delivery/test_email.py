@@ -1,0 +1,78 @@
+"""Sending to a real SMTP server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from retrycontract.delivery.email import send_email
+from retrycontract.usecases.courier import UndeliveredError
+from tests.receivers import Mailbox, taking_mail
+
+
+@pytest.fixture
+def mailbox(settings: Settings) -> Iterator[Mailbox]:
+    """A mail server, and settings that lead to it."""
+    with taking_mail() as found:
+        lead_to(settings, found)
+        yield found
+
+
+def lead_to(settings: Settings, mailbox: Mailbox) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", mailbox.port
+    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+    settings.DEFAULT_FROM_EMAIL = "desk@desk.example"
+
+
+def send(**changes: Any) -> None:
+    content = {"subject": "Blocked: 'deploy'", "text": "See https://desk.example/\n.\nü", "message_id": "msg_1"}
+    send_email(["ana@example.com", "bo@example.com"], **(content | changes))
+
+
+def test_an_email_reaches_every_recipient(mailbox: Mailbox) -> None:
+    send()
+    (mail,) = mailbox.mails
+    assert mailbox.recipients == ["ana@example.com", "bo@example.com"]
+    assert (mail["Subject"], mail["From"]) == ("Blocked: 'deploy'", "desk@desk.example")
+    assert mail["To"] == "ana@example.com, bo@example.com"
+    assert mail.get_content().splitlines() == ["See https://desk.example/", ".", "ü"]
+
+
+def test_its_id_is_that_of_the_message_and_no_machine_answers_it(mailbox: Mailbox) -> None:
+    send()
+    send()
+    assert [mail["Message-ID"] for mail in mailbox.mails] == ["<msg_1@desk.example>"] * 2
+    assert mailbox.mails[0]["Auto-Submitted"] == "auto-generated"
+
+
+def test_a_subject_cannot_add_a_header(mailbox: Mailbox) -> None:
+    with pytest.raises(UndeliveredError, match="BadHeaderError"):
+        send(subject="Blocked\nBcc: eve@example.com")
+    assert mailbox.raw == []
+
+
+def test_a_refusal_is_a_failure(mailbox: Mailbox) -> None:
+    mailbox.refuses = b"550 no such user here"
+    with pytest.raises(UndeliveredError, match=r"SMTPRecipientsRefused.*no such user here"):
+        send()
+
+
+def test_a_server_that_says_nothing_is_left_in_time(settings: Settings) -> None:
+    with taking_mail(Mailbox(is_silent=True)) as mailbox:
+        lead_to(settings, mailbox)
+        started = time.monotonic()
+        with pytest.raises(UndeliveredError, match=r"no answer within 0\.3 seconds"):
+            send(seconds=0.3)
+        assert time.monotonic() - started < 2
+
+
+def test_a_dead_server_is_a_failure(settings: Settings) -> None:
+    with taking_mail() as mailbox:
+        lead_to(settings, mailbox)
+    with pytest.raises(UndeliveredError, match="the e-mail was not taken: ConnectionRefusedError"):
+        send()

@@ -1,0 +1,161 @@
+"""Redis dies, PostgreSQL dies: what is said meanwhile, and that all goes on by itself afterwards; nothing leaks."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis as Client
+
+from tests.conftest import require
+from tests.live_server import eventually
+from tests.scaled_service import ScaledService
+from tests.servers import (
+    NO_POSTGRESQL,
+    NO_REDIS,
+    PostgreSQL,
+    Redis,
+    postgresql_programs,
+    redis_server,
+    running_postgresql,
+    running_redis,
+)
+from tests.service import AgentClient
+
+pytestmark = pytest.mark.services
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+SECRET = "sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ"
+
+
+@pytest.fixture(scope="module")
+def own_redis() -> Iterator[Redis]:
+    require(redis_server(), NO_REDIS)
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_postgresql() -> Iterator[PostgreSQL]:
+    require(postgresql_programs(), NO_POSTGRESQL)
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def scaled(
+    own_redis: Redis, own_postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ScaledService]:
+    environment = {
+        "RETRYCONTRACT_DATABASE_URL": own_postgresql.new_database(),
+        "RETRYCONTRACT_REDIS_URL": own_redis.url,
+        "RETRYCONTRACT_JUDGE": "worker",
+    }
+    service = ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)
+    service.start()
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def agent(scaled: ScaledService) -> AgentClient:
+    client = AgentClient(scaled, scaled.new_key("outages"))
+    assert client.register("count", SCHEMA).status == 201
+    return client
+
+
+def readiness(scaled: ScaledService) -> tuple[int, Any]:
+    answer = scaled.send("GET", "/readyz", headers={"Host": "not-allowed.example"})
+    return answer.status, answer.body
+
+
+def test_a_service_that_is_well_says_so(scaled: ScaledService) -> None:
+    status, state = readiness(scaled)
+    assert (status, state["status"], state["workers"]) == (200, "ready", 1)
+    assert scaled.send("GET", "/livez").body == {"status": "alive"}
+
+
+def test_while_redis_is_down_work_is_taken_in_and_judged_and_agents_are_woken(
+    scaled: ScaledService, agent: AgentClient, own_redis: Redis
+) -> None:
+    own_redis.stop(signal.SIGKILL)
+    assert readiness(scaled)[1]["doorbell"] == "unheard"
+    body = {"tool": "count", "tool_call_id": "no redis", "arguments": {"n": 1}}
+    answer = agent.send("POST", "/calls", body, headers={"Prefer": "wait=60"})
+    assert (answer.status, answer.body["status"]) == (200, "valid")
+    own_redis.start()
+    eventually(lambda: readiness(scaled)[1]["status"] == "ready")
+    assert agent.submit("count", "redis again", {"n": 1})["status"] == "valid"
+
+
+def test_while_postgresql_is_down_requests_are_refused_for_the_moment_and_then_all_goes_on(
+    scaled: ScaledService, agent: AgentClient, own_postgresql: PostgreSQL
+) -> None:
+    own_postgresql.stop(signal.SIGQUIT)
+    body = {"tool": "count", "tool_call_id": "no database", "arguments": {"n": 1}}
+    answer = agent.send("POST", "/calls", body)
+    assert (answer.status, answer.body["code"]) == (503, "database-unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert readiness(scaled)[0] == 503
+    assert scaled.send("GET", "/livez").status == 200
+    own_postgresql.start()
+    for number in range(10):
+        assert agent.submit("count", f"database again {number}", {"n": number})["status"] == "valid"
+    assert readiness(scaled)[0] == 200
+
+
+def test_a_secret_is_in_no_queue_and_no_log_and_at_rest_nowhere(
+    scaled: ScaledService, agent: AgentClient, own_redis: Redis, own_postgresql: PostgreSQL
+) -> None:
+    scaled.kill_worker(0)
+    body = {"tool": "count", "tool_call_id": "secret", "arguments": {"n": SECRET, "note": f"use {SECRET}"}}
+    queued = agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"})
+    assert queued.status == 202
+    with Client.from_url(own_redis.url) as client:
+        client.config_set("rdbcompression", "no")
+        held = b"".join(client.dump(name) or b"" for name in client.keys("*"))  # type: ignore[union-attr]
+    assert b"retrycontract.judge" in held
+    assert SECRET.encode() not in held
+    assert_nowhere(own_postgresql)
+    scaled.restart_worker(0)
+    path = f"/calls/{queued.body['call_id']}/wait?for=verdict"
+    assert agent.send("GET", path, headers={"Prefer": "wait=60"}).body["status"] == "retry"
+    assert_nowhere(own_postgresql)
+    assert SECRET not in scaled.log
+
+
+def assert_nowhere(server: PostgreSQL) -> None:
+    """Look into every file of the server: tables, write-ahead log, log."""
+    time.sleep(0.3)  # the write-ahead log's buffers reach the file
+    holding = [path for path in Path(server.folder).rglob("*") if path.is_file() and SECRET.encode() in read(path)]
+    assert holding == []
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+@pytest.mark.parametrize("binds_apart", [True, False], ids=["as it is", "without our option"])
+def test_a_statement_that_fails_writes_its_values_to_no_log(
+    scaled: ScaledService, agent: AgentClient, own_postgresql: PostgreSQL, binds_apart: bool
+) -> None:
+    before = own_postgresql.log.count("ERROR:")
+    code = (
+        "import django; django.setup()\n"
+        "from django.conf import settings\n"
+        f"settings.DATABASES['default']['OPTIONS']['server_side_binding'] = {binds_apart}\n"
+        "from retrycontract.store.models import Agent\n"
+        "from django.utils import timezone\n"
+        f"try: Agent.objects.create(name='x' * 300, namespace={SECRET!r}, created_at=timezone.now())\n"
+        "except Exception: pass\n"
+    )
+    scaled.run_code(code)
+    assert own_postgresql.log.count("ERROR:") == before + 1
+    assert (SECRET not in own_postgresql.log) is binds_apart

@@ -1,0 +1,74 @@
+"""Readiness: the database decides, the rest is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.readiness import look
+from tests.factories import WRONG, make_agent, make_tool, submit
+from tests.usecases.conftest import configure
+
+pytestmark = pytest.mark.usefixtures("shared_database")
+
+SILENT = "retrycontract.usecases.doorbell.SilentDoorbell"
+NOW = timezone.now()
+
+
+def a_worker() -> None:
+    WorkerBeat.objects.beat("here:1", NOW)
+
+
+def a_worker_of_yesterday() -> None:
+    WorkerBeat.objects.beat("here:1", NOW - timedelta(days=1))
+
+
+def queued(seconds: float) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    submit(agent, WRONG, at=NOW - timedelta(seconds=seconds))
+
+
+FOUND: dict[str, tuple[list[Callable[[], None]], str, str]] = {
+    "all is well": ([a_worker], SILENT, "ready"),
+    "work that is being done": ([a_worker, lambda: queued(2)], SILENT, "ready"),
+    "nobody works": ([], SILENT, "degraded"),
+    "nobody has worked since yesterday": ([a_worker_of_yesterday], SILENT, "degraded"),
+    "work that waits for long": ([a_worker, lambda: queued(61)], SILENT, "degraded"),
+    "a bell that nobody hears": ([a_worker], "worker.embedded.EmbeddedDoorbell", "degraded"),
+    "a bell that does not exist": ([a_worker], "nowhere.Bell", "degraded"),
+}
+
+
+@pytest.mark.parametrize(("happened", "bell", "status"), FOUND.values(), ids=list(FOUND))
+def test_what_is_missing_degrades_the_service(
+    settings: Settings, happened: list[Callable[[], None]], bell: str, status: str
+) -> None:
+    configure(settings, judge="worker", doorbell=bell)
+    for event in happened:
+        event()
+    assert look(now=NOW).status == status
+
+
+def test_the_age_of_the_oldest_waiting_attempt_is_told(settings: Settings) -> None:
+    configure(settings, judge="worker", doorbell=SILENT)
+    queued(61)
+    assert look(now=NOW).to_json() == {
+        "status": "degraded",
+        "database": "ok",
+        "doorbell": "ok",
+        "workers": 0,
+        "oldest_waiting_seconds": 61.0,
+    }
+
+
+def test_a_worker_signs_at_most_every_ten_seconds_and_the_long_gone_are_forgotten() -> None:
+    WorkerBeat.objects.beat("gone:1", NOW - timedelta(days=2))
+    for seconds in (0, 5, 9, 11):
+        WorkerBeat.objects.beat("here:1", NOW + timedelta(seconds=seconds))
+    assert list(WorkerBeat.objects.values_list("name", "beat_at")) == [("here:1", NOW + timedelta(seconds=11))]

@@ -1,0 +1,119 @@
+"""What goes through Redis: the number of an attempt and the id of a call, quickly or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from retrycontract.store.models import Attempt
+from tests.factories import WRONG, make_agent, make_tool, submit
+from tests.servers import Redis
+from tests.service import ROOT
+from tests.worker.conftest import queue
+from worker.celery_doorbell import PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
+
+pytestmark = pytest.mark.services
+
+
+def seconds(work: Any) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
+
+
+def test_a_message_holds_the_number_of_the_attempt_and_nothing_of_the_call(
+    bell: CeleryDoorbell, own_redis: Redis
+) -> None:
+    bell.attempt_queued(4711)
+    (message,) = queue(own_redis)
+    arguments, keywords, _ = json.loads(b64decode(message["body"]))
+    assert (arguments, keywords) == ([], {"attempt_id": 4711})
+    assert (message["headers"]["argsrepr"], message["headers"]["kwargsrepr"]) == ("", "")
+
+
+def test_a_redis_that_is_gone_costs_nothing_and_is_asked_again_soon(bell: CeleryDoorbell, own_redis: Redis) -> None:
+    assert bell.ring_worker(1)
+    own_redis.stop(signal.SIGKILL)
+    assert seconds(lambda: bell.attempt_queued(2)) < 1
+    assert not bell.is_heard()
+    own_redis.start()
+    time.sleep(PAUSE_AFTER_REFUSAL)
+    assert bell.ring_worker(3), "a connection that broke is made anew"
+    assert bell.is_heard()
+
+
+def test_a_redis_that_stalls_costs_two_seconds_once(bell: CeleryDoorbell, own_redis: Redis) -> None:
+    bell.attempt_queued(1)
+    assert own_redis.process is not None
+    own_redis.process.send_signal(signal.SIGSTOP)
+    try:
+        assert 1.5 < seconds(lambda: bell.attempt_queued(2)) < 4
+        assert seconds(lambda: [bell.attempt_queued(number) for number in range(100)]) < 0.5
+        assert seconds(lambda: bell.call_changed("call_1")) < 0.5
+    finally:
+        own_redis.process.send_signal(signal.SIGCONT)
+
+
+def test_a_breaker_waits_long_after_a_stall_and_short_after_a_refusal() -> None:
+    now = 100.0
+    breaker = Breaker(lambda: now)
+
+    def fail(after: float) -> None:
+        nonlocal now
+        now += after
+        raise ConnectionError
+
+    for took, pause in ((0.01, PAUSE_AFTER_REFUSAL), (2.0, PAUSE_AFTER_STALL)):
+        assert not breaker.attempt(lambda took=took: fail(took), ConnectionError)
+        now += pause - 0.01
+        assert not breaker.attempt(lambda: None)
+        now += 0.02
+        assert breaker.attempt(lambda: None)
+    assert breaker.failures == 2
+
+
+@pytest.mark.usefixtures("shared_database")
+def test_what_comes_in_is_stored_although_redis_is_gone(bell: CeleryDoorbell, own_redis: Redis) -> None:
+    own_redis.stop(signal.SIGKILL)
+    agent = make_agent()
+    make_tool(agent)
+    attempt = submit(agent, WRONG)
+    assert Attempt.objects.left_behind(timezone.now(), timezone.now()).get() == attempt
+
+
+def configured(redis_url: str, code: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RETRYCONTRACT")}
+    environment |= {"RETRYCONTRACT_DATA_DIR": str(tmp_path), "RETRYCONTRACT_REDIS_URL": redis_url}
+    environment |= {"RETRYCONTRACT_LEASE_SECONDS": "8"}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_application_is_found_by_celery_and_cuts_work_off_before_its_lease_ends(tmp_path: Path) -> None:
+    names = "conf.task_time_limit, conf.accept_content, conf.result_backend, conf.CELERY_DB_REUSE_MAX"
+    code = f"from celery.app.utils import find_app; conf = find_app('worker').conf; print({names})"
+    run = configured("redis://localhost", code, tmp_path)
+    assert run.stdout.strip() == "8.0 ['json'] None 200", run.stderr
+
+
+def test_without_a_redis_a_worker_says_what_it_needs(tmp_path: Path) -> None:
+    run = configured("", "import worker.celery", tmp_path)
+    assert "RETRYCONTRACT_REDIS_URL is empty" in run.stderr
+
+
+def test_the_embedded_service_loads_neither_celery_nor_redis(tmp_path: Path) -> None:
+    setup = "import os, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'retrycontract.settings'; django.setup()"
+    code = f"{setup}; import worker.embedded, sys; print(*{{'celery', 'redis'}} & set(sys.modules))"
+    run = configured("", code, tmp_path)
+    assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr

@@ -1,0 +1,88 @@
+"""The sweep of a worker: it rings again for what waits, ever more rarely, and does without Redis."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.store.models import Attempt, Call, WorkerBeat
+from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
+from tests.servers import Redis
+from tests.worker.conftest import queue
+from worker.celery_doorbell import CeleryDoorbell
+from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
+
+pytestmark = [pytest.mark.services, pytest.mark.usefixtures("shared_database")]
+
+SILENT = "retrycontract.usecases.doorbell.SilentDoorbell"
+
+
+def waiting(*, since: float) -> Attempt:
+    agent = make_agent()
+    make_tool(agent)
+    return submit(agent, WRONG, at=timezone.now() - timedelta(seconds=since))
+
+
+@pytest.fixture
+def quiet(bell: CeleryDoorbell, settings: Settings) -> None:
+    """Nothing is rung for when it comes in: the sweep alone rings."""
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"doorbell": SILENT})
+
+
+def rung(redis: Redis) -> int:
+    return len(queue(redis))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_what_waits_is_rung_for_again_and_what_just_came_is_not(own_redis: Redis) -> None:
+    waiting(since=6)
+    waiting(since=1)
+    Sweeper().sweep()
+    assert rung(own_redis) == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_lease_that_ran_out_is_rung_for_and_one_that_holds_is_not(own_redis: Redis) -> None:
+    now = timezone.now()
+    for seconds in (-1, 20):
+        attempt = waiting(since=6)
+        assert Attempt.objects.claim(attempt.pk, token="t", now=now, until=now + timedelta(seconds=seconds))
+    Sweeper().sweep()
+    assert rung(own_redis) == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_sweep_expires_calls_and_signs(settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "auto"})
+    make_blocked()
+    Call.objects.update(expires_at=timezone.now())
+    Sweeper().sweep()
+    assert Call.objects.get().state == "expired"
+    assert WorkerBeat.objects.alive(timezone.now()).count() == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_without_redis_the_sweep_has_it_judged_in_another_way(own_redis: Redis) -> None:
+    asked: list[bool] = []
+    waiting(since=6)
+    own_redis.stop(signal.SIGKILL)
+    Sweeper(judge_alone=lambda: asked.append(True)).sweep()
+    assert asked == [True]
+
+
+def test_reminders_come_ever_more_rarely_and_forget_what_no_longer_waits() -> None:
+    now = 0.0
+    reminders = Reminders(lambda: now, lambda: 0.5)
+    moments = []
+    for second in range(200):
+        now = float(second)
+        if reminders.due([1]):
+            moments.append(second)
+    assert moments == [0, 5, 15, 35, 75, 135, 195]
+    assert moments[-1] - moments[-2] == LONGEST_PAUSE
+    assert reminders.due([2]) == [2]
+    assert reminders.due([1, 2]) == [1]

@@ -1,0 +1,74 @@
+"""The Celery application of the workers: `celery -A worker worker`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from celery import Celery
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import close_old_connections
+from django.utils import timezone
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+
+from retrycontract.service_settings import ServiceSettings
+from worker.celery_doorbell import JUDGE, QUEUE
+from worker.sweeper import SweeperStep
+
+# No check of admitted work takes a second; what takes ten is cut off, and the lease outlives it.
+LONGEST_SECONDS: Final = 10.0
+
+
+def judge(*, attempt_id: int, **_: Any) -> None:
+    """Judge one attempt, or leave it to whoever has it; further arguments are those of other releases."""
+    from retrycontract.usecases.sweep import judge_or_leave
+
+    close_old_connections()
+    judge_or_leave(attempt_id, clock=timezone.now)
+
+
+def make_app(service: ServiceSettings) -> Celery:
+    """Make the application for the service's Redis."""
+    if not service.redis_url:
+        raise ImproperlyConfigured("RETRYCONTRACT_REDIS_URL is empty: a Celery worker needs the address of a Redis.")
+    limit = min(LONGEST_SECONDS, service.lease_seconds)
+    made = Celery("retrycontract", broker=service.redis_url)
+    made.conf.update(
+        task_default_queue=QUEUE,
+        task_serializer="json",
+        accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        # The database remembers: a message that comes twice finds nothing to do, one that is lost is rung again.
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        task_soft_time_limit=limit / 2,
+        task_time_limit=limit,
+        worker_max_tasks_per_child=2_000,
+        worker_max_memory_per_child=300_000,  # kilobytes
+        worker_soft_shutdown_timeout=20,
+        worker_hijack_root_logger=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "visibility_timeout": 60,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            # Without these a connection that died in silence is waited for for ever.
+            "socket_timeout": 5,
+            "socket_connect_timeout": 2,
+            "socket_keepalive": True,
+            "health_check_interval": 5,
+        },
+        # Else Celery closes the database's connection after every task: half the throughput.
+        CELERY_DB_REUSE_MAX=200,
+    )
+    made.task(name=JUDGE)(judge)
+    made.steps["worker"].add(SweeperStep)
+    return made
+
+
+app = make_app(settings.RETRYCONTRACT)

@@ -1,0 +1,130 @@
+"""Hear the rings of other processes: one Redis subscription and one catch-up query each second for the waiting room."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connection
+from redis.client import PubSub
+from redis.exceptions import RedisError
+
+from retrycontract.store.models import Call
+from retrycontract.waiting import Bells, bells
+from worker.celery_doorbell import CHANNEL, connect
+
+logger = logging.getLogger("retrycontract")
+
+SECOND: Final = 1.0
+PING_EVERY: Final = 5.0
+SILENT_FOR: Final = 15.0  # three pings without an answer: the connection died in silence
+
+
+class CatchUp:
+    """Ring for the calls that changed since the last look, among those that somebody here waits for."""
+
+    def __init__(self, bells: Bells, look: Callable[[Sequence[str]], Mapping[str, datetime]]) -> None:
+        self._bells = bells
+        self._look = look
+        self._seen: Mapping[str, datetime] = {}
+
+    def run(self) -> None:
+        """Look once; costs nothing while nobody waits."""
+        waited_for = self._bells.waited_for()
+        found = self._look(waited_for) if waited_for else {}
+        for call_id, changed_at in found.items():
+            if self._seen.get(call_id, changed_at) != changed_at:
+                self._bells.ring(call_id)
+        self._seen = found
+
+
+class RingListener:
+    """Listen in a thread; after a gap everybody is woken, since rings may have been missed."""
+
+    def __init__(self, url: str, bells: Bells, catch_up: CatchUp) -> None:
+        self._url = url
+        self._bells = bells
+        self._catch_up = catch_up
+        self._next_look = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="retrycontract-rings", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 5) -> None:
+        """End the thread."""
+        self._stopping.set()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        was_lost = False
+        while not self._stopping.is_set():
+            try:
+                if self._url:
+                    self._listen()
+                was_lost = False
+            except (RedisError, OSError):
+                if not was_lost:
+                    logger.warning("Redis cannot be heard; agents are woken by the catch-up query")
+                was_lost = True
+            self._look_if_due()
+            self._stopping.wait(SECOND)
+        connection.close()
+
+    def _listen(self) -> None:
+        with connect(self._url) as redis, redis.pubsub() as subscription:
+            subscription.subscribe(CHANNEL)
+            heard = pinged = time.monotonic()
+            while not self._stopping.is_set() and time.monotonic() - heard < SILENT_FOR:
+                if self._hear(subscription):
+                    heard = time.monotonic()
+                if time.monotonic() - pinged >= PING_EVERY:
+                    subscription.ping()
+                    pinged = time.monotonic()
+                self._look_if_due()
+
+    def _hear(self, subscription: PubSub) -> bool:
+        message: dict[str, Any] | None = subscription.get_message(timeout=SECOND)
+        if message is None:
+            return False
+        if message["type"] == "subscribe":
+            self._bells.ring_all()
+        elif message["type"] == "message":
+            self._bells.ring(message["data"].decode())
+        return True
+
+    def _look_if_due(self) -> None:
+        if time.monotonic() < self._next_look:
+            return
+        try:
+            close_old_connections()
+            self._catch_up.run()
+        except DatabaseError:
+            logger.warning("The catch-up query failed; it is asked again")
+        self._next_look = time.monotonic() + SECOND
+
+
+_listener: RingListener | None = None
+
+
+def start() -> None:
+    """Start the listener of this process, once."""
+    global _listener
+    if _listener is None:
+        _listener = RingListener(settings.RETRYCONTRACT.redis_url, bells, CatchUp(bells, Call.objects.changed_at))
+        _listener.start()
+
+
+def stop() -> None:
+    """Stop the listener of this process."""
+    global _listener
+    if _listener is not None:
+        _listener.stop()
+        _listener = None
