@@ -12,7 +12,13 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Django is not installed here. Run 'make run', or install the pinned packages of requirements.lock.")
-    execute_from_command_line(sys.argv)
+    from retrycontract.contract.configuration import ConfigurationError
+    from retrycontract.service_settings import WrongSettingError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except (ConfigurationError, WrongSettingError) as wrong:
+        sys.exit(f"The service cannot start with these settings.\n{wrong}")
 
 
 if __name__ == "__main__":

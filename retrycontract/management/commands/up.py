@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take address, data folder and whether to show the demo."""
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=int, default=8000, choices=range(1, 65536), metavar="PORT")
         parser.add_argument("--data-dir", type=Path, help="folder of the database and the keys (default: data)")
         parser.add_argument("--demo", action=BooleanOptionalAction, default=True)
 
