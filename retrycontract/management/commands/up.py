@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _migrate(self) -> None:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        if plan and executor.loader.applied_migrations:
+        if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
             self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
         if plan:
             call_command("migrate", interactive=False, verbosity=0)
