@@ -78,7 +78,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("judge", "sometimes", "'auto' or 'worker'"),
     ("lease_seconds", "soon", "valid number"),
     ("lease_seconds", "0", "greater than 0"),
-    ("sweep_seconds", "-1", "greater than 0"),
+    ("sweep_seconds", "-1", "greater than or equal to 0"),
     ("max_deliveries", "0", "greater than or equal to 1"),
     ("max_body_bytes", "10", "greater than or equal to 1024"),
     ("door_max_bytes", "-1", "greater than or equal to 0"),
