@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test browser check lock clean
+.PHONY: help run test chaos browser check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -21,7 +21,10 @@ run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(ARGS)
-	RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(ON_BOTH_DATABASES) $(ARGS)
+	$(if $(ARGS),,RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(ON_BOTH_DATABASES))
+
+chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
+	$(BIN)/python -m pytest -s tests/services $(ARGS)
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m browser $(ARGS)

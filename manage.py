@@ -17,10 +17,10 @@ def main() -> None:
 
     try:
         execute_from_command_line(sys.argv)
-    except (WrongSettingError, ConfigurationError) as error:
-        sys.exit(f"FAIL  settings     {error}")
+    except (ConfigurationError, WrongSettingError) as wrong:
+        sys.exit(f"The service cannot start with these settings.\n{wrong}")
     except PermissionError as error:
-        sys.exit(f"FAIL  permissions  {error.filename}: run as the owner of the data folder, or chown it.")
+        sys.exit(f"{error.filename} cannot be used by this user: run as the owner of the data folder, or chown it.")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ class AnswerForm(forms.Form):
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
     arguments = forms.CharField(required=False, strip=False)
     escalation = forms.CharField(required=False, widget=forms.HiddenInput)
+    # The attempt that was newest when the page was read: the answer is about that one, whatever came since.
+    base = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
 
     def clean(self) -> dict[str, Any]:
         """Parse the corrected arguments as strictly as an agent's output is parsed."""
@@ -46,6 +48,7 @@ class AnswerForm(forms.Form):
             "text": cleaned["text"].replace("\r\n", "\n"),
             "arguments": cleaned.get("value"),
             "grant": int(cleaned["grant"] or DEFAULT_GRANT),
+            "base_number": cleaned["base"],
         }
 
 

@@ -104,6 +104,11 @@ class Story:
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
 
     @property
+    def judged_number(self) -> int | None:
+        """Give the newest attempt that has a verdict: what an answer that is written now is about."""
+        return next((attempt.number for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
     def hidden_attempts(self) -> int:
         """Count the older attempts that are not shown."""
         return max(self.call.attempts_made - len(self.attempts), 0)

@@ -135,7 +135,13 @@ def _page(
     shared = _story_context(request, story)
     escalation = story.open_escalation
     if form is None and shared["may_answer"] and escalation is not None:
-        form = AnswerForm(initial={"escalation": escalation.public_id, "arguments": story.editable_arguments})
+        form = AnswerForm(
+            initial={
+                "escalation": escalation.public_id,
+                "base": story.judged_number,
+                "arguments": story.editable_arguments,
+            }
+        )
     shared |= _asked(story, form["escalation"].value() if form else "")
     return render(
         request, "dashboard/call.html", shared | {"form": form, "decisions": DECISIONS} | context, status=status

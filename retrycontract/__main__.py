@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
 
@@ -51,10 +52,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+    value, fault = parse_json(path.read_bytes())
+    if fault is not None:
+        raise ValueError(f"{path} is not JSON: {fault.reason}")
+    return value
 
 
 def _as_text(outcome: Outcome) -> str:

@@ -85,6 +85,14 @@ class UnknownCallError(LookupError):
         )
 
 
+class OtherToolError(ValueError):
+    """Raised when an attempt names a call of another tool."""
+
+    def __init__(self, call_id: str, tool_name: str) -> None:
+        self.call_id, self.tool_name = call_id, tool_name
+        super().__init__(f"the call {call_id!r} is of the tool {tool_name!r}; leave call_id out to begin a new one")
+
+
 class RetryContract:
     """Check tool calls against their schemas, count attempts and say when a person is needed.
 
@@ -137,8 +145,8 @@ class RetryContract:
     ) -> Outcome:
         """Judge one attempt: JSON text, bytes or a parsed value.
 
-        Raises UnknownCallError for a `call_id` that has ended and AmbiguousCallError when several open calls of the
-        session could be meant.
+        Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool, and
+        AmbiguousCallError when several open calls of the session could be meant.
         """
         started = perf_counter_ns()
         submission = Submission(tool_name, tool_call_id, session_id, turn)
@@ -154,7 +162,8 @@ class RetryContract:
                 callback_error=callback_error,
             )
             call.is_of_unknown_tool = tool is None
-            call.tool_name, call.last_tool_call_id, call.last_turn = tool_name, tool_call_id, turn
+            call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
+            call.last_turn = call.last_turn if turn is None else turn
             self._keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
@@ -217,7 +226,10 @@ class RetryContract:
             if call_id is not None:
                 if call_id not in self._calls:
                     raise UnknownCallError(call_id)
-                return self._calls[call_id]
+                call = self._calls[call_id]
+                if call.tool_name != submission.tool_name and not call.is_of_unknown_tool:
+                    raise OtherToolError(call_id, call.tool_name)
+                return call
             candidates = list(self._buckets.get(_bucket(submission), {}).values())
             return match(submission, candidates) or self._begin(submission)
 

@@ -11,11 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 from django.utils import timezone
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
-
 from retrycontract.service_settings import ServiceSettings
 from worker.celery_doorbell import JUDGE, QUEUE
 from worker.sweeper import SweeperStep
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 
 # No check of admitted work takes a second; what takes ten is cut off, and the lease outlives it.
 LONGEST_SECONDS: Final = 10.0

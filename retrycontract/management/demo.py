@@ -50,8 +50,8 @@ def demo_agent(now: datetime) -> None:
     agent, is_new = Agent.objects.get_or_create(name=AGENT, defaults={"namespace": AGENT, "created_at": now})
     for name, (schema, description) in TOOLS.items():
         register_tool(agent, name, schema, now=now, settings=ToolSettings(description=description))
-    if is_new:
-        write_private(settings.RETRYCONTRACT.data_dir / "demo_agent_key", ApiKey.create_for(agent, now)[1])
+    if is_new or not _agent_key().exists():
+        write_private(_agent_key(), ApiKey.create_for(agent, now)[1])
 
 
 def example_is_due() -> bool:
@@ -64,7 +64,7 @@ def start_example(url: str) -> subprocess.Popen[bytes] | None:
     script = Path(settings.BASE_DIR) / "examples" / "agent.py"
     if not script.exists():
         return None
-    key = (settings.RETRYCONTRACT.data_dir / "demo_agent_key").read_text(encoding="utf-8").strip()
+    key = _agent_key().read_text(encoding="utf-8").strip()
     environment = os.environ | {
         "RETRYCONTRACT_URL": url,
         "RETRYCONTRACT_API_KEY": key,
@@ -72,6 +72,11 @@ def start_example(url: str) -> subprocess.Popen[bytes] | None:
     }
     # A session of its own: Ctrl-C reaches the service, which then ends the example.
     return subprocess.Popen([sys.executable, str(script)], env=environment, start_new_session=True)
+
+
+def _agent_key() -> Path:
+    folder: Path = settings.RETRYCONTRACT.data_dir
+    return folder / "demo_agent_key"
 
 
 def write_private(path: Path, text: str) -> None:

@@ -50,22 +50,33 @@ class Draft:
     rendered: str
 
 
-def draft_guidance(call: Call, decision: Decision, *, text: str = "", arguments: Any = None, grant: int = 0) -> Draft:
-    """Check an answer and write what the agent will read; raises RefusedAnswerError."""
-    base = call.attempts.filter(is_valid__isnull=False).order_by("-number").first()
+def draft_guidance(
+    call: Call,
+    decision: Decision,
+    *,
+    text: str = "",
+    arguments: Any = None,
+    grant: int = 0,
+    base_number: int | None = None,
+) -> Draft:
+    """Check an answer and write what the agent will read; raises RefusedAnswerError.
+
+    `base_number` is the attempt that the person looked at: what the agent has tried since is not answered unseen.
+    """
+    judged = call.attempts.filter(is_valid__isnull=False).order_by("-number")
+    base = judged.first() if base_number is None else judged.filter(number=base_number).first()
     if base is None:
         raise RefusedAnswerError("The call has no judged attempt to answer.")
     text = sanitizer().redact_text(text.strip())
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
     answer = Answer(decision, text, grant=decision.grant(grant))
-    match decision:
-        case Decision.CORRECTED:
-            answer = _corrected(call, base, answer, arguments)
-        case Decision.ACCEPT if not base.is_parsed:
-            raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
-        case _ if not text:
-            raise RefusedAnswerError("Write what the agent should read.")
+    if decision is Decision.CORRECTED:
+        answer = _corrected(call, base, answer, arguments)
+    elif not text:
+        raise RefusedAnswerError("Write what the agent should read.")
+    elif decision is Decision.ACCEPT and not base.is_parsed:
+        raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
     rendered = render_guidance(answer, tool_name=call.tool_name, budget=call.budget, base_attempt=base.number)
     return Draft(answer, base, rendered)
 
@@ -96,12 +107,13 @@ def give_guidance(
     text: str = "",
     arguments: Any = None,
     grant: int = 0,
+    base_number: int | None = None,
     door: Door = Door.DASHBOARD,
 ) -> Guidance:
     """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError."""
     for _ in range(MAX_RACES):
         call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
-        draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant)
+        draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
         try:
             return _give(escalation, call, draft, operator, now=now, door=door)
         except LostRaceError:

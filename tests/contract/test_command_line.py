@@ -90,7 +90,10 @@ def test_tool_name_and_configuration_are_heeded(
     [
         pytest.param({}, ["none.json"], "none.json: No such file or directory", id="no-output"),
         pytest.param({}, ["."], ".: Is a directory", id="output-is-a-folder"),
-        pytest.param({"S.json": "{"}, ["good.json"], "S.json is not JSON: Expecting", id="schema-is-no-json"),
+        pytest.param({"S.json": "{"}, ["good.json"], "S.json is not JSON: the text ends", id="schema-is-no-json"),
+        pytest.param(
+            {"S.json": "[" * 100_000}, ["good.json"], "S.json is not JSON: nested deeper", id="schema-too-deep"
+        ),
         pytest.param({"S.json": b"\xff"}, ["good.json"], "S.json is not JSON: ", id="schema-is-no-text"),
         pytest.param(
             {"S.json": '{"properties": {"a": {"type": "text"}}}'},

@@ -25,7 +25,7 @@ from retrycontract import (
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.in_process import UnknownCallError
+from retrycontract.in_process import OtherToolError, UnknownCallError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SCHEMA = {
@@ -413,3 +413,18 @@ def test_a_secret_in_a_tools_name_is_not_logged(caplog: pytest.LogCaptureFixture
     key = "sk-proj-" + "aB3dE5fG7hJ9kL2mN4pQ" * 2
     contract().check(key, "id", {key: 1})
     assert key not in str([vars(record) for record in caplog.records])
+
+
+def test_an_attempt_without_a_turn_does_not_make_the_call_forget_its_turn() -> None:
+    contract = RetryContract([Tool(name="t", input_schema={"required": ["a"]})])
+    first = contract.check("t", "id1", {}, session_id="s", turn=1)
+    contract.check("t", "id2", {}, session_id="s", call_id=first.call_id)
+    third = contract.check("t", "id3", {}, session_id="s", turn=2)
+    assert (third.call_id, third.attempt) == (first.call_id, 3)
+
+
+def test_a_call_id_of_another_tool_is_refused() -> None:
+    contract = RetryContract([Tool(name="t", input_schema={"required": ["a"]}), Tool(name="u", input_schema={})])
+    first = contract.check("t", "id1", {})
+    with pytest.raises(OtherToolError, match="is of the tool 't'"):
+        contract.check("u", "id2", {}, call_id=first.call_id)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract import ErrorCode, ErrorSeverity, Tool, ValidationError, ValueSanitizer
+from retrycontract import ErrorCode, ErrorSeverity, RetryContract, Tool, ValidationError, ValueSanitizer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.tool_arguments import callback_rejection, check_arguments, unknown_tool
 from retrycontract.contract.tool import CompiledTool
@@ -124,3 +124,11 @@ def test_an_unknown_tool_gets_the_nearest_names(name: str, known: list[str], mes
     assert message in error.message
     assert len(error.message) < 150
     assert error.hint == hint
+
+
+def test_a_redaction_mark_beside_a_syntax_error_stays_whole() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    outcome = RetryContract([Tool(name="t", input_schema={})]).check("t", "c", f'{{"path": "{token}", "n": oops}}')
+    shown = outcome.errors[0].actual_value
+    assert shown is not None
+    assert "REDACTED" not in shown.replace("[REDACTED: GITHUB_TOKEN]", "")

@@ -64,3 +64,12 @@ def test_what_is_no_tool_list_is_refused_at_its_place(payload: Any, pointer: str
         read_tool_list(payload)
     assert caught.value.pointer == pointer
     assert str(caught.value).startswith(f"{pointer or '(root)'}: ")
+
+
+@pytest.mark.parametrize(
+    "item", [{"type": "web_search_preview"}, {"type": "web_search_20250305", "name": "web_search"}]
+)
+def test_a_tool_that_the_provider_runs_itself_has_no_schema_to_check_by(item: dict[str, object]) -> None:
+    declared = read_tool_list([item, {"name": "mine"}])
+    assert declared[0].schema is None
+    assert declared[1].schema == {"type": "object", "properties": {}}

@@ -14,7 +14,7 @@ from retrycontract.contract.guidance import MAX_TEXT
 from retrycontract.store.models import Guidance
 from retrycontract.usecases.cancel_call import cancel_call
 from tests.dashboard.conftest import HTMX, Page, text_of
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 if TYPE_CHECKING:
     from retrycontract.store.models import Call
@@ -152,6 +152,18 @@ def test_the_second_operator_learns_who_was_first_and_keeps_the_own_words(desk: 
     assert "> Noah was here." in page
     assert "My own words.</textarea>" in response.content.decode()
     assert Guidance.objects.count() == 1
+
+
+def test_accepting_means_the_attempt_that_was_on_the_page_whatever_came_since(desk: Client) -> None:
+    call = make_blocked()
+    page = desk.get(f"/calls/{call.public_id}/").content.decode()
+    assert 'name="base" value="3"' in page
+    submit(call.agent, {**WRONG, "region": "somewhere else"}, call=call)
+    assert send(desk, call, decision="accept", text="Fine.", base="3").status_code == 302
+    given = Guidance.objects.get(call=call)
+    assert given.base is not None
+    assert given.base.number == 3
+    assert "your arguments of attempt 3" in given.rendered
 
 
 def test_sending_twice_answers_once(desk: Client) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from redis import Redis as Client
 
@@ -54,6 +56,9 @@ def scaled(
         "RETRYCONTRACT_DATABASE_URL": own_postgresql.new_database(),
         "RETRYCONTRACT_REDIS_URL": own_redis.url,
         "RETRYCONTRACT_JUDGE": "worker",
+        # As long as the time limit of a check is then, too.
+        "RETRYCONTRACT_LEASE_SECONDS": "2",
+        "RETRYCONTRACT_SWEEP_SECONDS": "1",
     }
     service = ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)
     service.start()
@@ -159,3 +164,34 @@ def test_a_statement_that_fails_writes_its_values_to_no_log(
     scaled.run_code(code)
     assert own_postgresql.log.count("ERROR:") == before + 1
     assert (SECRET not in own_postgresql.log) is binds_apart
+
+
+def endless() -> dict[str, Any]:
+    """Make a schema that admission would refuse: each level doubles the work, and the engine cannot be interrupted."""
+    levels = {"level0": {"type": "integer"}}
+    for number in range(1, 40):
+        below = {"$ref": f"#/$defs/level{number - 1}"}
+        levels[f"level{number}"] = {"anyOf": [below, below]}  # type: ignore[dict-item]
+    return {"$defs": levels, "$ref": "#/$defs/level39"}
+
+
+def test_a_check_that_never_ends_is_cut_off_blocks_its_call_and_stops_nobody_else(
+    scaled: ScaledService, agent: AgentClient
+) -> None:
+    assert agent.register("endless", SCHEMA).status == 201
+    with psycopg.connect(scaled.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
+        connection.execute(
+            "UPDATE retrycontract_toolversion SET schema = %s, schema_hash = %s"
+            " WHERE tool_id = (SELECT id FROM retrycontract_tool WHERE name = 'endless')",
+            (json.dumps(endless()), "f" * 64),
+        )
+    body = {"tool": "endless", "tool_call_id": "endless", "arguments": {"n": "x"}}
+    call_id = agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"}).body["call_id"]
+    for number in range(5):
+        assert agent.submit("count", f"meanwhile {number}", {"n": number})["status"] == "valid"
+    path = f"/calls/{call_id}/wait?for=verdict"
+    verdict = agent.send("GET", path, headers={"Prefer": "wait=60"}).body
+    assert (verdict["status"], verdict["state"]) == ("blocked", "blocked")
+    assert "the checker could not finish" in verdict["tool_result"]["content"]
+    (escalation,) = agent.send("GET", f"/calls/{call_id}").body["escalations"]
+    assert escalation["state"] == "open"

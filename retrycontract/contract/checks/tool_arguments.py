@@ -20,6 +20,7 @@ MAX_TOOLS_NAMED = 5
 EXCERPT = 30  # characters shown on each side of a syntax error
 MAX_EXCERPT = 100  # characters of them once all are visible
 NEWLINE = "\n"
+MARK = "[REDACTED: "
 
 
 def check_arguments(
@@ -61,8 +62,17 @@ def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError
 def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
     """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
     before, caret, after = sanitizer.redact_text(context).partition(CARET)
-    line = f"{before[-EXCERPT:].rpartition(NEWLINE)[2]}{caret}{after[:EXCERPT].partition(NEWLINE)[0]}"
+    before = before[_beyond_mark(before, max(0, len(before) - EXCERPT)) :]
+    after = after[: _beyond_mark(after, EXCERPT)]
+    line = f"{before.rpartition(NEWLINE)[2]}{caret}{after.partition(NEWLINE)[0]}"
     return sanitizer.preview_text(line, MAX_EXCERPT)
+
+
+def _beyond_mark(text: str, position: int) -> int:
+    """Move a place where a text is cut behind the redaction mark that it would halve."""
+    start = text.rfind(MARK, 0, position)
+    end = text.find("]", start) + 1 if start >= 0 else 0
+    return max(position, end)
 
 
 def callback_rejection(reason: str, sanitizer: ValueSanitizer) -> Findings:

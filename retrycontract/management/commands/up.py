@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take address, data folder and whether to show the demo."""
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=int, default=8000, choices=range(1, 65536), metavar="PORT")
         parser.add_argument("--data-dir", type=Path, help="folder of the database and the keys (default: data)")
         parser.add_argument("--demo", action=BooleanOptionalAction, default=True)
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _migrate(self) -> None:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        if plan and executor.loader.applied_migrations:
+        if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
             self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
         if plan:
             call_command("migrate", interactive=False, verbosity=0)
