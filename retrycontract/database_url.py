@@ -18,15 +18,20 @@ PARTS: Final = re.compile(
     re.VERBOSE,
 )
 # A statement or a lock that takes longer is a fault of ours, and would hold up an agent that waits.
-SESSION: Final = (
-    "-c lock_timeout=3s -c statement_timeout=15s -c idle_in_transaction_session_timeout=30s "
+SESSION: Final = {
+    "lock_timeout": "3s",
+    "statement_timeout": "15s",
+    "idle_in_transaction_session_timeout": "30s",
     # A statement that fails is written to the server's log: without the values that were bound to it.
-    "-c log_parameter_max_length_on_error=0"
-)
+    "log_parameter_max_length_on_error": "0",
+}
 
 
-def read_database_url(url: str) -> dict[str, Any]:
-    """Read the address of a PostgreSQL database as Django's settings; raises ValueError, which quotes nothing of it."""
+def read_database_url(url: str, *, is_migration: bool = False) -> dict[str, Any]:
+    """Read the address of a PostgreSQL database as Django's settings; raises ValueError, which quotes nothing of it.
+
+    A migration may take its time, since an index of a large table does; it waits no longer for a lock than others.
+    """
     found = PARTS.fullmatch(url)
     if found is None:
         raise ValueError(f"write it as {EXAMPLE}, with special characters percent-encoded")
@@ -37,6 +42,7 @@ def read_database_url(url: str) -> dict[str, Any]:
     given = dict(parse_qsl(found["options"] or "", keep_blank_values=True))
     if not given.keys() <= OPTIONS:
         raise ValueError(f"its options may be {', '.join(sorted(OPTIONS))}")
+    session = SESSION | ({"statement_timeout": "0"} if is_migration else {})
     return {
         "ENGINE": "django.db.backends.postgresql",
         **parts,
@@ -49,15 +55,16 @@ def read_database_url(url: str) -> dict[str, Any]:
             "application_name": "retrycontract",
             # Values travel apart from the statement, so that a failing one does not write them to the server's log.
             "server_side_binding": True,
-            "options": SESSION,
+            "prepare_threshold": 5,  # executions after which a statement is planned once for all: 15 % of a submit
+            "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
         },
     }
 
 
-def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
+def database_settings(url: str, data_dir: Path, *, is_migration: bool = False) -> dict[str, Any]:
     """Give Django's settings of the database; without an address it is a file in the data folder."""
     if url:
-        return read_database_url(url)
+        return read_database_url(url, is_migration=is_migration)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": data_dir / "retrycontract.sqlite3",

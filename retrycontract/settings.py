@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -67,7 +68,11 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": database_settings(RETRYCONTRACT.database_url, RETRYCONTRACT.data_dir)}
+DATABASES = {
+    "default": database_settings(
+        RETRYCONTRACT.database_url, RETRYCONTRACT.data_dir, is_migration=sys.argv[1:2] == ["migrate"]
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -32,6 +32,12 @@ def test_options_of_the_connection_are_handed_on_beside_ours() -> None:
     assert "lock_timeout=3s" in options["options"]
 
 
+def test_a_migration_may_take_its_time_but_waits_no_longer_for_locks() -> None:
+    given = [read_database_url("postgresql://u:p@db/n", is_migration=flag)["OPTIONS"]["options"] for flag in (0, 1)]
+    assert ["statement_timeout=15s" in options for options in given] == [True, False]
+    assert ["lock_timeout=3s" in options for options in given] == [True, True]
+
+
 WRONG = [
     "mysql://u:secret@db/name",
     "postgresql://db/name",

@@ -113,6 +113,17 @@ def test_while_postgresql_is_down_requests_are_refused_for_the_moment_and_then_a
     assert readiness(scaled)[0] == 200
 
 
+def test_a_lock_that_is_held_for_long_is_not_waited_for(scaled: ScaledService, agent: AgentClient) -> None:
+    body = {"tool": "count", "tool_call_id": "locked", "session_id": "locked", "arguments": {"n": 1}}
+    with psycopg.connect(scaled.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
+        connection.execute("SELECT 1 FROM retrycontract_agent FOR UPDATE")
+        started = time.monotonic()
+        answer = agent.send("POST", "/calls", body)
+        assert (answer.status, answer.body["code"]) == (503, "database-unavailable")
+        assert time.monotonic() - started < 10
+    assert agent.send("POST", "/calls", body).status == 200
+
+
 def test_a_secret_is_in_no_queue_and_no_log_and_at_rest_nowhere(
     scaled: ScaledService, agent: AgentClient, own_redis: Redis, own_postgresql: PostgreSQL
 ) -> None:
