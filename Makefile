@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # What says something about the database: its rows, its locks, its transactions.
-ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/worker
+ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/dashboard tests/worker/test_embedded.py tests/worker/test_sweeper.py
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
 
