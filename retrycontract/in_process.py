@@ -237,7 +237,16 @@ class RetryContract:
         tool = self._tools.get(submission.tool_name)
         configured = self._configuration.for_tool(submission.tool_name).max_attempts
         allowed = (tool.tool.max_attempts if tool else None) or configured
-        call = _Call(self._new_id(), submission.tool_name, submission.session_id, allowed, _bucket(submission))
+        call = _Call(
+            self._new_id(),
+            submission.tool_name,
+            submission.session_id,
+            allowed,
+            _bucket(submission),
+            # Known from the start: another thread may look for this call before its first attempt is judged.
+            last_turn=submission.turn,
+            last_tool_call_id=submission.tool_call_id,
+        )
         if len(self._calls) >= MAX_OPEN_CALLS:
             self._forget(next(iter(self._calls.values())))
         self._calls[call.call_id] = call

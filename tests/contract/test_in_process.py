@@ -361,6 +361,17 @@ def test_attempts_of_one_call_from_many_threads_are_judged_one_by_one() -> None:
     assert [outcome.status for outcome in outcomes].count("blocked") == 1  # type: ignore[comparison-overlap]
 
 
+def test_a_call_whose_first_attempt_is_still_judged_is_found_by_its_second() -> None:
+    def slow(_: Any) -> list[ValidationError]:
+        sleep(0.1)
+        return [ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "no")]
+
+    desk = RetryContract([Tool(name="t", input_schema={}, checks=(slow,))])
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(lambda _: desk.check("t", "id", {}), range(2)))
+    assert sorted(outcome.attempt for outcome in outcomes) == [1, 2]
+
+
 FIELDS = ("tool_name", "error_count", "retry_attempt", "max_retries", "errors", "correlation_id", "duration_us")
 
 
