@@ -23,6 +23,7 @@ class DryRun:
 
 def dry_run(schema: Any, output: Any, *, tool_name: str, strict: bool, attempt: int, max_attempts: int) -> DryRun:
     """Check an output given as text or as a parsed value; raises InvalidSchema."""
+    tool_name = sanitizer().redact_name(tool_name)
     tool = CompiledTool.of(Tool(name=tool_name, input_schema=schema, strict=strict))
     findings = examine(output, tool, sanitizer(), tool_name=tool_name)
     if findings.is_valid:

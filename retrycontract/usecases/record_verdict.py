@@ -128,7 +128,7 @@ def log_verdict(attempt: Attempt) -> None:
         attempt.errors,
         attempt=attempt.shown_attempt,
         max_attempts=attempt.shown_max,
-        correlation_id=call.correlation_id,
+        correlation_id=sanitizer().redact_text(call.correlation_id) if call.correlation_id else None,
         duration_us=attempt.duration_us,
     )
     logger.warning(events.FAILED, extra=fields)

@@ -183,6 +183,13 @@ def test_a_dry_run_tells_what_a_model_would_read_and_stores_nothing(door: Door) 
     assert rows() == before
 
 
+def test_a_dry_run_repeats_no_secret_in_the_tools_name(door: Door) -> None:
+    token = "ghp_" + "aZ3kQ9xW7b" * 4
+    reply = door.post("/check", {"input_schema": DEPLOY, "arguments": WRONG, "tool": token})
+    assert "[REDACTED: GITHUB_TOKEN]" in reply.body["feedback"]
+    assert token not in reply.body["feedback"]
+
+
 def test_a_dry_run_of_a_valid_output_has_nothing_to_say(door: Door) -> None:
     body = door.post("/check", {"input_schema": DEPLOY, "raw": '{"service": "web", "region": "eu-west-1"}'}).body
     assert body == {"valid": True, "errors": [], "feedback": "", "characters": 0, "tokens_estimate": 0}

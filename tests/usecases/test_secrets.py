@@ -89,3 +89,12 @@ def test_without_the_sanitiser_the_secret_would_be_found(settings: Settings, fil
 def assert_no_secret(data: bytes) -> None:
     assert SECRET.encode() not in data
     assert PASSWORD.encode() not in data
+
+
+def test_a_secret_in_the_correlation_id_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    agent = make_agent()
+    make_tool(agent, "note", SCHEMA)
+    submit(agent, {"text": 1}, tool="note", correlation_id=SECRET)
+    logged = [vars(record) for record in caplog.records if "correlation_id" in vars(record)]
+    assert logged
+    assert SECRET not in str(logged)
