@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Self
 
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.patches import Operation
 
 
 class ErrorSeverity(IntEnum):
@@ -23,7 +24,8 @@ class ValidationError:
 
     `field_path` is an RFC 6901 pointer, `""` the whole document. For a missing field it names the missing
     field, for an unknown one the unknown field. `keyword` is the JSON Schema keyword that failed, empty where
-    none did, and `hint` is advice of this very error that replaces the code's default hint.
+    none did, and `hint` is advice of this very error that replaces the code's default hint. `patch` proposes the
+    JSON Patch (RFC 6902) that would mend a near miss; nobody applies it unasked.
     """
 
     error_code: ErrorCode
@@ -34,6 +36,7 @@ class ValidationError:
     actual_value: str | None = None
     keyword: str = ""
     hint: str | None = None
+    patch: tuple[Operation, ...] = field(default=(), hash=False)  # operations are dicts
 
     def to_json(self) -> dict[str, Any]:
         """Serialise to plain JSON values, without loss."""
@@ -46,6 +49,7 @@ class ValidationError:
             "actual_value": self.actual_value,
             "keyword": self.keyword,
             "hint": self.hint,
+            "patch": list(self.patch),
         }
 
     @classmethod
@@ -60,4 +64,5 @@ class ValidationError:
             actual_value=data.get("actual_value"),
             keyword=data.get("keyword", ""),
             hint=data.get("hint"),
+            patch=tuple(data.get("patch", ())),
         )

@@ -20,6 +20,7 @@ ERRORS = st.builds(
     actual_value=st.none() | TEXT,
     keyword=TEXT,
     hint=st.none() | TEXT,
+    patch=st.lists(st.fixed_dictionaries({"op": st.just("replace"), "path": TEXT, "value": st.integers()})).map(tuple),
 )
 
 
@@ -37,7 +38,7 @@ def test_an_error_survives_json_without_loss(error: ValidationError) -> None:
 def test_only_code_path_and_message_are_needed() -> None:
     error = ValidationError(ErrorCode.TYPE_MISMATCH, "/a", "Type mismatch: expected string, got null")
     assert error.severity is ErrorSeverity.ERROR
-    assert (error.expected_value, error.actual_value, error.hint) == (None, None, None)
+    assert (error.expected_value, error.actual_value, error.hint, error.patch) == (None, None, None, ())
 
 
 def test_an_error_from_another_version_lacks_the_optional_fields() -> None:
