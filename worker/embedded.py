@@ -11,6 +11,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
 from worker.courier import Courier
@@ -69,6 +70,7 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
+                    forget_requests(now=timezone.now())
                     WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:

@@ -74,6 +74,7 @@ class Sweeper:
     def sweep(self) -> None:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
+        from retrycontract.usecases.repeat_request import forget_requests
         from retrycontract.usecases.sweep import BATCH, expire_overdue
 
         now = timezone.now()
@@ -81,6 +82,7 @@ class Sweeper:
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
             self._judge_alone()
         expire_overdue(now=now)
+        forget_requests(now=now)
         WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:

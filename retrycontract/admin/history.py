@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, json_block, line
-from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, LostRaceError
+from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, IdempotencyKey, LostRaceError
 from retrycontract.usecases.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
@@ -233,3 +233,20 @@ class EventPage(HistoryPage):
     def shown_data(self, event: Event) -> SafeString | str:
         """Show names and numbers."""
         return json_block(event.data or None)
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyPage(HistoryPage):
+    """Show which requests would be answered as before."""
+
+    list_display = ("pk", "agent", "attempt", "created_at")
+    list_select_related = ("agent", "attempt__call")
+    searched: ClassVar[dict[str, str]] = {"call_": "attempt__call__public_id"}
+    search_help_text = OF_CALL
+    fields = ("agent", "attempt", "shown_answer", "created_at")
+    readonly_fields = ("shown_answer",)
+
+    @admin.display(description="answer")
+    def shown_answer(self, key: IdempotencyKey) -> SafeString | str:
+        """Show the answer that is kept, where there is no attempt to make it from."""
+        return json_block(key.answer)

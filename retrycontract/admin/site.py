@@ -23,7 +23,7 @@ from retrycontract.usecases.admit_operator import change_operator
 GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User"),
     "What is checked": ("Tool", "ToolVersion"),
-    "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event"),
+    "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event", "IdempotencyKey"),
     "What goes out": ("OutboxMessage", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }

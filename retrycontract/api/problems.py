@@ -21,6 +21,7 @@ from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.tool_lists import InvalidToolListError
 from retrycontract.store.models import LostRaceError
 from retrycontract.usecases.contracts import sanitizer
+from retrycontract.usecases.repeat_request import IdempotencyConflictError
 from retrycontract.usecases.submit_attempt import CallEndedError, OtherToolError, UnknownCallError, UnknownVersionError
 
 logger = logging.getLogger("retrycontract")
@@ -143,6 +144,11 @@ def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
     return problem_response(409, "ambiguous-call", detail, candidates=ids)
 
 
+def _reused_key(_: HttpRequest, __: IdempotencyConflictError) -> HttpResponse:
+    detail = "This Idempotency-Key came with another request before; make a new one for each request."
+    return problem_response(422, "idempotency-key-reused", detail)
+
+
 def _unknown_version(_: HttpRequest, __: UnknownVersionError) -> HttpResponse:
     return problem_response(404, "version-not-found", "The tool has no version with this hash; register it first.")
 
@@ -189,6 +195,7 @@ HANDLERS: dict[Any, Any] = {
     CallEndedError: _ended,
     OtherToolError: _other_tool,
     AmbiguousCallError: _ambiguous,
+    IdempotencyConflictError: _reused_key,
     UnknownVersionError: _unknown_version,
     InvalidSchema: _invalid_schema,
     InvalidToolListError: _invalid_list,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from ninja import Body, Status
+from ninja import Body, Header, Schema, Status
 from ninja.params.functions import Query
 from pydantic import JsonValue
 
@@ -21,10 +22,18 @@ from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.dry_run import dry_run
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
+from retrycontract.usecases.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
 PENDING_HEADER = "Retrycontract-Pending"
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        None, alias="Idempotency-Key", min_length=1, max_length=255,
+        description="Sent again with the same key, a request is answered as it was before and does nothing.",
+    ),
+]  # fmt: skip
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
 api = problems.ProblemAPI(
@@ -42,9 +51,13 @@ READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500, 503), schemas
 
 
 @api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
-def post_tool_import(request: HttpRequest, body: Body[JsonValue]) -> schemas.ImportOut:
+def post_tool_import(request: HttpRequest, body: Body[JsonValue], key: IdempotencyKey = None) -> Any:
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
-    result = import_tools(_agent(request), read_tool_list(body), now=timezone.now())
+    return _once(request, key, lambda: _imported(_agent(request), body))
+
+
+def _imported(agent: Agent, body: Any) -> schemas.ImportOut:
+    result = import_tools(agent, read_tool_list(body), now=timezone.now())
     return schemas.ImportOut(
         registered=[_tool(done) for done in result.registered],
         refused=[
@@ -71,10 +84,12 @@ def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[sc
 
 
 @api.post("/calls", response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **PROBLEMS}, tags=["calls"])
-def post_call(request: HttpRequest, response: HttpResponse, body: schemas.CallIn) -> Status[schemas.VerdictOut]:
+def post_call(
+    request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
+) -> Status[schemas.VerdictOut]:
     """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
     given = body.model_dump(exclude={"arguments", "raw", "render", "kind"})
-    new = NewAttempt(**given, kind=Kind(body.kind), output=body.output)
+    new = NewAttempt(**given, kind=Kind(body.kind), output=body.output, key=_request_key(request, key))
     attempt = submit_attempt(_agent(request), new, now=timezone.now())
     return _verdict(response, attempt, body.render)
 
@@ -120,9 +135,13 @@ def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
 
 
 @api.post("/calls/{call_id}/guidance/ack", response={200: schemas.AckOut, **READ_PROBLEMS}, tags=["guidance"])
-def post_guidance_ack(request: HttpRequest, call_id: str) -> schemas.AckOut:
+def post_guidance_ack(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Say that the guidance was taken over; saying it again is harmless."""
-    given = _newest_guidance(_call(request, call_id))
+    return _once(request, key, lambda: _acknowledged(_call(request, call_id)))
+
+
+def _acknowledged(found: Call) -> schemas.AckOut:
+    given = _newest_guidance(found)
     if given is None:
         raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
     return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
@@ -130,16 +149,23 @@ def post_guidance_ack(request: HttpRequest, call_id: str) -> schemas.AckOut:
 
 @api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, **READ_PROBLEMS},
           tags=["calls"])  # fmt: skip
-def post_cancel(request: HttpRequest, call_id: str) -> schemas.WaitOut:
+def post_cancel(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Give a call up: its waiting attempts are discarded and nobody is asked any more."""
-    found = _call(request, call_id)
+    return _once(request, key, lambda: _cancelled(_call(request, call_id)))
+
+
+def _cancelled(found: Call) -> schemas.WaitOut:
     cancel_call(found, now=timezone.now())
     return presenters.waiting(found, None)
 
 
 @api.post("/check", response={200: schemas.CheckOut, **PROBLEMS}, tags=["playground"])
-def post_check(request: HttpRequest, body: schemas.CheckIn) -> schemas.CheckOut:  # noqa: ARG001
+def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
+    return _once(request, key, lambda: _checked(body))
+
+
+def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
     result = dry_run(
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
         max_attempts=body.max_attempts,
@@ -162,6 +188,18 @@ def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
 def _agent(request: HttpRequest) -> Agent:
     agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
     return agent
+
+
+def _request_key(request: HttpRequest, key: str | None) -> RequestKey | None:
+    if key is None:
+        return None
+    return RequestKey.of(key, str(request.method), request.get_full_path(), request.body.decode("utf-8", "replace"))
+
+
+def _once(request: HttpRequest, key: str | None, answer: Callable[[], Schema]) -> Any:
+    """Answer a request that may run twice without harm; with a key, each time the same."""
+    known = _request_key(request, key)
+    return answer_once(_agent(request), known, lambda: answer().model_dump(mode="json"), now=timezone.now())
 
 
 def _call(request: HttpRequest, call_id: str) -> Call:

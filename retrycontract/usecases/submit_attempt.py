@@ -24,6 +24,7 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import attempts_allowed, compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
+from retrycontract.usecases.repeat_request import RequestKey, made_before, remember_attempt
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
 MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
@@ -32,7 +33,10 @@ MAX_CONTEXT_VALUE = 2_000  # characters kept of each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAttempt:
-    """Hold a submission as it came in; `output` is the raw text, or the parsed arguments."""
+    """Hold a submission as it came in; `output` is the raw text, or the parsed arguments.
+
+    A submission with a `key` is made once, however often it is sent.
+    """
 
     tool: str
     tool_call_id: str
@@ -47,6 +51,7 @@ class NewAttempt:
     callback_error: str | None = None
     version: str | None = None
     context: dict[str, Any] | None = None
+    key: RequestKey | None = None
 
 
 class UnknownCallError(LookupError):
@@ -76,7 +81,8 @@ class UnknownVersionError(LookupError):
 def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
-    Raises UnknownCallError, CallEndedError, OtherToolError, UnknownVersionError and AmbiguousCallError.
+    Raises UnknownCallError, CallEndedError, OtherToolError, UnknownVersionError, AmbiguousCallError and
+    IdempotencyConflictError.
     """
     for _ in range(MAX_RACES):
         try:
@@ -87,6 +93,8 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
 
 
 def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
+    if made := made_before(agent, new.key):
+        return made
     tool = Tool.objects.named(agent.namespace, new.tool)
     if tool is None:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
@@ -124,6 +132,7 @@ def _record(
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
         attempt.save(force_insert=True)
+        remember_attempt(agent, new.key, attempt, now=now)
         if verdict.opens_escalation:
             open_escalation(call, now=now, door=Door.API)
         ring_after_commit(call_id=call.public_id)
@@ -163,6 +172,7 @@ def _queue(
             submitted_at=now,
             sealed=sealed,
         )
+        remember_attempt(agent, new.key, attempt, now=now)
         Event.record(
             "attempt.queued", call=call, actor=agent.name, door=Door.API, at=now, from_state=source,
             attempt=attempt.number,

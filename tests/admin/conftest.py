@@ -11,7 +11,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.roles import Role
-from retrycontract.store.models import ApiKey, Call, Channel, ChannelTurn, Notice, OutboxMessage, WorkerBeat
+from retrycontract.store.models import (
+    ApiKey,
+    Call,
+    Channel,
+    ChannelTurn,
+    IdempotencyKey,
+    Notice,
+    OutboxMessage,
+    WorkerBeat,
+)
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 
@@ -48,6 +57,7 @@ def answered(ada: User) -> Call:
     Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
     ChannelTurn.objects.create(channel=Channel.EMAIL, free_at=now)
     WorkerBeat.objects.beat("worker-1", now)
+    IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 
 

@@ -28,6 +28,7 @@ from retrycontract.store.models import (
     Escalation,
     Event,
     Guidance,
+    IdempotencyKey,
     Notice,
     OutboxMessage,
     Tool,
@@ -40,7 +41,7 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
-HISTORY += [OutboxMessage, Notice, ChannelTurn, WorkerBeat]
+HISTORY += [IdempotencyKey, OutboxMessage, Notice, ChannelTurn, WorkerBeat]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 

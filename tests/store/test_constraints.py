@@ -20,6 +20,7 @@ from retrycontract.store.models import (
     ChannelTurn,
     Escalation,
     Guidance,
+    IdempotencyKey,
     Notice,
     OutboxMessage,
     Tool,
@@ -180,6 +181,21 @@ def take_the_turn_of_an_unknown_channel() -> None:
     ChannelTurn.objects.create(channel="pigeon", free_at=timezone.now())
 
 
+def remember_a_request(*, times: int = 1, attempt: Attempt | None = None) -> None:
+    for _ in range(times):
+        IdempotencyKey.objects.create(
+            agent=make_agent(), key_hash="k", request_hash="r", attempt=attempt, created_at=timezone.now()
+        )
+
+
+def remember_a_request_twice() -> None:
+    remember_a_request(times=2, attempt=blocked_attempts()[0])
+
+
+def remember_a_request_without_an_answer() -> None:
+    remember_a_request()
+
+
 BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
     ("attempt_state_known", invent_an_attempt_state),
@@ -205,6 +221,8 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("tool_on_expiry_known", accept_what_nobody_answered),
     ("outbox_channel_known", send_by_an_unknown_channel),
     ("outbox_one_end", deliver_what_was_given_up),
+    ("idempotency_key_unique", remember_a_request_twice),
+    ("idempotency_key_has_answer", remember_a_request_without_an_answer),
     ("notice_channel_known", announce_by_an_unknown_channel),
     ("notice_unique", announce_twice),
     ("turn_channel_known", take_the_turn_of_an_unknown_channel),

@@ -14,6 +14,7 @@ from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.register_tool import register_tool
+from retrycontract.usecases.repeat_request import RequestKey
 from retrycontract.usecases.submit_attempt import CallEndedError
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
@@ -59,6 +60,25 @@ def test_many_first_attempts_with_the_same_id_begin_one_call() -> None:
     assert Call.objects.count() == 1
     assert Call.objects.get().attempts_made == THREADS
     assert Call.objects.get().escalations.count() == 1
+
+
+def test_many_submissions_with_one_key_make_one_attempt_and_get_one_answer() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    key = RequestKey.of("key", "body")
+    made = all_at_once(lambda _: submit(agent, WRONG, tool_call_id="id", session_id="s", key=key), [None] * 50)
+    judge_everything()
+    assert {attempt.pk for attempt in made} == {Attempt.objects.get().pk}
+    assert Call.objects.get().attempts_made == 1
+
+
+def test_many_submissions_with_one_key_and_no_session_begin_one_call() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    key = RequestKey.of("key", "body")
+    all_at_once(lambda _: submit(agent, RIGHT, tool_call_id="id", session_id=None, key=key), [None] * THREADS)
+    judge_everything()
+    assert (Call.objects.count(), Attempt.objects.count()) == (1, 1)
 
 
 def test_many_parallel_calls_of_one_turn_begin_as_many_calls() -> None:

@@ -14,8 +14,8 @@ from django.db.models import ForeignKey, ManyToManyField, Model
 APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
-# Signs of life of the workers here, and whose turn it is among them.
-STAYING = ("retrycontract.workerbeat", "retrycontract.channelturn")
+# Signs of life of the workers here, whose turn it is among them, and what this service's key has hashed.
+STAYING = ("retrycontract.workerbeat", "retrycontract.channelturn", "retrycontract.idempotencykey")
 
 
 def moved_models() -> list[type[Model]]:

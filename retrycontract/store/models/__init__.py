@@ -10,6 +10,7 @@ from retrycontract.store.models.calls import (
 )
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
+from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -28,6 +29,7 @@ __all__ = [
     "EscalationState",
     "Event",
     "Guidance",
+    "IdempotencyKey",
     "IllegalMoveError",
     "LostRaceError",
     "Notice",

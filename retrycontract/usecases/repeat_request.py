@@ -1,0 +1,94 @@
+"""Answer a repeated request as the first one was answered, told by its idempotency key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django.db import IntegrityError
+
+from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
+from retrycontract.store.sealing import keyed_hash
+from retrycontract.store.transactions import write_transaction
+
+BATCH = 1_000  # keys that are forgotten at once
+
+
+class IdempotencyConflictError(ValueError):
+    """Raised when a key comes again with another request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """Hold the hashes of an idempotency key and of the request that it stands for."""
+
+    key_hash: str
+    request_hash: str
+
+    @classmethod
+    def of(cls, key: str, *request: str) -> Self:
+        """Hash what came in; `request` is everything that makes it another one: method, address, body."""
+        return cls(keyed_hash(key), keyed_hash("\n".join(request)))
+
+
+def made_before(agent: Agent, key: RequestKey | None) -> Attempt | None:
+    """Find the attempt that the same request has made; raises IdempotencyConflictError for another request's key."""
+    found = _find(agent, key) if key else None
+    return found.attempt if found else None
+
+
+def remember_attempt(agent: Agent, key: RequestKey | None, attempt: Attempt, *, now: datetime) -> None:
+    """Note, in the attempt's own transaction, which request made it; raises LostRaceError when another one has."""
+    if key is None:
+        return
+    try:
+        _create(agent, key, now, attempt=attempt)
+    except IntegrityError:
+        raise LostRaceError("the same request came in twice at once") from None
+
+
+def answer_once(agent: Agent, key: RequestKey | None, answer: Callable[[], Any], *, now: datetime) -> Any:
+    """Give the remembered answer, else make one and remember it; for requests that may run twice without harm.
+
+    Raises IdempotencyConflictError for another request's key.
+    """
+    if key is None:
+        return answer()
+    found = _find(agent, key)
+    if found is None:
+        made = answer()
+        try:
+            with write_transaction():
+                _create(agent, key, now, answer=made)
+        except IntegrityError:
+            found = _find(agent, key)  # the same request at the same moment: both are told the same
+        else:
+            return made
+    return found.answer if found else made
+
+
+def forget_requests(*, now: datetime) -> int:
+    """Forget the keys of yesterday; returns how many."""
+    outdated = list(IdempotencyKey.objects.outdated(now).values_list("pk", flat=True)[:BATCH])
+    if not outdated:
+        return 0
+    with write_transaction():
+        return IdempotencyKey.objects.filter(pk__in=outdated).delete()[0]
+
+
+def _find(agent: Agent, key: RequestKey) -> IdempotencyKey | None:
+    keys = IdempotencyKey.objects.select_related(
+        "attempt__call__agent", "attempt__call__tool", "attempt__call__version"
+    )
+    found = keys.filter(agent=agent, key_hash=key.key_hash).first()
+    if found is not None and found.request_hash != key.request_hash:
+        raise IdempotencyConflictError
+    return found
+
+
+def _create(agent: Agent, key: RequestKey, now: datetime, **of: Any) -> None:
+    IdempotencyKey.objects.create(
+        agent=agent, key_hash=key.key_hash, request_hash=key.request_hash, created_at=now, **of
+    )

@@ -1,0 +1,119 @@
+"""Requests that are sent again: the same key and body do nothing twice, another body is refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from retrycontract.store.models import Attempt, IdempotencyKey
+from retrycontract.usecases.repeat_request import forget_requests
+from retrycontract.usecases.sweep import judge_waiting
+from tests.api.conftest import Door, Reply
+from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_blocked, make_tool, make_user
+
+KEY = {"Idempotency-Key": "3f1c-once"}
+
+
+@pytest.fixture(autouse=True)
+def _tool(door: Door) -> None:
+    make_tool(door.agent)
+
+
+def submit(door: Door, arguments: Any, *, headers: dict[str, str] = KEY, **fields: Any) -> Reply:
+    body = {"tool": "deploy", "tool_call_id": "id_1", "session_id": "s", "arguments": arguments} | fields
+    return door.post("/calls", body, **headers)
+
+
+def test_a_submission_that_is_sent_again_is_answered_as_before_and_counted_once(door: Door) -> None:
+    first, second = submit(door, WRONG), submit(door, WRONG)
+    assert (first.status, first.body) == (second.status, second.body)
+    assert (first.body["attempt"], Attempt.objects.count()) == (1, 1)
+
+
+def test_without_a_key_each_submission_counts(door: Door) -> None:
+    assert [submit(door, WRONG, headers={}).body["attempt"] for _ in range(2)] == [1, 2]
+
+
+def test_another_key_makes_another_attempt(door: Door) -> None:
+    submit(door, WRONG)
+    assert submit(door, WRONG, headers={"Idempotency-Key": "other"}).body["attempt"] == 2
+
+
+def test_a_valid_attempt_that_is_sent_again_does_not_begin_a_new_call(door: Door) -> None:
+    assert submit(door, RIGHT).body == submit(door, RIGHT).body
+    assert Attempt.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"arguments": RIGHT}, {"render": "openai"}, {"turn": 7}], ids=["arguments", "rendering", "turn"]
+)
+def test_a_key_that_comes_with_another_body_is_refused(door: Door, change: dict[str, Any]) -> None:
+    submit(door, WRONG)
+    reply = submit(door, **({"arguments": WRONG} | change))
+    assert (reply.status, reply.code) == (422, "idempotency-key-reused")
+    assert Attempt.objects.count() == 1
+
+
+def test_a_key_of_one_agent_means_nothing_to_another(door: Door, stranger: Door) -> None:
+    first = submit(door, WRONG)
+    assert submit(stranger, RIGHT).body["call_id"] != first.body["call_id"]
+
+
+@pytest.mark.usefixtures("by_a_worker")
+def test_a_repeat_of_a_waiting_attempt_joins_it_and_then_has_its_verdict(door: Door) -> None:
+    assert [submit(door, WRONG).status for _ in range(2)] == [202, 202]
+    judge_waiting(clock=timezone.now)
+    reply = submit(door, WRONG)
+    assert (reply.status, reply.body["status"], Attempt.objects.count()) == (200, "retry", 1)
+
+
+def test_a_request_that_was_refused_may_be_sent_again_with_its_key(door: Door) -> None:
+    assert submit(door, WRONG, version="0" * 64).status == 404
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_an_imported_list_is_told_to_be_new_both_times(door: Door) -> None:
+    body = [{"name": "ship", "input_schema": DEPLOY}]
+    replies = [door.post("/tools/import", body, **KEY) for _ in range(2)]
+    assert replies[0].body == replies[1].body
+    assert replies[1].body["registered"][0]["created"] is True
+    refused = door.post("/tools/import", [], **KEY)
+    assert (refused.status, refused.code) == (422, "idempotency-key-reused")
+
+
+def test_every_other_post_takes_a_key_too(door: Door) -> None:
+    call = make_blocked(door.agent)
+    answer(call, make_user())
+    for path, body in (
+        (f"/calls/{call.public_id}/guidance/ack", None),
+        (f"/calls/{call.public_id}/cancel", None),
+        ("/check", {"input_schema": DEPLOY, "arguments": WRONG}),
+    ):
+        headers = {"Idempotency-Key": path}
+        first = door.post(path, body, **headers)
+        assert first.status == 200, first.text
+        assert door.post(path, body, **headers).body == first.body
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256], ids=["empty", "too long"])
+def test_a_key_that_cannot_be_one_is_refused(door: Door, key: str) -> None:
+    reply = submit(door, WRONG, headers={"Idempotency-Key": key})
+    assert (reply.status, reply.code) == (422, "invalid-request")
+
+
+def test_neither_the_key_nor_the_body_is_stored(door: Door) -> None:
+    submit(door, WRONG)
+    stored = IdempotencyKey.objects.get()
+    assert len({stored.key_hash, stored.request_hash, KEY["Idempotency-Key"]}) == 3
+    assert (len(stored.key_hash), len(stored.request_hash), stored.answer) == (64, 64, None)
+
+
+def test_keys_are_forgotten_after_a_day(door: Door) -> None:
+    submit(door, WRONG)
+    now = timezone.now()
+    assert forget_requests(now=now + timedelta(hours=23)) == 0
+    assert forget_requests(now=now + timedelta(hours=25)) == 1
+    assert submit(door, WRONG).body["attempt"] == 2
