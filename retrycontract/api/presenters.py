@@ -51,27 +51,34 @@ def tool_result(attempt: Attempt) -> ToolResult | None:
     return ToolResult(attempt.tool_call_id, attempt.feedback, metadata=twin)
 
 
-def call(found: Call) -> schemas.CallOut:
-    """Give a call with its history."""
-    return schemas.CallOut(
+def summary(found: Call) -> schemas.CallSummary:
+    """Give a call without its history."""
+    return schemas.CallSummary(
         call_id=found.public_id,
         kind=found.kind,
         tool=found.tool_name,
-        version=found.version.number if found.version else None,
-        schema_hash=found.version.schema_hash if found.version else None,
-        state=found.state,
+        state=CallState(found.state),
         session_id=found.session_id,
         task_id=found.task_id,
         correlation_id=found.correlation_id,
         attempts_made=found.attempts_made,
         attempts_allowed=found.attempts_allowed,
-        context=found.context,
         created_at=found.created_at,
         updated_at=found.updated_at,
         expires_at=found.expires_at,
+        links=links(found),
+    )
+
+
+def call(found: Call) -> schemas.CallOut:
+    """Give a call with its history."""
+    return schemas.CallOut(
+        **dict(summary(found)),
+        version=found.version.number if found.version else None,
+        schema_hash=found.version.schema_hash if found.version else None,
+        context=found.context,
         attempts=[_attempt(attempt) for attempt in found.attempts.order_by("number")],
         escalations=[_escalation(escalation) for escalation in found.escalations.order_by("round")],
-        links=links(found),
     )
 
 

@@ -14,6 +14,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as BodyError
 from ninja.openapi.schema import OpenAPISchema
+from pydantic import BaseModel
 
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
@@ -47,6 +48,16 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
     def __init__(self, status: int, code: str, detail: str, *, errors: list[dict[str, str]] | None = None) -> None:
         self.status, self.code, self.detail, self.errors = status, code, detail, errors
         super().__init__(detail)
+
+
+def refuse_others(request: HttpRequest, filters: type[BaseModel]) -> None:
+    """Raise Problem 422 for words of the query that are no filter: a misspelt one must not widen the answer."""
+    others = sorted(set(request.GET) - set(filters.model_fields))
+    if others:
+        known = ", ".join(filters.model_fields)
+        errors = [{"pointer": _location((name,)), "code": "extra_forbidden", "detail": f"known are {known}"}
+                  for name in map(sanitizer().redact_name, others)]  # fmt: skip
+        raise Problem(422, "invalid-request", "Correct the words of the query named in 'errors'.", errors=errors)
 
 
 def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpResponse:

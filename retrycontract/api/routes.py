@@ -94,6 +94,26 @@ def post_call(
     return _verdict(response, attempt, body.render)
 
 
+@api.get("/calls", response={200: schemas.CallPage, **READ_PROBLEMS}, tags=["calls"])
+def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Query()]) -> schemas.CallPage:
+    """List your calls, the newest first, a page at a time."""
+    problems.refuse_others(request, schemas.CallFilters)
+    calls = Call.objects.of(_agent(request))
+    try:
+        found = calls.filter(**filters.of_call).page(after=filters.cursor, size=filters.limit + 1)
+    except Call.DoesNotExist:
+        raise problems.Problem(
+            422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
+        ) from None
+    shown = found[: filters.limit]
+    asked = filters.model_dump(mode="json", exclude_none=True) | {"cursor": shown[-1].public_id if shown else ""}
+    more = len(found) > len(shown)
+    return schemas.CallPage(
+        calls=[presenters.summary(call) for call in shown],
+        next=f"{presenters.PREFIX}/calls?{urlencode(asked)}" if more else None,
+    )
+
+
 @api.get("/calls/{call_id}", response={200: schemas.CallOut, **READ_PROBLEMS}, tags=["calls"])
 def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
     """Read a call with its history; outputs are redacted."""

@@ -9,7 +9,7 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from retrycontract.contract.durations import parse_duration
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.lifecycle import CallState, Decision, Status
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -181,27 +181,57 @@ class EscalationOut(Schema):
     closed_at: datetime | None
 
 
-class CallOut(Schema):
-    """A call with its history."""
+class CallSummary(Schema):
+    """A call without its history."""
 
     call_id: str
     kind: str
     tool: str
-    version: int | None
-    schema_hash: str | None
-    state: str
+    state: CallState
     session_id: str | None
     task_id: str | None
     correlation_id: str | None
     attempts_made: int
     attempts_allowed: int
-    context: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
+    links: Links
+
+
+class CallOut(CallSummary):
+    """A call with its history."""
+
+    version: int | None
+    schema_hash: str | None
+    context: dict[str, Any] | None
     attempts: list[AttemptOut]
     escalations: list[EscalationOut]
-    links: Links
+
+
+class CallPage(Schema):
+    """Some calls, the newest first."""
+
+    calls: list[CallSummary]
+    next: str | None = Field(description="The address of the next page; null on the last one.")
+
+
+class CallFilters(Strict):
+    """Which calls are asked for; filters narrow each other."""
+
+    state: CallState | None = None
+    tool: ToolName | None = None
+    session_id: Identifier | None = None
+    task_id: Identifier | None = None
+    correlation_id: Identifier | None = None
+    cursor: Identifier | None = Field(None, description="Where the page begins, as the page before says.")
+    limit: int = Field(50, ge=1, le=100)
+
+    @property
+    def of_call(self) -> dict[str, Any]:
+        """Give what the calls must have."""
+        wanted = self.model_dump(exclude={"tool", "cursor", "limit"}, exclude_none=True)
+        return wanted | ({"tool_name": self.tool} if self.tool else {})
 
 
 class BaseOut(Schema):

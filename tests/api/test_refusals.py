@@ -21,6 +21,7 @@ ROUTES: dict[str, tuple[str, str, Any]] = {
     "register": ("PUT", "/tools/deploy", {"input_schema": DEPLOY}),
     "import": ("POST", "/tools/import", []),
     "submit": ("POST", "/calls", {"tool": "deploy", "tool_call_id": "id", "arguments": RIGHT}),
+    "list": ("GET", "/calls", None),
     "read": ("GET", "/calls/{id}", None),
     "wait": ("GET", "/calls/{id}/wait", None),
     "wait for a verdict": ("GET", "/calls/{id}/wait?for=verdict", None),
@@ -335,7 +336,7 @@ def test_what_breaks_inside_is_told_as_such_and_names_nothing(door: Door, answer
         ("POST", "/nothing", 405),
         ("GET", "/tools/x", 405),
         ("DELETE", "/calls", 405),
-        ("GET", "/calls", 405),
+        ("GET", "/check", 405),
     ],
 )
 def test_where_nothing_is_a_problem_document_says_so(door: Door, method: str, path: str, status: int) -> None:

@@ -56,6 +56,11 @@ class CallQuerySet(models.QuerySet["Call"]):
         nearest = found.order_by(Case(When(by_id, then=0), default=1), "-pk")[:MAX_CANDIDATES]
         return sorted(nearest, key=lambda call: call.pk)
 
+    def page(self, *, after: str | None, size: int) -> list[Call]:
+        """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
+        older = self.filter(pk__lt=self.values_list("pk", flat=True).get(public_id=after)) if after else self
+        return list(older.order_by("-pk")[:size])
+
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
         return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
