@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from ninja.security import HttpBearer
 
+from retrycontract.api.limits import limiter
 from retrycontract.api.problems import Problem
 from retrycontract.store.models import Agent, ApiKey
 
@@ -34,5 +36,9 @@ class ApiKeyAuth(HttpBearer):
         key = ApiKey.objects.authenticate(token, now)
         if key is None:
             raise Problem(401, "unknown-key", "The API key is unknown, revoked or expired. Make a new one.")
+        per_minute = settings.RETRYCONTRACT.requests_per_minute
+        if per_minute and (wait := limiter.take(key.pk, per_minute)):
+            detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
+            raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
         return key.agent

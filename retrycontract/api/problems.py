@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -37,6 +38,7 @@ TITLES = {
     413: "Too large",
     415: "Unsupported media type",
     422: "Not processable",
+    429: "Too many requests",
     500: "Internal error",
     503: "Try again",
 }
@@ -45,8 +47,17 @@ TITLES = {
 class Problem(Exception):  # noqa: N818 - the RFC's word for it
     """Raise an answer: status, a stable code, a sentence, and pointers to the faults."""
 
-    def __init__(self, status: int, code: str, detail: str, *, errors: list[dict[str, str]] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        errors: list[dict[str, str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.status, self.code, self.detail, self.errors = status, code, detail, errors
+        self.headers = headers or {}
         super().__init__(detail)
 
 
@@ -98,7 +109,10 @@ class ProblemAPI(NinjaAPI):
 
 
 def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
-    return problem_response(error.status, error.code, error.detail, errors=error.errors)
+    response = problem_response(error.status, error.code, error.detail, errors=error.errors)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response
 
 
 def _body(_: HttpRequest, error: BodyError) -> HttpResponse:

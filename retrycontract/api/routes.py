@@ -46,8 +46,8 @@ api = problems.ProblemAPI(
     openapi_extra={"info": {"license": {"name": "MIT"}}},
 )
 
-PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 500, 503), schemas.ProblemOut)
-READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 500, 503), schemas.ProblemOut)
+PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 429, 500, 503), schemas.ProblemOut)
+READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 429, 500, 503), schemas.ProblemOut)
 
 
 @api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
