@@ -22,8 +22,9 @@ from retrycontract import (
 )
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
-from retrycontract.contract.checks.tool_arguments import check_arguments, syntax_error
-from retrycontract.contract.json_text import FaultKind, parse_json
+from retrycontract.contract.checks.reading import syntax_error
+from retrycontract.contract.checks.tool_arguments import check_arguments
+from retrycontract.contract.json_text import CARET, FaultKind, parse_json, too_large
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.tool import CompiledTool
 
@@ -40,7 +41,9 @@ CODES = {
 }
 UNIONS = ("anyOf", "oneOf")
 # Ours to refuse although a parser may take them: RFC 8259 calls their meaning unpredictable.
-STRICTER = {FaultKind.DUPLICATE_KEY, FaultKind.SURROGATE, FaultKind.NUMBER}
+STRICTER = {FaultKind.DUPLICATE_KEY, FaultKind.SURROGATE}
+
+UNPLACED = {FaultKind.FENCED, FaultKind.ENCODING}  # the place is the beginning
 
 
 def judged(row: dict[str, Any], schema: Any, *, strict: bool = False) -> tuple[ValidationError, ...]:
@@ -160,6 +163,34 @@ def test_the_parser_agrees_with_the_strict_verdict(corpus: Corpus) -> None:
             differing[row["id"]] = fault and fault.kind
     print("refused by us alone:", differing)
     assert set(differing.values()) <= STRICTER
+
+
+def test_a_numbers_size_never_decides_whether_a_text_is_json(corpus: Corpus) -> None:
+    tool = CompiledTool.of(Tool(name="t", input_schema=True))
+    for row in corpus("malformed_json"):
+        value, fault = parse_json(text_of(row))
+        if fault is None:
+            json.dumps(value, allow_nan=False)
+            errors = check_arguments(text_of(row), tool, ValueSanitizer()).errors
+            assert {error.field_path for error in errors} == set(too_large(value)), row["id"]
+            assert {error.error_code for error in errors} <= {ErrorCode.NUMBER_RANGE_VIOLATION}, row["id"]
+
+
+def test_the_caret_stands_where_line_and_column_say(corpus: Corpus) -> None:
+    for row in corpus("malformed_json"):
+        _, fault = parse_json(text_of(row))
+        if fault is None or fault.context is None:
+            continue
+        text = text_of(row)
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        assert fault.line is not None
+        assert fault.column is not None
+        before, after = fault.context.split(CARET) if CARET not in text else (None, None)
+        lines = text.split("\n")
+        position = sum(len(line) + 1 for line in lines[: fault.line - 1]) + fault.column - 1
+        assert before is None or text[:position].endswith(before), row["id"]
+        assert after is None or text[position:].startswith(after), row["id"]
+        assert f"line {fault.line}, column {fault.column}" in fault.reason or fault.kind in UNPLACED, row["id"]
 
 
 def test_every_malformed_text_gets_a_correction_turn_that_can_be_read_back(corpus: Corpus) -> None:

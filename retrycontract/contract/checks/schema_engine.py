@@ -7,7 +7,7 @@ schema and the sanitised value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -87,7 +87,8 @@ class Reader:
         failure = self._failure(error)
         match type(error.kind).__name__:
             case "AnyOf" | "OneOfNotValid":
-                yield from unions.explain(failure, error.kind.context, self.explain)
+                for told in unions.explain(failure, error.kind.context, self.explain):
+                    yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
             case "FalseSchema" if failure.keyword == "propertyNames":
