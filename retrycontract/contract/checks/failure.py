@@ -52,11 +52,6 @@ class Failure:
         marks = [schema["x-severity"] for schema in (self.schema, *self.referring) if "x-severity" in schema]
         return LOWERED.get(str(marks[0]), ErrorSeverity.ERROR) if marks else ErrorSeverity.ERROR
 
-    @property
-    def depth(self) -> int:
-        """Give how deep the failing value lies."""
-        return self.pointer.count("/")
-
     def describe(self, schema: Schema) -> str:
         """Write a schema's type expression, safe to show."""
         return visible(describe(schema, self.resolve))

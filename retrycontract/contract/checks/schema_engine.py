@@ -30,6 +30,10 @@ from retrycontract.contract.schemas.engine_paths import possible_paths, true_pat
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+DESCENDING = (
+    "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
+    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Reader:
         failure = self._failure(error)
         match type(error.kind).__name__:
             case "AnyOf" | "OneOfNotValid":
-                for told in unions.explain(failure, error.kind.context, self.explain):
+                for told in unions.explain(failure, error, self.explain):
                     yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
@@ -126,16 +130,16 @@ class Reader:
         return next(places, paths[0])
 
     def _referring(self, path: list[str | int]) -> tuple[dict[str, Any], ...]:
-        """Find the schemas whose `$ref` led to the failing one in the same place, the nearest first."""
+        """Find the schemas that led to the failing one in the same place, the nearest first."""
         node: Any = self._compiled.schema
         found: list[dict[str, Any]] = []
         for step in path[:-1]:
-            if isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str):
+            if step in DESCENDING:
+                found = []
+            elif isinstance(node, dict):
                 found.insert(0, node)
-                node = self._index.resolve(node[step])
-            else:
-                found = found if step == "allOf" or isinstance(step, int) else []
-                node = lookup(node, [step])
+            refers = isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str)
+            node = self._index.resolve(node[step]) if refers else lookup(node, [step])
         return tuple(found)
 
 

@@ -70,6 +70,8 @@ def run_checks(
 def _plugin_errors(errors: Iterable[ValidationError], sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
     """Sanitise what a plug-in found: its texts may quote the value. Raises for what is no ValidationError."""
     for error in errors:
+        if not isinstance(error, ValidationError) or not isinstance(error.field_path, str):
+            raise TypeError("a check gives ValidationErrors, each with a pointer")
         yield ValidationError(
             error_code=ErrorCode(error.error_code),
             field_path=sanitizer.redact_pointer(error.field_path),
