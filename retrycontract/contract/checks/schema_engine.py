@@ -26,7 +26,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
+from retrycontract.contract.schemas.engine_paths import EnginePaths
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -83,7 +83,7 @@ class Reader:
 
     def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer) -> None:
         self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
-        self._index = compiled.index
+        self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
@@ -108,7 +108,7 @@ class Reader:
         if kind == "FalseSchema" and keyword == "additionalProperties":
             path = self._path_to_object(error, schema)
         else:
-            path = true_path(self._value, error)
+            path = self._paths.true_path(error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),
@@ -125,7 +125,7 @@ class Reader:
 
     def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:
         """Find the object that takes no further members: with its path the engine hands over a member's value."""
-        paths = [path for path, value in possible_paths(self._value, error) if isinstance(value, dict)]
+        paths = [path for path, value in self._paths.possible_paths(error) if isinstance(value, dict)]
         places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
         return next(places, paths[0])
 
