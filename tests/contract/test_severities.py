@@ -75,11 +75,46 @@ def test_a_branch_may_be_lower_than_its_union() -> None:
         pytest.param({"items": {"properties": {"x": {"deprecated": True}}}}, [{}, {"x": 1}], {"/1/x"}, id="in-items"),
         pytest.param({"properties": {"": {"deprecated": True}}}, {"": 1}, {"/"}, id="nameless"),
         pytest.param({"properties": {"~a/b": {"deprecated": True}}}, {"~a/b": 1}, {"/~0a~1b"}, id="escaped"),
+        pytest.param({"properties": {"007": {"deprecated": True}, "7": {}}}, {"007": 1, "7": 1}, {"/007"}, id="digits"),
+        pytest.param(
+            {
+                "anyOf": [
+                    {"properties": {"k": {"const": 1}, "x": {"deprecated": True}}},
+                    {"properties": {"k": {"const": 2}}},
+                ]
+            },
+            {"k": 2, "x": 1},
+            set(),
+            id="in-a-branch-that-was-not-taken",
+        ),
+        pytest.param(
+            {
+                "anyOf": [
+                    {"properties": {"k": {"const": 1}, "x": {"deprecated": True}}},
+                    {"properties": {"k": {"const": 2}}},
+                ]
+            },
+            {"k": 1, "x": 1},
+            {"/x"},
+            id="in-the-branch-that-was-taken",
+        ),
+        pytest.param(
+            {"allOf": [{"properties": {"a": {"deprecated": True}}}], "properties": {"a": {"deprecated": True}}},
+            {"a": 1},
+            {"/a"},
+            id="once",
+        ),
         pytest.param({"properties": {"a": {"deprecated": False}}}, {"a": 1}, set(), id="not-deprecated"),
     ],
 )
 def test_what_is_deprecated_warns_where_it_is_used(schema: dict[str, Any], value: Any, expected: set[str]) -> None:
     assert told(schema, value) == {(pointer, "deprecated", "WARNING") for pointer in expected}
+    assert len(errors(schema, value)) == len(expected)
+
+
+def test_a_wrong_value_is_told_of_what_is_deprecated_too() -> None:
+    schema = {"properties": {"a": {"deprecated": True, "type": "string"}, "b": TEXT}}
+    assert told(schema, {"a": "", "b": 1}) == {("/a", "deprecated", "WARNING"), ("/b", "type", "ERROR")}
 
 
 DRAFTS = {

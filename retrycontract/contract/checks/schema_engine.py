@@ -6,7 +6,7 @@ schema and the sanitised value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +57,8 @@ def violations(
     """List every violation of a parsed value, in no particular order; an empty list means valid."""
     found: list[ValidationError] = []
     unknown = list(unknown_fields(compiled.index, value))
-    if not compiled.validator.is_valid(value):
+    is_valid = compiled.validator.is_valid(value)
+    if not is_valid:
         reader = Reader(compiled, value, sanitizer)
         for error in compiled.validator.iter_errors(value):
             found.extend(reader.explain(error))
@@ -65,7 +66,7 @@ def violations(
             # Whatever the engine may have held back: what it refuses is not valid.
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
             found.append(ValidationError(code, "", code.template.format(reason="it was refused")))
-    if unknown or compiled.index.deprecates_anything:
+    if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
         for pointer, key, place in unknown:
@@ -74,7 +75,9 @@ def violations(
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
             )  # fmt: skip
             found.append(keywords.unknown_field(failure, key, severity=severity))
-        found.extend(_deprecated(compiled.index, value, sanitizer))
+    if compiled.index.deprecates_anything:
+        used = _deprecated(compiled, value, is_valid=is_valid)
+        found.extend(keywords.deprecated_field(pointer, sanitizer) for pointer in used)
     return found
 
 
@@ -170,8 +173,12 @@ def _at(value: Any, path: list[str | int]) -> Any:
     return value
 
 
-def _deprecated(index: SchemaIndex, value: Any, sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
-    if index.deprecates_anything:
-        for pointer, _, place in walk(index, value):
-            if place.deprecated:
-                yield keywords.deprecated_field(pointer, sanitizer)
+def _deprecated(compiled: CompiledSchema, value: Any, *, is_valid: bool) -> Iterable[str]:
+    """List the places that are deprecated; of a valid value, only where the branch that it took says so."""
+    if not is_valid:  # the engine tells nothing of what failed
+        return [pointer for pointer, _, place in walk(compiled.index, value) if place.deprecated]
+    told = (
+        (each["instanceLocation"], each["annotations"]) for each in compiled.validator.evaluate(value).annotations()
+    )
+    marked = (pointer for pointer, notes in told if isinstance(notes, dict) and notes.get("deprecated") is True)
+    return dict.fromkeys(marked)
