@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from retrycontract.contract import pointers
 
-CARET = "‸"
+CARET, LIKE_CARET = "‸", "^"  # the second stands for a caret of the text's own
 CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
 FENCE = "```"
 FENCES_OF_ONE_VALUE = 2
@@ -53,8 +53,11 @@ def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> 
     if not text.strip():
         return JsonFault(FaultKind.EMPTY, "the text is empty")
     kind, reason = _diagnosis(text, error, truncated=truncated)
-    if kind in (FaultKind.FENCED, FaultKind.SYNTAX) and (end := _end_within(text)):
-        kind, error = FaultKind.TRUNCATED, end
+    if kind in (FaultKind.FENCED, FaultKind.SYNTAX) and (inner := _error_within(text)):
+        if _ends_inside(text, inner):
+            kind, error = FaultKind.TRUNCATED, inner
+        elif kind is FaultKind.FENCED:
+            error, reason = inner, f"{reason}; within it: {_what(inner)}"
     if kind is FaultKind.TRUNCATED:
         reason = f"the text ends inside a value {_where(error)}: it was cut off"
     return JsonFault(kind, reason, error.lineno, error.colno, _context(text, error.pos))
@@ -91,23 +94,27 @@ def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> tu
         return FaultKind.TRAILING, f"text follows the JSON value {_where(error)}"
     if truncated or (text.lstrip()[:1] in ("{", "[", '"') and _ends_inside(text, error)):
         return FaultKind.TRUNCATED, ""
+    return FaultKind.SYNTAX, _what(error)
+
+
+def _what(error: json.JSONDecodeError) -> str:
     what = error.msg.removesuffix(" at")
-    return FaultKind.SYNTAX, f"{what[0].lower()}{what[1:]} {_where(error)}"
+    return f"{what[0].lower()}{what[1:]} {_where(error)}"
 
 
 def _where(error: json.JSONDecodeError) -> str:
     return f"at line {error.lineno}, column {error.colno}"
 
 
-def _end_within(text: str) -> json.JSONDecodeError | None:
-    """Find where a value breaks off that begins after a fence or some words; None when it doesn't."""
+def _error_within(text: str) -> json.JSONDecodeError | None:
+    """Find what is wrong with a value that begins after a fence or some words; None when nothing is."""
     start = _opening(text)
     if start is None:
         return None
     try:
         _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        return error if _ends_inside(text, error) else None
+        return error
     except RecursionError:
         return None
     return None
@@ -132,7 +139,8 @@ def _is_literal_prefix(rest: str) -> bool:
 
 
 def _context(text: str, position: int) -> str:
-    return f"{text[max(0, position - CONTEXT) : position]}{CARET}{text[position : position + CONTEXT]}"
+    before, after = text[max(0, position - CONTEXT) : position], text[position : position + CONTEXT]
+    return f"{before.replace(CARET, LIKE_CARET)}{CARET}{after.replace(CARET, LIKE_CARET)}"
 
 
 _DECODER = json.JSONDecoder()  # finds where a value ends; what it holds is judged by others

@@ -63,6 +63,8 @@ def test_any_value_is_json_not_only_objects(text: str) -> None:
         ("\ufeff{}", "encoding", "the text begins with a byte order mark"),
         (b"\xef\xbb\xbf{}", "encoding", "the text begins with a byte order mark"),
         ('```json\n{"a": 1}\n```', "fenced", "the value stands in a Markdown fence; send the JSON alone"),
+        ("```\n{'a': 1}\n```", "fenced",
+         "; within it: expecting property name enclosed in double quotes at line 2, column 2"),
         ('{"a": 1} Done.', "trailing", "text follows the JSON value at line 1, column 10"),
         ('{"a": 1}\n{"a": 2}', "trailing", "text follows the JSON value at line 2, column 1"),
         ("01", "trailing", "text follows the JSON value at line 1, column 2"),
@@ -241,6 +243,8 @@ def shown(text: str) -> str | None:
         ('{\t"a"\t1}', '{\\t"a"\\t‸1}'),
         ('{"😀é": "👍🏽" x}', '{"😀é": "👍🏽" ‸x}'),
         ("\ufeff{}", "‸\\ufeff{}"),
+        ('{"a‸": 1 "‸b"}', '{"a^": 1 ‸"^b"}'),
+        ("```json\n{'a': 1}\n```", "{‸'a': 1}"),
         ("", None),
     ],
 )

@@ -212,11 +212,11 @@ def test_the_caret_stands_where_line_and_column_say(corpus: Corpus) -> None:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
         assert fault.line is not None
         assert fault.column is not None
-        before, after = fault.context.split(CARET) if CARET not in text else (None, None)
+        before, after = fault.context.split(CARET)
         lines = text.split("\n")
         position = sum(len(line) + 1 for line in lines[: fault.line - 1]) + fault.column - 1
-        assert before is None or text[:position].endswith(before), row["id"]
-        assert after is None or text[position:].startswith(after), row["id"]
+        assert text[:position].endswith(before), row["id"]
+        assert text[position:].startswith(after), row["id"]
         assert f"line {fault.line}, column {fault.column}" in fault.reason or fault.kind in UNPLACED, row["id"]
 
 
