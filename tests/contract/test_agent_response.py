@@ -78,6 +78,7 @@ def test_a_scalar_is_a_value_in_a_fence_only(scalar: str) -> None:
         "",
         "Here: " + "[" * 100_000,
         '" ' + "[" * 100_000,
+        'x " ' + "[" * 100_000,
         b"\xff" + VALUE.encode() + b"{",
     ],
     ids=lambda response: repr(response)[:40],

@@ -71,6 +71,7 @@ def test_a_field_that_the_length_limit_cut_away_is_not_told_as_forgotten() -> No
     assert forgotten.hint is None
     assert lost.hint == "send the whole value again, shorter: it was cut off by the length limit"
     assert check('{"path": "a"}', finish_reason="length").errors == ()
+    assert check('{"path": 1}', finish_reason="length").errors == check('{"path": 1}').errors
 
 
 def test_a_fault_within_a_value_is_reported_at_its_place() -> None:
