@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -94,14 +94,12 @@ def _beyond_mark(text: str, position: int) -> int:
     return max(position, end)
 
 
-def number_errors(value: Any, found: Iterable[ValidationError], sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
-    """Report the numbers that cannot be carried, but for those that the schema's own bounds refused."""
+def number_errors(value: Any, sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
+    """Report the numbers that cannot be carried."""
     code = ErrorCode.NUMBER_RANGE_VIOLATION
-    refused = {error.field_path for error in found if error.error_code is code}
     message = code.template.format(actual="of this size", constraint="it is too large to be represented")
     for pointer in map(sanitizer.redact_pointer, too_large(value)):
-        if pointer not in refused:
-            yield ValidationError(code, pointer, message, keyword=FaultKind.NUMBER, hint=SYNTAX_HINTS["number"])
+        yield ValidationError(code, pointer, message, keyword=FaultKind.NUMBER, hint=SYNTAX_HINTS["number"])
 
 
 def safe(text: str, sanitizer: ValueSanitizer) -> str:

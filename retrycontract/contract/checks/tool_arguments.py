@@ -36,7 +36,7 @@ def check_arguments(
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
     if fault is not None:
         # What cannot be carried is not kept as a value: nobody shall accept or edit what was never sent.
-        return Findings(in_order([*found, *number_errors(value, found, sanitizer)]))
+        return Findings(in_order([*found, *number_errors(value, sanitizer)]))
     if cut_off:
         found = [_lost(error) for error in found]
     if any(blocks(error) for error in found):
