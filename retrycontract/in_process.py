@@ -166,6 +166,8 @@ class RetryContract:
             call.last_turn = call.last_turn if turn is None else turn
             self._keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
+        for fault in findings.faults:
+            logger.error("A check of the tool could not run: %s", fault)
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
         return outcome
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.tool_arguments import (
-    callback_rejection,
-    check_arguments,
-    read_output,
-    unknown_tool,
-)
+from retrycontract.contract.checks.reading import read_output
+from retrycontract.contract.checks.tool_arguments import callback_rejection, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.formatter import ErrorFormatter
 from retrycontract.contract.kinds import Kind
@@ -41,10 +39,10 @@ def examine(
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
         return Findings(errors, value if fault is None else None, is_parsed=fault is None)
-    findings = check_arguments(output, tool, sanitizer, finish_reason=finish_reason)
+    findings = CHECKS[tool.tool.kind](output, tool, sanitizer, finish_reason=finish_reason)
     if findings.is_valid and callback_error is not None:
         rejection = callback_rejection(callback_error, sanitizer)
-        return Findings(rejection.errors + findings.errors, findings.parsed, findings.is_parsed)
+        return replace(findings, errors=rejection.errors + findings.errors)
     return findings
 
 

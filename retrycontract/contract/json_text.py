@@ -6,48 +6,22 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from retrycontract.contract import pointers
+from retrycontract.contract.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
+
+__all__ = [
+    "CARET", "CONTEXT", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "depth_fault", "depth_of", "fault_in",
+    "parse_json", "read_json", "too_large",
+]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
 MAX_NUMBER_LENGTH = 400  # digits; more is an attack on the parser, not a number
-CARET = "‸"
-CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
-
-
-class FaultKind(StrEnum):
-    """Name the ways in which JSON text can be wrong."""
-
-    SYNTAX = "syntax"
-    EMPTY = "empty"
-    ENCODING = "encoding"
-    TRUNCATED = "truncated"
-    TRAILING = "trailing"
-    FENCED = "fenced"
-    DEPTH = "depth"
-    NUMBER = "number"
-    NOT_A_NUMBER = "nan"
-    DUPLICATE_KEY = "duplicate-key"
-    SURROGATE = "surrogate"
-
-
-@dataclass(frozen=True, slots=True)
-class JsonFault:
-    """Say what is wrong with a text that should be JSON; `pointer` where the fault has a place in the value.
-
-    `context` is the raw text around the fault, with a caret at the place: it may hold secrets.
-    """
-
-    kind: FaultKind
-    reason: str
-    line: int | None = None
-    column: int | None = None
-    context: str | None = None
-    pointer: str = pointers.ROOT
+# Stands for every number that cannot be carried: the engine still compares it rightly, and any JSON may hold it.
+TOO_LARGE: int = 10**MAX_NUMBER_LENGTH
+TOO_LARGE_REASON = "a number is too large to be represented"
 
 
 class _RefusalError(ValueError):
@@ -61,8 +35,15 @@ class _RefusalError(ValueError):
 def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
     """Parse strictly and return (value, None) or (None, fault); never raises.
 
-    `truncated` tells that the model itself said that it was cut off (finish_reason 'length').
+    `truncated` tells that the model itself said that it was cut off (finish_reason 'length'). A number too large to
+    be carried is JSON all the same: it becomes TOO_LARGE, or its negative.
     """
+    value, fault = read_json(text, truncated=truncated)
+    return value, None if fault is not None and fault.kind is FaultKind.NUMBER else fault
+
+
+def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
+    """Parse as parse_json does, but tell of numbers too large to be carried: that fault comes with the value."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -70,15 +51,29 @@ def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, Json
             return None, JsonFault(FaultKind.ENCODING, f"the text is not UTF-8 (byte {error.start})")
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
         return None, JsonFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
-    try:
-        value = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        return None, _syntax_fault(text, error, truncated=truncated)
-    except _RefusalError as refusal:
-        return None, JsonFault(refusal.kind, refusal.reason)
+    value, fault = _decode(text, _DECODER, truncated=truncated)
     if not text.isascii() or "\\ud" in text or "\\uD" in text:
-        return _without_surrogates(value)
-    return value, None
+        value, surrogate = _without_surrogates(value)
+        fault = surrogate or fault
+    return value, fault
+
+
+def _decode(text: str, decoder: json.JSONDecoder, *, truncated: bool) -> tuple[Any, JsonFault | None]:
+    try:
+        return decoder.decode(text), None
+    except json.JSONDecodeError as error:
+        return None, syntax_fault(text, error, truncated=truncated)
+    except _RefusalError as refusal:
+        fault = JsonFault(refusal.kind, refusal.reason)
+        if fault.kind is not FaultKind.NUMBER:
+            return None, fault
+        value, worse = _decode(text, _CLAMPING_DECODER, truncated=truncated)
+        return value, worse or fault
+
+
+def too_large(value: Any) -> Iterator[str]:
+    """Yield the pointers of the numbers that cannot be carried."""
+    return (pointer for pointer, leaf in _leaves(value) if _is_too_large(leaf))
 
 
 def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
@@ -98,7 +93,11 @@ def _members(item: Any) -> Iterable[Any]:
 
 
 def fault_in(value: Any) -> JsonFault | None:
-    """Find what a value handed over as Python objects holds that JSON cannot: NaN, surrogates, depth, types."""
+    """Find what a value handed over as Python objects holds that JSON cannot: NaN, surrogates, depth, types.
+
+    A number that is merely too large is told when nothing else is wrong.
+    """
+    large: JsonFault | None = None
     stack: list[tuple[str, Any, int]] = [(pointers.ROOT, value, 0)]
     while stack:
         pointer, item, depth = stack.pop()
@@ -113,9 +112,11 @@ def fault_in(value: Any) -> JsonFault | None:
                 stack.append((pointers.join(pointer, key), member, depth + 1))
         elif isinstance(item, list | tuple):
             stack.extend((pointers.join(pointer, index), member, depth + 1) for index, member in enumerate(item))
+        elif _is_too_large(item):
+            large = JsonFault(FaultKind.NUMBER, TOO_LARGE_REASON, pointer=pointer)
         elif fault := _scalar_fault(item, pointer):
             return fault
-    return None
+    return large
 
 
 def depth_of(text: str) -> int:
@@ -143,91 +144,60 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > MAX_NUMBER_LENGTH:
-        raise _RefusalError(FaultKind.NUMBER, f"a number of {len(digits)} digits is too large")
-    return int(digits)
-
-
-def _real(digits: str) -> float:
-    if len(digits) > MAX_NUMBER_LENGTH:
-        raise _RefusalError(FaultKind.NUMBER, f"a number of {len(digits)} characters is too large")
-    number = float(digits)
-    if math.isinf(number):
-        raise _RefusalError(FaultKind.NUMBER, "a number is too large")
-    return number
-
-
 def _constant(name: str) -> NoReturn:
     raise _RefusalError(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant)
+def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
+    """Make a decoder; `beyond` says what becomes of a number too large to be carried."""
+
+    def integer(digits: str) -> int:
+        return int(digits) if len(digits) <= MAX_NUMBER_LENGTH else beyond(digits)
+
+    def real(digits: str) -> float:
+        number = float(digits)
+        return beyond(digits) if math.isinf(number) else number
+
+    return json.JSONDecoder(
+        object_pairs_hook=_object, parse_int=integer, parse_float=real, parse_constant=_constant
+    )  # fmt: skip
 
 
-def _syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> JsonFault:
-    if not text.strip():
-        return JsonFault(FaultKind.EMPTY, "the text is empty")
-    kind, reason = _diagnosis(text, error, truncated=truncated)
-    return JsonFault(kind, reason, error.lineno, error.colno, _context(text, error.pos))
+def _refused(_: str) -> NoReturn:
+    raise _RefusalError(FaultKind.NUMBER, TOO_LARGE_REASON)
 
 
-def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> tuple[FaultKind, str]:
-    where = f"at line {error.lineno}, column {error.colno}"
-    if text.lstrip().startswith("```"):
-        return FaultKind.FENCED, "the value stands in a Markdown fence; send the JSON alone"
-    if text.startswith("\ufeff"):
-        return FaultKind.ENCODING, "the text begins with a byte order mark"
-    if error.msg == "Extra data":
-        return FaultKind.TRAILING, f"text follows the JSON value {where}"
-    if truncated or _ends_inside(text, error):
-        return FaultKind.TRUNCATED, f"the text ends inside a value {where}: it was cut off"
-    what = error.msg.removesuffix(" at")
-    return FaultKind.SYNTAX, f"{what[0].lower()}{what[1:]} {where}"
+def _clamped(digits: str) -> int:
+    return -TOO_LARGE if digits.startswith("-") else TOO_LARGE
 
 
-def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
-    """Tell a text that stops too early from one that goes wrong on its way."""
-    if error.msg.startswith("Unterminated string"):
-        # A raw newline ends a string in no JSON text, so an open one reaches the end only when nothing follows.
-        return "\n" not in text[error.pos :].rstrip()
-    rest = text[error.pos :].strip()
-    opened = text.lstrip()[:1] in ("{", "[", '"')
-    return opened and (_UNFINISHED.fullmatch(rest) is not None or _is_literal_prefix(rest))
+_DECODER, _CLAMPING_DECODER = _decoder(_refused), _decoder(_clamped)
 
 
-# What may stand between the place where the decoder gave up and the end: nothing, an opener, a comma or colon, the
-# beginning of a number's fraction or exponent, of an escape.
-_UNFINISHED = re.compile(r"[\[{,:]?|-|\.|[eE][+-]?|\\?u[0-9a-fA-F]{0,4}")
-
-
-def _is_literal_prefix(rest: str) -> bool:
-    return any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
-
-
-def _context(text: str, position: int) -> str:
-    return f"{text[max(0, position - CONTEXT) : position]}{CARET}{text[position : position + CONTEXT]}"
+def _is_too_large(leaf: Any) -> bool:
+    return isinstance(leaf, int) and not -TOO_LARGE < leaf < TOO_LARGE
 
 
 def _without_surrogates(value: Any) -> tuple[Any, JsonFault | None]:
-    for pointer, text in _strings(value):
-        if fault := _text_fault(text, pointer):
+    for pointer, leaf in _leaves(value):
+        if isinstance(leaf, str) and (fault := _text_fault(leaf, pointer)):
             return None, fault
     return value, None
 
 
-def _strings(value: Any) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every key, at the pointer of its object, and every scalar."""
     stack: list[tuple[str, Any]] = [(pointers.ROOT, value)]
     while stack:
         pointer, item = stack.pop()
-        if isinstance(item, str):
-            yield pointer, item
-        elif isinstance(item, dict):
+        if isinstance(item, dict):
             for key, member in item.items():
                 yield pointer, key
                 stack.append((pointers.join(pointer, key), member))
-        elif isinstance(item, list):
+        elif isinstance(item, list | tuple):
             stack.extend((pointers.join(pointer, index), member) for index, member in enumerate(item))
+        else:
+            yield pointer, item
 
 
 def _text_fault(text: str, pointer: str) -> JsonFault | None:
@@ -240,14 +210,10 @@ def _text_fault(text: str, pointer: str) -> JsonFault | None:
 
 
 def _scalar_fault(item: Any, pointer: str) -> JsonFault | None:
-    if item is None or isinstance(item, bool):
+    if item is None or isinstance(item, int):
         return None
     if isinstance(item, str):
         return _text_fault(item, pointer)
-    if isinstance(item, int):
-        if item.bit_length() > MAX_NUMBER_LENGTH * 4:
-            return JsonFault(FaultKind.NUMBER, "a number is too large", pointer=pointer)
-        return None
     if isinstance(item, float):
         if math.isfinite(item):
             return None

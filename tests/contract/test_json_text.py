@@ -9,15 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
-from retrycontract.contract.checks.tool_arguments import SYNTAX_HINTS, syntax_error
+from retrycontract.contract.checks.reading import SYNTAX_HINTS, syntax_error
 from retrycontract.contract.json_text import (
     MAX_DEPTH,
+    TOO_LARGE,
     FaultKind,
     JsonFault,
     depth_fault,
     depth_of,
     fault_in,
     parse_json,
+    read_json,
+    too_large,
 )
 
 
@@ -60,6 +63,8 @@ def test_any_value_is_json_not_only_objects(text: str) -> None:
         ("\ufeff{}", "encoding", "the text begins with a byte order mark"),
         (b"\xef\xbb\xbf{}", "encoding", "the text begins with a byte order mark"),
         ('```json\n{"a": 1}\n```', "fenced", "the value stands in a Markdown fence; send the JSON alone"),
+        ("```\n{'a': 1}\n```", "fenced",
+         "; within it: expecting property name enclosed in double quotes at line 2, column 2"),
         ('{"a": 1} Done.', "trailing", "text follows the JSON value at line 1, column 10"),
         ('{"a": 1}\n{"a": 2}', "trailing", "text follows the JSON value at line 2, column 1"),
         ("01", "trailing", "text follows the JSON value at line 1, column 2"),
@@ -78,9 +83,9 @@ def test_any_value_is_json_not_only_objects(text: str) -> None:
         ('{"a": NaN}', "nan", "NaN is not JSON; use a number or null"),
         ("[-Infinity]", "nan", "-Infinity is not JSON; use a number or null"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "duplicate-key", 'the key "c" appears twice in one object'),
-        ("1" * 401, "number", "a number of 401 digits is too large"),
-        ("1." + "1" * 400, "number", "a number of 402 characters is too large"),
-        ("[1e999]", "number", "a number is too large"),
+        ('```json\n{"a": [1,', "truncated", "the text ends inside a value at line 2, column 10: it was cut off"),
+        ('Here it is:\r\n{"a": "x', "truncated", "the text ends inside a value at line 2, column 7: it was cut off"),
+        ("It is [not JSON].", "syntax", "expecting value at line 1, column 1"),
         ("[" * 101 + "]" * 101, "depth", "nested deeper than 100 levels"),
         ("[" * 100_000, "depth", "nested deeper than 100 levels"),
         ('{"a": ["\\ud800"]}', "surrogate", "a lone surrogate (\\ud800) is no character"),
@@ -93,6 +98,53 @@ def test_each_fault_has_its_kind_and_its_reason(text: str | bytes, kind: str, re
     fault = fault_of(text)
     assert (fault.kind, fault.reason) == (FaultKind(kind), fault.reason)
     assert reason in fault.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("9" * 400, int("9" * 400)),
+        ("9" * 401, TOO_LARGE),
+        ("-" + "9" * 401, -TOO_LARGE),
+        ("1e308", 1e308),
+        ("1e309", TOO_LARGE),
+        ("-1.5E+400", -TOO_LARGE),
+        ("123123e100000", TOO_LARGE),
+        ("1e" + "9" * 5000, TOO_LARGE),
+        ("1e-400", 0.0),
+        ("0." + "1" * 500, 1 / 9),
+    ],
+    ids=lambda value: str(value)[:9],
+)
+def test_a_number_is_json_however_large_and_what_cannot_be_carried_has_a_stand_in(text: str, value: float) -> None:
+    assert parse_json(f"[{text}]") == ([value], None)
+    _, fault = read_json(f'[1, {{"a": {text}}}]')
+    is_too_large = abs(value) == TOO_LARGE
+    assert (fault is not None and fault.kind is FaultKind.NUMBER) is is_too_large
+    assert list(too_large([1, {"a": value}])) == (["/1/a"] if is_too_large else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [('{"a": 1e400, "a": 1}', "duplicate-key"), ('[1e400, "\\ud800"]', "surrogate"), ("[1e400,", "truncated")],
+)
+def test_what_else_is_wrong_is_told_before_a_number_that_is_too_large(text: str, kind: str) -> None:
+    assert fault_of(text).kind == kind
+    assert read_json(text)[1] == fault_of(text)
+
+
+@given(st.text() | st.binary() | st.text(alphabet='{}[]",:0123456789.eE+-`\\utrfalsn \n'))
+@settings(max_examples=400, deadline=None)
+def test_no_text_is_an_exception_and_what_is_accepted_can_be_stored(text: str | bytes) -> None:
+    value, fault = parse_json(text)
+    try:
+        expected = json.loads(text, parse_constant=lambda name: pytest.fail(name) if fault is None else None)
+    except ValueError:
+        assert fault is not None
+        return
+    if fault is None:
+        json.dumps(value, allow_nan=False).encode("utf-8")
+        assert value == expected or list(too_large(value))
 
 
 CUT = '{"path": "a\\n\\u00e9", "items": [1.5e-3, true, null, {"x": "y"}], "n": -2}'
@@ -187,6 +239,12 @@ def shown(text: str) -> str | None:
         ('{\n  "a": 1,\n  "b" 2\n}', '  "b" ‸2'),
         ("[" + "1, " * 100 + "x" + ", 2" * 100 + "]", ", ".join(["1"] * 10) + ", ‸x" + ", 2" * 9 + ", "),
         ("\x00", "‸\\u0000"),
+        ('{"a": 1,\r\n "b" 2,\r\n "c": 3}', ' "b" ‸2,'),
+        ('{\t"a"\t1}', '{\\t"a"\\t‸1}'),
+        ('{"😀é": "👍🏽" x}', '{"😀é": "👍🏽" ‸x}'),
+        ("\ufeff{}", "‸\\ufeff{}"),
+        ('{"a‸": 1 "‸b"}', '{"a^": 1 ‸"^b"}'),
+        ("```json\n{'a': 1}\n```", "{‸'a': 1}"),
         ("", None),
     ],
 )

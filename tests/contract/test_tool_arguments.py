@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, RetryContract, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.tool_arguments import callback_rejection, check_arguments, unknown_tool
+from retrycontract.contract.checks.tool_arguments import (
+    MAX_PLUGIN_ERRORS,
+    callback_rejection,
+    check_arguments,
+    unknown_tool,
+)
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool import CompiledTool
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -48,6 +57,23 @@ def test_the_end_that_the_provider_tells_is_taken_into_account() -> None:
     assert check(text, finish_reason="stop").errors[0].keyword == "syntax"
 
 
+@pytest.mark.parametrize(
+    "reason", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_context_window_exceeded"]
+)
+def test_every_providers_word_for_a_reached_limit_is_known(reason: str) -> None:
+    assert check('{"path": "a" "b', finish_reason=reason).errors[0].keyword == "truncated"
+
+
+def test_a_field_that_the_length_limit_cut_away_is_not_told_as_forgotten() -> None:
+    (forgotten,) = check("{}", finish_reason="stop").errors
+    (lost,) = check("{}", finish_reason="max_tokens").errors
+    assert (lost.field_path, lost.error_code) == (forgotten.field_path, forgotten.error_code)
+    assert forgotten.hint is None
+    assert lost.hint == "send the whole value again, shorter: it was cut off by the length limit"
+    assert check('{"path": "a"}', finish_reason="length").errors == ()
+    assert check('{"path": 1}', finish_reason="length").errors == check('{"path": 1}').errors
+
+
 def test_a_fault_within_a_value_is_reported_at_its_place() -> None:
     (error,) = check({"path": "\ud800"}).errors
     assert (error.error_code, error.field_path) == (ErrorCode.INVALID_JSON_SYNTAX, "/path")
@@ -58,6 +84,50 @@ def test_a_value_nested_deeper_than_its_schema_can_be_checked_is_refused() -> No
     (error,) = check("[" * 60 + "]" * 60, schema=schema).errors
     assert (error.error_code, error.keyword) == (ErrorCode.INVALID_JSON_SYNTAX, "depth")
     assert check("[[[]]]", schema=schema).is_valid
+
+
+NUMBERS = {"properties": {"a": {"maximum": 10}, "b": {}, "c": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a": 1e400, "b": [-1e999], "c": 1}', {"a": 10**400, "b": [-(10**5000)], "c": 1}],
+    ids=["text", "value"],
+)
+def test_a_number_that_cannot_be_carried_is_an_error_of_the_value_beside_all_others(arguments: Any) -> None:
+    found = check(arguments, schema=NUMBERS)
+    told = {(error.field_path, error.error_code, error.keyword) for error in found.errors}
+    assert told == {
+        ("/a", "VAL-011", "maximum"), ("/a", "VAL-011", "number"), ("/b/0", "VAL-011", "number"),
+        ("/c", "VAL-002", "type"),
+    }  # fmt: skip
+    assert found.errors[2].message == "Value of this size is out of range: it is too large to be represented"
+    assert (found.is_parsed, found.parsed) == (False, None)
+
+
+def test_a_number_that_no_schema_limits_has_to_be_carried_all_the_same() -> None:
+    assert not check('{"path": "a", "x": 1e400}', strict=False).is_valid
+    assert check('{"path": "a", "x": 1e300}', strict=False).is_valid
+    assert check("9" * 400, schema=True).parsed == int("9" * 400)
+
+
+@pytest.mark.parametrize("kind", [Kind.TOOL_CALL, Kind.EXTRACTION])
+@pytest.mark.parametrize(
+    ("text", "keyword", "message"),
+    [
+        ('```json\n{"path": "a"}\n```', "fenced", "the value stands in a Markdown fence; send the JSON alone"),
+        ('Here: {"path": "a"}', "prose", "words stand around the JSON value; send the JSON alone"),
+        ('{"path": "a"} Done.', "trailing", "text follows the JSON value at line 1, column 15"),
+    ],
+)
+def test_words_around_arguments_are_an_error_that_says_that_the_value_is_fine(
+    kind: Kind, text: str, keyword: str, message: str
+) -> None:
+    tool = CompiledTool.of(Tool(name="t", input_schema=SCHEMA, kind=kind))
+    (error,) = CHECKS[kind](text, tool, SANITIZER).errors
+    assert (error.error_code, error.keyword) == (ErrorCode.INVALID_JSON_SYNTAX, keyword)
+    assert error.message == f"Invalid JSON: {message} (the value itself is correct JSON)"
+    assert error.hint
 
 
 def plug_in(*errors: ValidationError) -> Any:
@@ -89,6 +159,76 @@ def test_errors_of_plug_ins_go_the_same_way() -> None:
     found = check({"path": "a"}, checks=(plug_in(warning), plug_in(wrong)))
     assert not found.is_valid
     assert [error.keyword for error in found.errors] == ["exists", "plugin"]
+
+
+def test_warnings_of_the_schema_keep_no_plug_in_from_running() -> None:
+    wrong = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "no such file")
+    found = check({"path": "a", "x": 1}, strict=False, checks=(plug_in(wrong),))
+    assert [(error.field_path, error.keyword) for error in found.errors] == [
+        ("", "plugin"),
+        ("/x", "additionalProperties"),
+    ]
+
+
+WRONG = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "no such file", keyword="exists")
+
+
+def raises(_: Any) -> Iterable[ValidationError]:
+    raise KeyError(SECRET)
+
+
+def raises_late(_: Any) -> Iterable[ValidationError]:
+    yield replace(WRONG, keyword="late")
+    raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("broken", "name", "told"),
+    [
+        pytest.param(raises, "KeyError", 0, id="raises"),
+        pytest.param(raises_late, "RuntimeError", 1, id="raises-late"),
+        pytest.param(lambda _: None, "TypeError", 0, id="gives-nothing"),
+        pytest.param(lambda _: ["no error"], "TypeError", 0, id="gives-something-else"),
+        pytest.param(lambda _: [ValidationError("VAL-099", "", "")], "ValueError", 0, id="unknown-code"),
+        pytest.param(lambda _: [replace(WRONG, severity=7)], "ValueError", 0, id="unknown-severity"),
+        pytest.param(lambda _: [replace(WRONG, field_path=None)], "TypeError", 0, id="no-pointer"),
+        pytest.param(lambda _: [replace(WRONG, message=3)], "TypeError", 0, id="no-text"),
+        pytest.param(dict.fromkeys, "TypeError", 0, id="is-no-check"),
+    ],
+)  # fmt: skip
+def test_a_check_that_fails_is_a_warning_and_keeps_no_other_from_running(broken: Any, name: str, told: int) -> None:
+    found = check({"path": "a"}, checks=(broken, plug_in(WRONG)))
+    assert [error.message for error in found.errors] == ["no such file"] * (told + 1) + [
+        f"Object doesn't match the schema: a check of this tool could not run ({name})"
+    ]
+    assert [error.severity for error in found.warnings] == [ErrorSeverity.WARNING]
+    (fault,) = found.faults
+    assert name in fault
+    assert SECRET not in fault + str(found)
+    assert check({"path": "a"}, checks=(broken,)).is_valid is (told == 0)
+
+
+def test_a_log_learns_where_a_check_failed() -> None:
+    (fault,) = check({"path": "a"}, checks=(raises,)).faults
+    line = raises.__code__.co_firstlineno + 1
+    assert fault == f"raises: KeyError at {__file__}:{line}"
+
+
+def test_a_check_that_fails_is_logged_without_what_it_quotes(caplog: pytest.LogCaptureFixture) -> None:
+    desk = RetryContract([Tool(name="t", input_schema=SCHEMA, checks=(raises,))])
+    outcome = desk.check("t", "call", '{"path": "a"}')
+    assert (outcome.status, len(outcome.warnings)) == ("valid", 1)
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage().startswith("A check of the tool could not run: raises: KeyError at ")
+    assert SECRET not in caplog.text
+
+
+def test_endless_errors_of_a_check_end() -> None:
+    def endless(_: Any) -> Iterable[ValidationError]:
+        return (replace(WRONG, field_path=f"/{number}") for number in count())
+
+    assert len(check({"path": "a"}, checks=(endless,)).errors) == MAX_PLUGIN_ERRORS
 
 
 def test_nothing_that_a_plug_in_quotes_is_shown_unsanitised() -> None:

@@ -108,6 +108,64 @@ def told(schema: dict[str, Any], value: Any) -> set[tuple[str, str]]:
             {("/1", "002")},
             id="fewest-errors-in-tuples",
         ),
+        pytest.param(
+            [{"oneOf": [CIRCLE, SQUARE]}, {"oneOf": [{"type": "array", "items": TEXT}, TEXT]}],
+            {"kind": "square"},
+            {("/side", "001")},
+            id="unions-of-other-types-within",
+        ),
+        pytest.param(
+            [{"oneOf": [CIRCLE, SQUARE]}, {"oneOf": [{"type": "array", "items": TEXT}, TEXT]}],
+            3,
+            {("", "002")},
+            id="no-type-of-the-unions-within",
+        ),
+        pytest.param(
+            [CIRCLE, {"type": "array", "items": CIRCLE}],
+            [{"kind": "circle"}],
+            {("/0/radius", "001")},
+            id="array-or-object",
+        ),
+        pytest.param(
+            [CIRCLE, {"type": "array", "items": CIRCLE}], {"kind": "circle"}, {("/radius", "001")}, id="object-or-array"
+        ),
+        pytest.param(
+            [{"$ref": "#/$defs/circle"}, {"type": "null"}],
+            {"kind": "circle"},
+            {("/radius", "001")},
+            id="reference-or-null",
+        ),
+        pytest.param(
+            [{"$ref": "#/$defs/circle"}, {"type": "null"}], "circle", {("", "002")}, id="neither-reference-nor-null"
+        ),
+        pytest.param(
+            [{"allOf": [{"$ref": "#/$defs/circle"}, {"required": ["at"]}]}, {"allOf": [{"$ref": "#/$defs/square"}]}],
+            {"kind": "circle", "radius": 1},
+            {("/at", "001")},
+            id="composed-branches",
+        ),
+        pytest.param(
+            [{"allOf": [{"$ref": "#/$defs/circle"}, {"required": ["at"]}]}, {"allOf": [{"$ref": "#/$defs/square"}]}],
+            {"kind": "triangle"},
+            {("/kind", "008")},
+            id="kind-of-no-composed-branch",
+        ),
+        pytest.param([{"const": "auto"}, {"type": "integer", "minimum": 1}], 0, {("", "011")}, id="a-word-or-a-number"),
+        pytest.param(
+            [{"const": "auto"}, {"type": "integer", "minimum": 1}], "aut", {("", "008")}, id="a-number-or-a-word"
+        ),
+        pytest.param([{"enum": ["auto", None]}, {"type": "integer"}], [], {("", "002")}, id="neither-word-nor-number"),
+        pytest.param(
+            [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}], "c", {("", "008")}, id="titled-choices"
+        ),
+        pytest.param([{"const": 1.0}, {"type": "string"}], 2, {("", "008")}, id="whole-numbers-are-numbers"),
+        pytest.param([{"type": "integer"}, {"type": "null"}], 1.5, {("", "002")}, id="a-fraction-is-no-integer"),
+        pytest.param(
+            [{"properties": {"7": {"const": "a"}, "": TEXT}}, {"properties": {"7": {"const": "b"}}, "required": ["y"]}],
+            {"7": "b", "": 1},
+            {("/y", "001")},
+            id="digits-and-nothing-as-names",
+        ),
     ],
 )
 def test_the_errors_are_those_of_the_branch_that_was_meant(
@@ -138,6 +196,22 @@ def test_without_a_best_branch_the_alternatives_are_described() -> None:
     (error,) = errors({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {})
     assert error.message == "Object doesn't match the schema: it matches none of its 2 alternatives"
     assert error.expected_value == "{a: any value} or {b: any value}"
+
+
+def test_titled_choices_are_told_as_one_list() -> None:
+    schema = {"oneOf": [{"const": "north", "title": "North"}, {"const": "south"}, {"enum": ["east", "west"]}]}
+    (error,) = errors(schema, "nort")
+    assert error.expected_value == "one of: north, south, east, west"
+    assert "did you mean 'north'?" in (error.hint or "")
+
+
+def test_every_type_of_the_unions_within_is_told() -> None:
+    (error,) = errors({"anyOf": [{"anyOf": [{"type": "null"}, {"const": "auto"}]}, {"type": "integer"}]}, [])
+    assert error.message == "Type mismatch: expected null or string or integer, got array"
+
+
+def test_a_union_under_a_member_without_a_name_is_read_alike() -> None:
+    assert told({"properties": {"": SHAPES}}, {"": {"kind": "square"}}) == {("//side", "001")}
 
 
 def test_a_branch_that_refers_in_circles_is_followed_a_few_steps_only() -> None:

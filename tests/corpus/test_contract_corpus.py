@@ -22,8 +22,9 @@ from retrycontract import (
 )
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
-from retrycontract.contract.checks.tool_arguments import check_arguments, syntax_error
-from retrycontract.contract.json_text import FaultKind, parse_json
+from retrycontract.contract.checks.reading import syntax_error
+from retrycontract.contract.checks.tool_arguments import check_arguments
+from retrycontract.contract.json_text import CARET, FaultKind, parse_json, too_large
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.tool import CompiledTool
 
@@ -33,14 +34,35 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.corpus
 
 CODES = {
-    "required": ErrorCode.REQUIRED_FIELD_MISSING,
-    "enum": ErrorCode.INVALID_ENUM_VALUE,
-    "type": ErrorCode.TYPE_MISMATCH,
-    "additionalProperties": ErrorCode.UNKNOWN_FIELD,
+    keyword: code
+    for code, keywords in {
+        ErrorCode.REQUIRED_FIELD_MISSING: "required",
+        ErrorCode.TYPE_MISMATCH: "type",
+        ErrorCode.CONSTRAINT_VIOLATION: "contains minContains maxContains propertyNames",
+        ErrorCode.UNKNOWN_FIELD: "additionalProperties unevaluatedProperties additionalItems unevaluatedItems",
+        ErrorCode.ARRAY_LENGTH_VIOLATION: "minItems maxItems",
+        ErrorCode.PATTERN_MISMATCH: "pattern",
+        ErrorCode.INVALID_ENUM_VALUE: "enum const",
+        ErrorCode.STRING_LENGTH_VIOLATION: "minLength maxLength",
+        ErrorCode.FORMAT_VIOLATION: "format",
+        ErrorCode.NUMBER_RANGE_VIOLATION: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+        ErrorCode.UNIQUE_CONSTRAINT_VIOLATION: "uniqueItems",
+        ErrorCode.DEPENDENCY_VIOLATION: "dependentRequired dependencies",
+        ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION: "not",
+        ErrorCode.OBJECT_SCHEMA_VIOLATION: "minProperties maxProperties",
+    }.items()
+    for keyword in keywords.split()
 }
+# What another validator reports at the object or array, and we at the member that it is about.
+OF_A_MEMBER = {
+    "additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems", "propertyNames",
+    "dependentRequired", "dependencies",
+}  # fmt: skip
 UNIONS = ("anyOf", "oneOf")
 # Ours to refuse although a parser may take them: RFC 8259 calls their meaning unpredictable.
-STRICTER = {FaultKind.DUPLICATE_KEY, FaultKind.SURROGATE, FaultKind.NUMBER}
+STRICTER = {FaultKind.DUPLICATE_KEY, FaultKind.SURROGATE}
+
+UNPLACED = {FaultKind.FENCED, FaultKind.ENCODING}  # the place is the beginning
 
 
 def judged(row: dict[str, Any], schema: Any, *, strict: bool = False) -> tuple[ValidationError, ...]:
@@ -59,6 +81,8 @@ def is_told(recorded: dict[str, Any], errors: tuple[ValidationError, ...]) -> bo
         missing = re.match(r"'(.+)' is a required property", recorded["message"])
         assert missing, recorded
         pointer = pointers.join(pointer, missing.group(1))
+    if keyword in OF_A_MEMBER:
+        return (pointer, CODES[keyword]) in {(pointers.parent(error.field_path), error.error_code) for error in errors}
     return (pointer, CODES[keyword]) in {(error.field_path, error.error_code) for error in errors}
 
 
@@ -71,6 +95,12 @@ def test_every_recorded_mistake_of_a_real_call_is_reported_with_its_code(corpus:
         if not is_told(error, judged(row, row["schema"]))
     }
     assert untold == {}
+
+
+def test_no_call_that_is_on_record_as_invalid_is_taken(corpus: Corpus) -> None:
+    rows = [row for row in corpus("real_invalid_calls") if row["kind"] != "unknown_tool"]
+    assert rows
+    assert [row["id"] for row in rows if not judged(row, row["schema"])] == []
 
 
 def test_no_mistake_of_a_real_call_is_invented(corpus: Corpus) -> None:
@@ -160,6 +190,34 @@ def test_the_parser_agrees_with_the_strict_verdict(corpus: Corpus) -> None:
             differing[row["id"]] = fault and fault.kind
     print("refused by us alone:", differing)
     assert set(differing.values()) <= STRICTER
+
+
+def test_a_numbers_size_never_decides_whether_a_text_is_json(corpus: Corpus) -> None:
+    tool = CompiledTool.of(Tool(name="t", input_schema=True))
+    for row in corpus("malformed_json"):
+        value, fault = parse_json(text_of(row))
+        if fault is None:
+            json.dumps(value, allow_nan=False)
+            errors = check_arguments(text_of(row), tool, ValueSanitizer()).errors
+            assert {error.field_path for error in errors} == set(too_large(value)), row["id"]
+            assert {error.error_code for error in errors} <= {ErrorCode.NUMBER_RANGE_VIOLATION}, row["id"]
+
+
+def test_the_caret_stands_where_line_and_column_say(corpus: Corpus) -> None:
+    for row in corpus("malformed_json"):
+        _, fault = parse_json(text_of(row))
+        if fault is None or fault.context is None:
+            continue
+        text = text_of(row)
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        assert fault.line is not None
+        assert fault.column is not None
+        before, after = fault.context.split(CARET)
+        lines = text.split("\n")
+        position = sum(len(line) + 1 for line in lines[: fault.line - 1]) + fault.column - 1
+        assert text[:position].endswith(before), row["id"]
+        assert text[position:].startswith(after), row["id"]
+        assert f"line {fault.line}, column {fault.column}" in fault.reason or fault.kind in UNPLACED, row["id"]
 
 
 def test_every_malformed_text_gets_a_correction_turn_that_can_be_read_back(corpus: Corpus) -> None:

@@ -77,7 +77,6 @@ def raw(agent: AgentClient, text: str) -> Any:
         ('{"path": "a", "count": Infinity}', "Infinity"),
         ('{"path": "\\ud800"}', "surrogate"),
         ('{"path": "a", "path": "b"}', "twice"),
-        ('{"count": 1' + "0" * 5000 + "}", "too large"),
         ("[" * 10_000, "deeper"),
         ('{"a":' * 10_000 + "1" + "}" * 10_000, "deeper"),
         ('```json\n{"path": "a"}\n```', "fence"),
@@ -89,6 +88,13 @@ def test_text_that_is_no_json_becomes_a_verdict_that_names_the_fault(agent: Agen
     assert verdict["status"] == "retry"
     assert [error["error_code"] for error in verdict["errors"]] == ["VAL-004"]
     assert word in verdict["tool_result"]["content"]
+
+
+def test_a_number_too_large_to_be_carried_is_named_beside_what_else_is_wrong(agent: AgentClient) -> None:
+    verdict = raw(agent, '{"count": 1' + "0" * 5000 + "}")
+    told = [(error["field_path"], error["error_code"]) for error in verdict["errors"]]
+    assert (verdict["status"], told) == ("retry", [("/count", "VAL-011"), ("/count", "VAL-011"), ("/path", "VAL-001")])
+    assert "too large to be represented" in verdict["tool_result"]["content"]
 
 
 def test_numbers_and_surrogates_inside_parsed_arguments_are_the_models_mistake(agent: AgentClient) -> None:

@@ -40,6 +40,8 @@ CHAINS: dict[str, list[dict[str, Any]]] = {
     "not strict": [{"output": RIGHT | {"more": 1}, "tool": "lenient"}],
     "an undeclared field": [{"output": RIGHT | {"more": 1}}],
     "no JSON": [{"output": '{"service": "web", "region": '}],
+    "a number too large, parsed": [{"output": {"service": "web", "replicas": 10**400}}],
+    "a number too large, as text": [{"output": '{"service": "web", "replicas": 1e400}'}],
     "cut off": [{"output": '{"service": "web", "reg', "finish_reason": "length"}],
     "fenced": [{"output": "```json\n{}\n```"}],
     "empty": [{"output": ""}],

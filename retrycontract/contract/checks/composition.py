@@ -20,6 +20,8 @@ BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
+_QUIET = re2.Options()
+_QUIET.log_errors = False  # else the library writes patterns that it cannot read to stderr
 
 
 class Place:
@@ -264,17 +266,19 @@ def _patterns(schemas: tuple[dict[str, Any], ...]) -> Iterator[Any]:
     """Compile the property patterns; None stands for one that this engine can't read, which opens the object."""
     for schema in schemas:
         for pattern in _mapping(schema, "patternProperties"):
-            try:
-                yield re2.compile(pattern)
-            except re2.error:
-                yield None
+            yield _compiled(pattern)
 
 
 def _matches(pattern: str, name: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is None or compiled.search(name) is not None
+
+
+def _compiled(pattern: str) -> Any:
     try:
-        return re2.search(pattern, name) is not None
+        return re2.compile(pattern, _QUIET)
     except re2.error:
-        return True
+        return None
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

@@ -47,9 +47,10 @@ class Failure:
         return f"'{self.name(pointers.label(self.pointer))}'" if self.pointer else "the arguments"
 
     @property
-    def depth(self) -> int:
-        """Give how deep the failing value lies."""
-        return self.pointer.count("/")
+    def severity(self) -> ErrorSeverity:
+        """Take what the failing subschema says, else the nearest that refers to it."""
+        marks = [schema["x-severity"] for schema in (self.schema, *self.referring) if "x-severity" in schema]
+        return LOWERED.get(str(marks[0]), ErrorSeverity.ERROR) if marks else ErrorSeverity.ERROR
 
     def describe(self, schema: Schema) -> str:
         """Write a schema's type expression, safe to show."""
@@ -84,7 +85,7 @@ class Failure:
             error_code=code,
             field_path=self.sanitizer.redact_pointer(where),
             message=code.template.format(**parts),
-            severity=self._severity() if severity is None else severity,
+            severity=self.severity if severity is None else severity,
             expected_value=expected,
             actual_value=self.actual(self.value) if actual else None,
             keyword=self.keyword,
@@ -94,11 +95,6 @@ class Failure:
     def member(self, name: str) -> str:
         """Give the pointer of a member of the failing object."""
         return pointers.join(self.pointer, name)
-
-    def _severity(self) -> ErrorSeverity:
-        """Take what the failing subschema says, else the nearest that refers to it."""
-        marks = [schema["x-severity"] for schema in (self.schema, *self.referring) if "x-severity" in schema]
-        return LOWERED.get(str(marks[0]), ErrorSeverity.ERROR) if marks else ErrorSeverity.ERROR
 
     def _author_hint(self) -> str | None:
         """Take the hint that the schema's author wrote for this keyword or for the whole subschema."""

@@ -6,8 +6,8 @@ schema and the sanitised value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -26,10 +26,14 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
+from retrycontract.contract.schemas.engine_paths import EnginePaths
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+DESCENDING = (
+    "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
+    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ def violations(
     """List every violation of a parsed value, in no particular order; an empty list means valid."""
     found: list[ValidationError] = []
     unknown = list(unknown_fields(compiled.index, value))
-    if not compiled.validator.is_valid(value):
+    is_valid = compiled.validator.is_valid(value)
+    if not is_valid:
         reader = Reader(compiled, value, sanitizer)
         for error in compiled.validator.iter_errors(value):
             found.extend(reader.explain(error))
@@ -61,7 +66,7 @@ def violations(
             # Whatever the engine may have held back: what it refuses is not valid.
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
             found.append(ValidationError(code, "", code.template.format(reason="it was refused")))
-    if unknown or compiled.index.deprecates_anything:
+    if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
         for pointer, key, place in unknown:
@@ -70,7 +75,9 @@ def violations(
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
             )  # fmt: skip
             found.append(keywords.unknown_field(failure, key, severity=severity))
-        found.extend(_deprecated(compiled.index, value, sanitizer))
+    if compiled.index.deprecates_anything:
+        used = _deprecated(compiled, value, is_valid=is_valid)
+        found.extend(keywords.deprecated_field(pointer, sanitizer) for pointer in used)
     return found
 
 
@@ -79,7 +86,7 @@ class Reader:
 
     def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer) -> None:
         self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
-        self._index = compiled.index
+        self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
@@ -87,7 +94,8 @@ class Reader:
         failure = self._failure(error)
         match type(error.kind).__name__:
             case "AnyOf" | "OneOfNotValid":
-                yield from unions.explain(failure, error.kind.context, self.explain)
+                for told in unions.explain(failure, error, self.explain):
+                    yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
             case "FalseSchema" if failure.keyword == "propertyNames":
@@ -103,7 +111,7 @@ class Reader:
         if kind == "FalseSchema" and keyword == "additionalProperties":
             path = self._path_to_object(error, schema)
         else:
-            path = true_path(self._value, error)
+            path = self._paths.true_path(error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),
@@ -120,21 +128,21 @@ class Reader:
 
     def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:
         """Find the object that takes no further members: with its path the engine hands over a member's value."""
-        paths = [path for path, value in possible_paths(self._value, error) if isinstance(value, dict)]
+        paths = [path for path, value in self._paths.possible_paths(error) if isinstance(value, dict)]
         places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
         return next(places, paths[0])
 
     def _referring(self, path: list[str | int]) -> tuple[dict[str, Any], ...]:
-        """Find the schemas whose `$ref` led to the failing one in the same place, the nearest first."""
+        """Find the schemas that led to the failing one in the same place, the nearest first."""
         node: Any = self._compiled.schema
         found: list[dict[str, Any]] = []
         for step in path[:-1]:
-            if isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str):
+            if step in DESCENDING:
+                found = []
+            elif isinstance(node, dict):
                 found.insert(0, node)
-                node = self._index.resolve(node[step])
-            else:
-                found = found if step == "allOf" or isinstance(step, int) else []
-                node = lookup(node, [step])
+            refers = isinstance(node, dict) and step in REFERENCES and isinstance(node.get(step), str)
+            node = self._index.resolve(node[step]) if refers else lookup(node, [step])
         return tuple(found)
 
 
@@ -165,8 +173,12 @@ def _at(value: Any, path: list[str | int]) -> Any:
     return value
 
 
-def _deprecated(index: SchemaIndex, value: Any, sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
-    if index.deprecates_anything:
-        for pointer, _, place in walk(index, value):
-            if place.deprecated:
-                yield keywords.deprecated_field(pointer, sanitizer)
+def _deprecated(compiled: CompiledSchema, value: Any, *, is_valid: bool) -> Iterable[str]:
+    """List the places that are deprecated; of a valid value, only where the branch that it took says so."""
+    if not is_valid:  # the engine tells nothing of what failed
+        return [pointer for pointer, _, place in walk(compiled.index, value) if place.deprecated]
+    told = (
+        (each["instanceLocation"], each["annotations"]) for each in compiled.validator.evaluate(value).annotations()
+    )
+    marked = (pointer for pointer, notes in told if isinstance(notes, dict) and notes.get("deprecated") is True)
+    return dict.fromkeys(marked)

@@ -2,83 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract.aggregator import in_order
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.findings import Findings, blocks
+from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_text import CARET, MAX_DEPTH, JsonFault, depth_fault, fault_in, parse_json
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_text import MAX_DEPTH, FaultKind, depth_fault
 from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
-from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tool import CompiledTool, PluginCheck
 
-MAX_REASON = 200  # characters of a reason that comes from outside: a callback's, a plug-in's
 MAX_TOOLS_NAMED = 5
-EXCERPT = 30  # characters shown on each side of a syntax error
-MAX_EXCERPT = 100  # characters of them once all are visible
-NEWLINE = "\n"
-MARK = "[REDACTED: "
+MAX_PLUGIN_ERRORS = 100  # of one plug-in check: more would fill the feedback with one check's opinion
+CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
 def check_arguments(
     arguments: str | bytes | Any, tool: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
 ) -> Findings:
     """Judge arguments given as JSON text, bytes or a parsed value; never raises on what the model wrote."""
-    value, fault = read_output(arguments, truncated=finish_reason == "length")
-    if fault is None and tool.schema.max_depth < MAX_DEPTH:
-        fault = depth_fault(value, tool.schema.max_depth)
-    if fault is not None:
+    cut_off = was_cut_off(finish_reason)
+    value, fault = read_output(arguments, truncated=cut_off)
+    if (fault is None or fault.kind is FaultKind.NUMBER) and tool.schema.max_depth < MAX_DEPTH:
+        fault = depth_fault(value, tool.schema.max_depth) or fault
+    if fault is not None and fault.kind is not FaultKind.NUMBER:
         return Findings((syntax_error(fault, sanitizer),))
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
-    if not found:
-        for check in tool.tool.checks:
-            found.extend(_plugin_errors(check(value), sanitizer))
-    return Findings(in_order(found), parsed=value, is_parsed=True)
+    if fault is not None:
+        # What cannot be carried is not kept as a value: nobody shall accept or edit what was never sent.
+        return Findings(in_order([*found, *number_errors(value, sanitizer)]))
+    if cut_off:
+        found = [_lost(error) for error in found]
+    if any(blocks(error) for error in found):
+        return Findings(in_order(found), parsed=value, is_parsed=True)
+    told, faults = run_checks(tool.tool.checks, value, sanitizer)
+    return Findings(in_order([*found, *told]), parsed=value, is_parsed=True, faults=faults)
 
 
-def read_output(output: str | bytes | Any, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
-    """Parse JSON text or bytes strictly, or look through a value that was parsed elsewhere."""
-    if isinstance(output, str | bytes):
-        return parse_json(output, truncated=truncated)
-    return output, fault_in(output)
+def _lost(error: ValidationError) -> ValidationError:
+    """Tell a field that the length limit cut away from one that was forgotten."""
+    if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and error.hint is None:
+        return replace(error, hint=CUT_OFF_HINT)
+    return error
 
 
-def syntax_error(fault: JsonFault, sanitizer: ValueSanitizer) -> ValidationError:
-    """Report what keeps a text from being JSON, with a short excerpt around the place."""
-    return ValidationError(
-        error_code=ErrorCode.INVALID_JSON_SYNTAX,
-        field_path=sanitizer.redact_pointer(fault.pointer),
-        message=ErrorCode.INVALID_JSON_SYNTAX.template.format(parse_error=_safe(fault.reason, sanitizer)),
-        expected_value="one JSON value",
-        actual_value=_excerpt(fault.context, sanitizer) if fault.context else None,
-        keyword=fault.kind.value,
-        hint=SYNTAX_HINTS.get(fault.kind.value),
-    )
+def run_checks(
+    checks: Iterable[PluginCheck], value: Any, sanitizer: ValueSanitizer
+) -> tuple[list[ValidationError], tuple[str, ...]]:
+    """Run the developer's own checks; returns what they found and, for the log, which of them failed and where."""
+    found: list[ValidationError] = []
+    faults: list[str] = []
+    for check in checks:
+        try:
+            found.extend(_plugin_errors(islice(check(value), MAX_PLUGIN_ERRORS), sanitizer))
+        except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+            found.append(_could_not_run(error))
+            faults.append(_fault(check, error))
+    return found, tuple(faults)
 
 
-def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
-    """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
-    before, caret, after = sanitizer.redact_text(context).partition(CARET)
-    before = before[_beyond_mark(before, max(0, len(before) - EXCERPT)) :]
-    after = after[: _beyond_mark(after, EXCERPT)]
-    line = f"{before.rpartition(NEWLINE)[2]}{caret}{after.partition(NEWLINE)[0]}"
-    return sanitizer.preview_text(line, MAX_EXCERPT)
+def _plugin_errors(errors: Iterable[ValidationError], sanitizer: ValueSanitizer) -> Iterator[ValidationError]:
+    """Sanitise what a plug-in found: its texts may quote the value. Raises for what is no ValidationError."""
+    for error in errors:
+        if not isinstance(error, ValidationError) or not isinstance(error.field_path, str):
+            raise TypeError("a check gives ValidationErrors, each with a pointer")
+        yield ValidationError(
+            error_code=ErrorCode(error.error_code),
+            field_path=sanitizer.redact_pointer(error.field_path),
+            message=safe(error.message, sanitizer),
+            severity=ErrorSeverity(error.severity),
+            expected_value=_safe_or_none(error.expected_value, sanitizer),
+            actual_value=_safe_or_none(error.actual_value, sanitizer),
+            keyword=safe(error.keyword, sanitizer) or "plugin",
+            hint=_safe_or_none(error.hint, sanitizer),
+        )
 
 
-def _beyond_mark(text: str, position: int) -> int:
-    """Move a place where a text is cut behind the redaction mark that it would halve."""
-    start = text.rfind(MARK, 0, position)
-    end = text.find("]", start) + 1 if start >= 0 else 0
-    return max(position, end)
+def _safe_or_none(text: str | None, sanitizer: ValueSanitizer) -> str | None:
+    return safe(text, sanitizer) if text else None
+
+
+def _could_not_run(error: Exception) -> ValidationError:
+    """Say that a check is missing from the verdict; the exception's text may quote the value and stays out."""
+    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    reason = f"a check of this tool could not run ({type(error).__name__})"
+    return ValidationError(code, "", code.template.format(reason=reason), ErrorSeverity.WARNING, keyword="plugin")
+
+
+def _fault(check: PluginCheck, error: Exception) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+    return f"{getattr(check, '__qualname__', type(check).__name__)}: {type(error).__name__}{where}"
 
 
 def callback_rejection(reason: str, sanitizer: ValueSanitizer) -> Findings:
     """Turn the agent's own rejection of a schema-valid output into a failure like any other (VAL-015)."""
     return Findings(
-        (_whole(_safe(reason, sanitizer), keyword="callback", hint="correct the arguments for that reason"),)
+        (_whole(safe(reason, sanitizer), keyword="callback", hint="correct the arguments for that reason"),)
     )
 
 
@@ -100,36 +128,3 @@ def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> 
 def _whole(reason: str, *, keyword: str, hint: str) -> ValidationError:
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
     return ValidationError(code, "", code.template.format(reason=reason), keyword=keyword, hint=hint)
-
-
-def _plugin_errors(errors: Iterable[ValidationError], sanitizer: ValueSanitizer) -> Iterable[ValidationError]:
-    """Pass a plug-in's errors on, its texts sanitised: it may have quoted the value."""
-    for error in errors:
-        yield ValidationError(
-            error_code=error.error_code,
-            field_path=sanitizer.redact_pointer(error.field_path),
-            message=_safe(error.message, sanitizer),
-            severity=error.severity,
-            expected_value=_safe(error.expected_value, sanitizer) if error.expected_value else None,
-            actual_value=_safe(error.actual_value, sanitizer) if error.actual_value else None,
-            keyword=error.keyword or "plugin",
-            hint=_safe(error.hint, sanitizer) if error.hint else None,
-        )
-
-
-def _safe(text: str, sanitizer: ValueSanitizer) -> str:
-    return sanitizer.preview_text(text, MAX_REASON)
-
-
-SYNTAX_HINTS = {
-    "truncated": "send the whole value again, shorter: it was cut off",
-    "fenced": "send the JSON value alone, without a Markdown fence",
-    "trailing": "send the JSON value alone, with no text after it",
-    "empty": "send the arguments as one JSON object",
-    "duplicate-key": "send each key once",
-    "nan": "use a number or null",
-    "number": "send a smaller number, or a string",
-    "surrogate": "send complete Unicode characters",
-    "depth": "send a flatter value",
-    "encoding": "send UTF-8 text",
-}

@@ -15,17 +15,23 @@ from retrycontract.contract.json_types import Resolve, Schema, type_name
 from retrycontract.contract.type_expressions import describe_types
 
 Branch = list[Any]  # the engine's errors of one alternative
-MAX_REFERENCES = 5  # followed from a branch to the schema that it stands for
+MAX_STEPS = 6  # of references and allOf, followed from a branch to the schemas that it stands for
 
 
 def explain(
-    failure: Failure, branches: list[Branch], explain_error: Callable[[Any], Iterator[ValidationError]]
+    failure: Failure, union: Any, explain_error: Callable[[Any], Iterator[ValidationError]]
 ) -> Iterator[ValidationError]:
-    """Yield the errors of the meant branch, or one error that names the alternatives when none stands out."""
-    depth = failure.depth
-    candidates = [branch for branch in branches if not _refuses_type(branch, depth)]
+    """Yield the errors of the branch that was meant by the engine's error of a union, or one that names them all."""
+    branches: list[Branch] = union.kind.context
+    depth = len(union.instance_path)  # as the engine counts: it leaves out members with an empty name
+    actual = _comparable(type_name(failure.value))
+    candidates = [branch for branch in branches if not _refuses_type(branch, depth, actual)]
     if not candidates:
-        yield _type_mismatch(failure, branches)
+        yield _type_mismatch(failure, branches, depth, actual)
+        return
+    choices = [_choices(branch, depth) for branch in candidates]
+    if len(choices) > 1 and all(choices):
+        yield invalid_choice(failure, list(chain(*choices)))
         return
     discriminators = _discriminators(failure)
     fitting = [branch for branch in candidates if not _refuses_discriminator(branch, discriminators, depth)]
@@ -49,19 +55,21 @@ def _discriminators(failure: Failure) -> dict[str, list[Any]]:
     branches = failure.constraint if isinstance(failure.constraint, list) else []
     options: dict[str, list[list[Any]]] = {}
     for branch in branches:
-        for name, allowed in _fixed_members(branch, failure.resolve):
+        for name, allowed in dict(_fixed_members(branch, failure.resolve)).items():
             options.setdefault(name, []).append(allowed)
     shared = {name: allowed for name, allowed in options.items() if len(allowed) > 1}
     single = {name: allowed for name, allowed in shared.items() if all(len(values) == 1 for values in allowed)}
     return {name: list(chain(*allowed)) for name, allowed in (single or shared).items()}
 
 
-def _fixed_members(branch: Schema | None, resolve: Resolve) -> Iterator[tuple[str, list[Any]]]:
-    for _ in range(MAX_REFERENCES):
-        if isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
-            branch = resolve(branch["$ref"])
-    properties = branch.get("properties") if isinstance(branch, dict) else None
-    for name, member in (properties or {}).items():
+def _fixed_members(branch: Schema | None, resolve: Resolve, steps: int = MAX_STEPS) -> Iterator[tuple[str, list[Any]]]:
+    if not isinstance(branch, dict) or not steps:
+        return
+    if isinstance(branch.get("$ref"), str):
+        yield from _fixed_members(resolve(branch["$ref"]), resolve, steps - 1)
+    for part in branch.get("allOf", ()):
+        yield from _fixed_members(part, resolve, steps - 1)
+    for name, member in branch.get("properties", {}).items():
         if isinstance(member, dict) and "const" in member:
             yield name, [member["const"]]
         elif isinstance(member, dict) and isinstance(member.get("enum"), list):
@@ -80,17 +88,48 @@ def _rank(branch: Branch, depth: int) -> tuple[int, int]:
     return len(branch), -max(len(error.instance_path) - depth for error in branch)
 
 
-def _refuses_type(branch: Branch, depth: int) -> bool:
+def _refuses_type(branch: Branch, depth: int, actual: str) -> bool:
     """Tell a branch that wants another type altogether: nobody meant null who wrote an array."""
-    return any(type(error.kind).__name__ == "Type" and len(error.instance_path) == depth for error in branch)
+    return any(actual not in wanted for error in branch if (wanted := _wanted_types(error, depth, actual)))
+
+
+def _wanted_types(error: Any, depth: int, actual: str) -> list[str]:
+    """List the types that an error about the union's own value asks for; none when it is about something else."""
+    if len(error.instance_path) != depth:
+        return []
+    match type(error.kind).__name__:
+        case "Type":
+            return [str(name) for name in error.kind.types]
+        case "Constant" | "Enum":
+            return [_comparable(type_name(option)) for option in _options(error.kind)]
+        case "AnyOf" | "OneOfNotValid" if all(_refuses_type(branch, depth, actual) for branch in error.kind.context):
+            return [name for each in chain(*error.kind.context) for name in _wanted_types(each, depth, actual)]
+    return []
+
+
+def _choices(branch: Branch, depth: int) -> list[Any]:
+    """List the values that a branch takes which is nothing but a const or an enum."""
+    only = [error for error in branch if len(error.instance_path) == depth]
+    return _options(only[0].kind) if len(branch) == len(only) == 1 else []
+
+
+def _options(kind: Any) -> list[Any]:
+    match type(kind).__name__:
+        case "Constant":
+            return [kind.expected_value]
+        case "Enum":
+            return list(kind.options)
+    return []
+
+
+def _comparable(name: str) -> str:
+    return "number" if name == "integer" else name
 
 
 def _refuses_discriminator(branch: Branch, names: Container[str], depth: int) -> bool:
     """Tell a branch to which a discriminator has the value of another one."""
     return any(
-        type(error.kind).__name__ in ("Constant", "Enum")
-        and len(error.instance_path) == depth + 1
-        and str(error.instance_path[-1]) in names
+        len(error.instance_path) == depth + 1 and _options(error.kind) and str(error.instance_path[-1]) in names
         for error in branch
     )
 
@@ -108,14 +147,8 @@ def _unknown_choice(failure: Failure, name: str, options: list[Any]) -> Validati
     return invalid_choice(member, options)
 
 
-def _type_mismatch(failure: Failure, branches: list[Branch]) -> ValidationError:
-    wanted = [
-        str(name)
-        for branch in branches
-        for error in branch
-        if type(error.kind).__name__ == "Type"
-        for name in error.kind.types
-    ]
+def _type_mismatch(failure: Failure, branches: list[Branch], depth: int, actual: str) -> ValidationError:
+    wanted = [name for error in chain(*branches) for name in _wanted_types(error, depth, actual)]
     short = describe_types(dict.fromkeys(wanted))
     return failure.error(
         ErrorCode.TYPE_MISMATCH,

@@ -9,19 +9,54 @@ from typing import Any
 MAX_SPELLINGS = 500  # looked at for one error: more of them share a path only in a hostile document
 
 
-def true_path(document: Any, error: Any) -> list[str | int]:
-    """Spell the path of an engine's error as the document does."""
-    spellings = list(possible_paths(document, error))
-    exact = (path for path, value in spellings if value == error.instance)
-    return spellings[0][0] if len(spellings) == 1 else next(exact, spellings[0][0] if spellings else [])
+class EnginePaths:
+    """Spell the paths of the engine's errors about one document as the document does."""
 
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        # The names in each object by the number that they read as, gathered once: errors may be as many as names.
+        self._numbered: dict[int, dict[str, list[str]]] = {}
+        self._found: dict[tuple[str | int, ...], list[tuple[list[str | int], Any]]] = {}
 
-def possible_paths(document: Any, error: Any) -> Iterator[tuple[list[str | int], Any]]:
-    """Yield every path that the engine may mean, and what it leads to; one of them where nothing is ambiguous."""
-    path = _plain_path(document, error.instance_path)
-    if path is not None:
-        return iter([(path, _at(document, path))])
-    return islice(_spellings(document, error.instance_path), MAX_SPELLINGS)
+    def true_path(self, error: Any) -> list[str | int]:
+        """Give the path that an error means."""
+        spellings = self.possible_paths(error)
+        exact = (path for path, value in spellings if value == error.instance)
+        return spellings[0][0] if len(spellings) == 1 else next(exact, spellings[0][0] if spellings else [])
+
+    def possible_paths(self, error: Any) -> list[tuple[list[str | int], Any]]:
+        """List every path that an error may mean, and what it leads to; one where nothing is ambiguous."""
+        path = _plain_path(self._document, error.instance_path)
+        if path is not None:
+            return [(path, _at(self._document, path))]
+        key = tuple(error.instance_path)
+        if key not in self._found:
+            self._found[key] = list(islice(self._spellings(self._document, error.instance_path), MAX_SPELLINGS))
+        return self._found[key]
+
+    def _spellings(self, value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+        if not path:
+            yield [], value
+        if isinstance(value, dict) and "" in value:
+            yield from self._below("", value, path)
+        if path:
+            for name in self._names(value, path[0]):
+                yield from self._below(name, value, path[1:])
+
+    def _below(self, name: str | int, value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+        for more, found in self._spellings(value[name], path):
+            yield [name, *more], found
+
+    def _names(self, value: Any, step: str | int) -> Iterable[str | int]:
+        if isinstance(value, list | tuple):
+            return (step,) if isinstance(step, int) and step < len(value) else ()
+        if not isinstance(value, dict):
+            return ()
+        if isinstance(step, str):
+            return (step,) if step in value and step else ()
+        if id(value) not in self._numbered:
+            self._numbered[id(value)] = _by_number(value)
+        return self._numbered[id(value)].get(_significant(str(step)), ())
 
 
 def _at(value: Any, path: list[str | int]) -> Any:
@@ -43,29 +78,14 @@ def _plain_path(document: Any, steps: list[str | int]) -> list[str | int] | None
     return None if isinstance(item, dict) and "" in item else steps
 
 
-def _spellings(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
-    """Yield every path that the engine may mean, and what it leads to."""
-    if not path:
-        yield [], value
-    for name, child in _children(value):
-        if name == "":
-            rest = path
-        elif path and _reads_as(name, path[0]):
-            rest = path[1:]
-        else:
-            continue
-        for more, found in _spellings(child, rest):
-            yield [name, *more], found
+def _by_number(value: dict[str, Any]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name in value:
+        digits = name.removeprefix("+")
+        if digits.isascii() and digits.isdigit():
+            names.setdefault(_significant(digits), []).append(name)
+    return names
 
 
-def _children(value: Any) -> Iterable[tuple[str | int, Any]]:
-    if isinstance(value, dict):
-        return value.items()
-    return enumerate(value) if isinstance(value, list | tuple) else ()
-
-
-def _reads_as(name: str | int, step: str | int) -> bool:
-    if isinstance(name, int) or isinstance(step, str):
-        return name == step
-    digits = name.removeprefix("+")
-    return digits.isascii() and digits.isdigit() and digits.lstrip("0") == str(step).lstrip("0")
+def _significant(digits: str) -> str:
+    return digits.lstrip("0")

@@ -13,7 +13,7 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema, type_name
 from retrycontract.contract.schemas.drafts import Draft
-from retrycontract.contract.schemas.engine_paths import true_path
+from retrycontract.contract.schemas.engine_paths import EnginePaths
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
 
 MAX_FAULTS = 500  # looked at to choose one: thousands of faults of one kind cost time and tell no more
@@ -66,7 +66,8 @@ def _first(schema: Any, faults: Iterable[Any]) -> tuple[list[str | int], Any]:
             place = place[step]
         return found
 
-    located = ((true_path(schema, fault), fault) for fault in faults)
+    paths = EnginePaths(schema)
+    located = ((paths.true_path(fault), fault) for fault in faults)
     return min(located, key=lambda item: position(item[0]))
 
 

@@ -1,0 +1,28 @@
+"""Check a structured answer of an agent: what stands around its one JSON value is forgiven, and said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from retrycontract.contract.aggregator import in_order
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.reading import syntax_error, unwrapped
+from retrycontract.contract.checks.tool_arguments import check_arguments
+from retrycontract.contract.errors import ErrorSeverity
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool
+
+
+def check_response(
+    response: str | bytes | Any, contract: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
+) -> Findings:
+    """Judge a response; a value in a Markdown fence or between words is taken out when nothing is lost by that."""
+    findings = check_arguments(response, contract, sanitizer, finish_reason=finish_reason)
+    within = None if findings.is_parsed else unwrapped(response)
+    if within is None:
+        return findings
+    text, around = within
+    findings = check_arguments(text, contract, sanitizer, finish_reason=finish_reason)
+    note = replace(syntax_error(around, sanitizer), severity=ErrorSeverity.INFO)
+    return replace(findings, errors=in_order([*findings.errors, note]))
