@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from retrycontract.contract import pointers
 
@@ -87,7 +87,7 @@ def _move(document: Any, source: Any, path: str) -> Any:
     return _change(_change(document, "remove", source, None), "add", path, value)
 
 
-def _is_pointer(text: Any) -> bool:
+def _is_pointer(text: Any) -> TypeGuard[str]:
     return isinstance(text, str) and text[:1] in ("", "/")
 
 

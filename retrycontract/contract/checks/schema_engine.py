@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -23,12 +24,15 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.near_misses.proposals import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -50,7 +54,18 @@ class CompiledSchema:
 def violations(
     compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
 ) -> list[ValidationError]:
-    """List every violation of a parsed value, in no particular order; an empty list means valid."""
+    """List every violation of a parsed value, in no particular order; an empty list means valid.
+
+    Near misses carry the patch that would mend them.
+    """
+    found = _violations(compiled, value, strict=strict, sanitizer=sanitizer)
+    judge = partial(_violations, compiled, strict=strict, sanitizer=PLAIN)
+    return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+
+
+def _violations(
+    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
+) -> list[ValidationError]:
     found: list[ValidationError] = []
     unknown = list(unknown_fields(compiled.index, value))
     if not compiled.validator.is_valid(value):

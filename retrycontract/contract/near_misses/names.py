@@ -1,9 +1,9 @@
-"""Tell what the model probably meant: the nearest known name to a misspelt one."""
+"""The nearest known name to a misspelt one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
@@ -31,6 +31,18 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
     if close:
         return by_fold[close[0]]
     return by_fold[around[0]] if len(around) == 1 else None
+
+
+def unmistakable(value: object, options: Iterable[object]) -> str | None:
+    """Return the option that the value stands for when no other is as near: what a patch may put in its place."""
+    candidates = list(options)
+    guess = did_you_mean(value, candidates)
+    rival = did_you_mean(value, [option for option in candidates if option != guess]) if guess else None
+    return guess if rival is None or _likeness(value, rival) < _likeness(value, guess) else None
+
+
+def _likeness(value: object, name: str | None) -> float:
+    return SequenceMatcher(None, _fold(str(value)), _fold(str(name))).ratio()
 
 
 def _fold(name: str) -> str:
