@@ -58,24 +58,26 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = _violations(compiled, value, strict=strict, sanitizer=sanitizer)
+    found = list(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
     judge = partial(_violations, compiled, strict=strict, sanitizer=PLAIN)
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
 
 def _violations(
     compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
-) -> list[ValidationError]:
-    found: list[ValidationError] = []
+) -> Iterator[ValidationError]:
+    """Yield one by one: whoever only compares may stop at the first that is new."""
     unknown = list(unknown_fields(compiled.index, value))
     if not compiled.validator.is_valid(value):
-        reader = Reader(compiled, value, sanitizer)
+        reader, told = Reader(compiled, value, sanitizer), False
         for error in compiled.validator.iter_errors(value):
-            found.extend(reader.explain(error))
-        if not found:
+            for violation in reader.explain(error):
+                told = True
+                yield violation
+        if not told:
             # Whatever the engine may have held back: what it refuses is not valid.
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-            found.append(ValidationError(code, "", code.template.format(reason="it was refused")))
+            yield ValidationError(code, "", code.template.format(reason="it was refused"))
     if unknown or compiled.index.deprecates_anything:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
@@ -84,9 +86,8 @@ def _violations(
                 pointer=pointer, value=pointers.resolve(value, pointer), schema={}, keyword="additionalProperties",
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
             )  # fmt: skip
-            found.append(keywords.unknown_field(failure, key, severity=severity))
-        found.extend(_deprecated(compiled.index, value, sanitizer))
-    return found
+            yield keywords.unknown_field(failure, key, severity=severity)
+        yield from _deprecated(compiled.index, value, sanitizer)
 
 
 class Reader:

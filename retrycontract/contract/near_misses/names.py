@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
@@ -19,7 +20,13 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
     """
     if not isinstance(value, str) or not 0 < len(value) <= MAX_LENGTH:
         return None
-    names = [option for option in options if isinstance(option, str) and len(option) <= MAX_LENGTH][:MAX_COMPARED]
+    names = [option for option in options if isinstance(option, str) and len(option) <= MAX_LENGTH]
+    return _nearest(value, tuple(names[:MAX_COMPARED]))
+
+
+@lru_cache(maxsize=128)
+def _nearest(value: str, names: tuple[str, ...]) -> str | None:
+    """Remembered, since an error, its hint and the trials of its patch all ask the same."""
     folded = _fold(value)
     same = [name for name in names if _fold(name) == folded]
     if same:

@@ -63,7 +63,7 @@ def propose(
     """
     if len(errors) > MAX_ERRORS:
         return errors
-    trial = Trial(value, judge)
+    trial = Trial(value, errors, judge, sanitizer.redact_pointer)
     found: dict[int, tuple[Spot, Proposal]] = {}
     for position, error in enumerate(errors):
         detectors = _detectors(error)

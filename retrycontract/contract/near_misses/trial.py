@@ -10,54 +10,58 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
 
 Judge = Callable[[Any], Iterable[ValidationError]]
-Mistake = tuple[str, str, str]  # pointer, code, keyword
+Mistake = tuple[str, str, str]  # pointer, code and keyword tell two mistakes apart
 
 MAX_NODES = 2_000  # of a document that is judged anew for each patch
-MAX_TRIALS = 60  # of one submission
-
-
-def mistake(error: ValidationError) -> Mistake:
-    """Tell two mistakes apart, as the aggregation does."""
-    return error.field_path, error.error_code, error.keyword
+MAX_JUDGED = 1_000  # mistakes told anew for one submission: about 20 µs each
 
 
 class Trial:
     """Judge a document as patches would leave it; the work is bounded, and beyond that every patch fails."""
 
-    def __init__(self, document: Any, judge: Judge) -> None:
-        self._document, self._judge = document, judge
+    def __init__(
+        self, document: Any, errors: Iterable[ValidationError], judge: Judge, show: Callable[[str], str]
+    ) -> None:
+        """`judge` names places as they are, the errors as `show` writes them: without secrets."""
+        self._document, self._judge, self._show = document, judge, show
+        self._before = frozenset((error.field_path, error.error_code, error.keyword) for error in errors)
         self._results: dict[str, frozenset[Mistake] | None] = {}
-        # What was wrong before is asked when a patch is there to be tried, which is seldom.
-        self._before: frozenset[Mistake] | None = None
+        self._room: int | None = None  # measured when there is a patch to try, which is seldom
 
     def remaining(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
         """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
         key = json.dumps(patch, sort_keys=True)
         if key not in self._results:
-            if self._before is None:
-                self._before = self._mistakes(self._document) if _is_small(self._document) else frozenset()
-            within = len(self._results) < MAX_TRIALS and self._before
-            self._results[key] = self._try(patch) if within else None
+            self._results[key] = self._try(patch) if self._has_room() else None
         return self._results[key]
 
     def mends(self, patch: Sequence[Operation], error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
         remaining = self.remaining(patch)
-        if remaining is None or mistake(error) not in (self._before or ()):
-            return None
         here, below = error.field_path, f"{error.field_path}/"
-        still_wrong = any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining)
-        return None if still_wrong else remaining
+        if remaining is None or any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining):
+            return None
+        return remaining
+
+    def _has_room(self) -> bool:
+        """Tell whether one more trial is within bounds: none tells more than the mistakes there were, and one."""
+        if self._room is None:
+            self._room = MAX_JUDGED if _is_small(self._document) else 0
+        self._room -= len(self._before)
+        return self._room >= 0
 
     def _try(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
         try:
-            after = self._mistakes(apply_patch(self._document, patch))
+            patched = apply_patch(self._document, patch)
         except PatchError:
             return None
-        return after if self._before is not None and after < self._before else None
-
-    def _mistakes(self, document: Any) -> frozenset[Mistake]:
-        return frozenset(mistake(error) for error in self._judge(document))
+        after = set[Mistake]()
+        for error in self._judge(patched):
+            mistake = (self._show(error.field_path), error.error_code, error.keyword)
+            if mistake not in self._before:
+                return None
+            after.add(mistake)
+        return frozenset(after) if len(after) < len(self._before) else None
 
 
 def _is_small(document: Any) -> bool:

@@ -14,6 +14,7 @@ from retrycontract.contract.near_misses.names import unmistakable
 from retrycontract.contract.near_misses.spot import ABSENT, Proposal, Spot, moved, options_of, replaced
 
 MAX_ENCODED = 20_000  # characters of a string that is tried as JSON; a patch carries far less
+JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
 NULL_WORDS = ("null", "none", "undefined")
 LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
 
@@ -47,6 +48,8 @@ def decoded(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > MAX_ENCODED:
         return ABSENT
     plain = text.strip()
+    if plain[:1] not in JSON_STARTS:
+        return ABSENT
     value, fault = parse_json(plain.lower() if plain in ("True", "False") else plain)
     return ABSENT if fault else value
 
