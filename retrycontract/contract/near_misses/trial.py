@@ -28,20 +28,20 @@ class Trial:
         self._results: dict[str, frozenset[Mistake] | None] = {}
         self._room: int | None = None  # measured when there is a patch to try, which is seldom
 
-    def remaining(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
-        """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
-        key = json.dumps(patch, sort_keys=True)
-        if key not in self._results:
-            self._results[key] = self._try(patch) if self._has_room() else None
-        return self._results[key]
-
     def mends(self, patch: Sequence[Operation], error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
-        remaining = self.remaining(patch)
+        remaining = self.remaining(patch) if _key(patch) in self._results or self._has_room() else None
         here, below = error.field_path, f"{error.field_path}/"
         if remaining is None or any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining):
             return None
         return remaining
+
+    def remaining(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
+        """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
+        key = _key(patch)
+        if key not in self._results:
+            self._results[key] = self._try(patch)
+        return self._results[key]
 
     def _has_room(self) -> bool:
         """Tell whether one more trial is within bounds: none tells more than the mistakes there were, and one."""
@@ -62,6 +62,10 @@ class Trial:
                 return None
             after.add(mistake)
         return frozenset(after) if len(after) < len(self._before) else None
+
+
+def _key(patch: Sequence[Operation]) -> str:
+    return json.dumps(patch, sort_keys=True)
 
 
 def _is_small(document: Any) -> bool:
