@@ -10,7 +10,7 @@ import pytest
 from retrycontract import Tool, ValidationError, ValueSanitizer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.tool_arguments import check_arguments
-from retrycontract.contract.near_misses.proposals import combined_patch
+from retrycontract.contract.near_misses import combined_patch
 from retrycontract.contract.patches import apply_patch
 from retrycontract.contract.tool import CompiledTool
 

@@ -27,7 +27,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.near_misses.proposals import propose
+from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
 
