@@ -85,24 +85,27 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
         fields(n=WHOLE), {"n": "None"}, [{"op": "remove", "path": "/n"}], "leave out 'n' instead of sending null",
     ),
     "null-for-a-required-with-a-default": (
-        fields("n", n={"type": "integer", "default": 7}), {"n": None}, [replaced("/n", 7)], "send 'n' as: 7",
+        fields("n", n={"type": "integer", "default": 7}), {"n": None}, [replaced("/n", 7)],
+        "send a value instead of null in 'n': 7",
     ),
     "null-for-a-required-object": (
-        fields("o", o={"type": "object"}), {"o": None}, [replaced("/o", {})], "send 'o' as: {}",
+        fields("o", o={"type": "object"}), {"o": None}, [replaced("/o", {})], "send 'o' as an empty object: {}",
     ),
     "null-for-a-required-array": (
-        fields("tags", tags=TEXTS), {"tags": None}, [replaced("/tags", [])], "send 'tags' as: []",
+        fields("tags", tags=TEXTS), {"tags": None}, [replaced("/tags", [])], "send 'tags' as an empty array: []",
     ),
-    "array-for-no-arguments": (fields(), [], [replaced("", {})], "send the arguments as: {}"),
-    "null-for-no-arguments": (fields(), None, [replaced("", {})], "send the arguments as: {}"),
-    "empty-text-for-no-arguments": (fields(), "", [replaced("", {})], "send the arguments as: {}"),
-    "object-for-no-items": (fields(tags=TEXTS), {"tags": {}}, [replaced("/tags", [])], "send 'tags' as: []"),
+    "array-for-no-arguments": (fields(), [], [replaced("", {})], "send the arguments as an empty object: {}"),
+    "null-for-no-arguments": (fields(), None, [replaced("", {})], "send the arguments as an empty object: {}"),
+    "empty-text-for-no-arguments": (fields(), "", [replaced("", {})], "send the arguments as an empty object: {}"),
+    "object-for-no-items": (
+        fields(tags=TEXTS), {"tags": {}}, [replaced("/tags", [])], "send 'tags' as an empty array: []",
+    ),
     "item-for-an-array": (
-        fields(tags=TEXTS), {"tags": "a"}, [replaced("/tags", ["a"])], "send 'tags' as array: [\"a\"]",
+        fields(tags=TEXTS), {"tags": "a"}, [replaced("/tags", ["a"])], "send 'tags' as an array: [\"a\"]",
     ),
     "object-for-an-array-of-objects": (
         fields(rules={"type": "array", "items": fields("id", id=WHOLE)}), {"rules": {"id": 1}},
-        [replaced("/rules", [{"id": 1}])], "send 'rules' as array: [{\"id\": 1}]",
+        [replaced("/rules", [{"id": 1}])], "send 'rules' as an array: [{\"id\": 1}]",
     ),
     "array-for-its-item": (
         fields(name=TEXT), {"name": ["a"]}, [moved("/name/0", "/name")], "send 'name' without the array around it",
@@ -134,13 +137,17 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
         fields("path", path=TEXT), {"name": "read_file", "arguments": {"path": "a"}}, [moved("/arguments", "")],
         "send the content of 'arguments' itself as the arguments",
     ),
+    "a-tool-use-block-as-arguments": (
+        fields("path", path=TEXT), {"type": "tool_use", "id": "1", "name": "t", "input": {"path": "a"}},
+        [moved("/input", "")], "send the content of 'input' itself as the arguments",
+    ),
     "only-argument-without-its-name": (
         fields("path", path=TEXT, mode=TEXT), "a", [replaced("", {"path": "a"})],
-        'send the arguments as object: {"path": "a"}',
+        'send the arguments as an object: {"path": "a"}',
     ),
     "only-list-without-its-name": (
         fields("paths", paths=TEXTS), ["a"], [replaced("", {"paths": ["a"]})],
-        'send the arguments as object: {"paths": ["a"]}',
+        'send the arguments as an object: {"paths": ["a"]}',
     ),
     "fields-of-an-object-without-it": (
         fields("filter", filter=fields("a", a=TEXT, b=TEXT), n=WHOLE), {"a": "x", "b": "y", "n": 1},
@@ -254,6 +261,10 @@ NO_NEAR_MISS: dict[str, tuple[Any, Any]] = {
     "choice-out-of-nowhere": (fields(region={"enum": ["EU", "NA"]}), {"region": "north-america"}),
     "unknown-field-like-no-other": (fields(path=TEXT), {"colour": "red"}),
     "two-unknown-fields-for-one": (fields("path", path=TEXT), {"pat": "a", "pth": "b"}),
+    "what-stands-beside-a-wrapper-would-be-lost": (
+        fields("path", path=TEXT),
+        {"note": "not the old one", "data": {"path": "a"}},
+    ),
     "renamed-it-would-be-wrong": (fields("path", path=TEXT), {"pth": {"a": 1}}),
     "two-homes": (fields(a=fields(n=WHOLE), b=fields(n=WHOLE)), {"n": 1, "a": {}, "b": {}}),
     "constant-out-of-nowhere": (fields(confirm={"const": True}), {"confirm": False}),

@@ -20,9 +20,9 @@ PINS = {"type": "array", "items": TEXT, "writeOnly": True}
 @pytest.mark.parametrize(
     ("schema", "value", "hint"),
     [
-        pytest.param(fields(tags=TEXTS), {"tags": SECRET}, "send 'tags' as array", id="by-value"),
-        pytest.param(fields(password=TEXTS), {"password": "hunter2-two"}, "send 'password' as array", id="by-name"),
-        pytest.param(fields(code=PINS), {"code": "4711"}, "send 'code' as array", id="by-the-schemas-mark"),
+        pytest.param(fields(tags=TEXTS), {"tags": SECRET}, "send 'tags' as an array", id="by-value"),
+        pytest.param(fields(password=TEXTS), {"password": "hunter2-two"}, "send 'password' as an array", id="by-name"),
+        pytest.param(fields(code=PINS), {"code": "4711"}, "send 'code' as an array", id="by-the-schemas-mark"),
         pytest.param(
             fields(name=TEXT, value=TEXT), {"name": "PASSWORD", "value": 47114711}, "send 'value' as string",
             id="by-a-neighbour",
@@ -32,9 +32,9 @@ PINS = {"type": "array", "items": TEXT, "writeOnly": True}
             "send 'login' as an object, not as a string that holds JSON", id="within-json-text",
         ),
         pytest.param(
-            fields("password", password=TEXT), "hunter2-two", "send the arguments as object", id="under-its-new-name"
+            fields("password", password=TEXT), "hunter2-two", "send the arguments as an object", id="under-its-new-name"
         ),
-        pytest.param(fields(tags=TEXTS), {"tags": "[REDACTED: TOKEN]"}, "send 'tags' as array", id="redacted-before"),
+        pytest.param(fields(tags=TEXTS), {"tags": "x [REDACTED: TOKEN]"}, "send 'tags' as an array", id="redacted"),
     ],
 )  # fmt: skip
 def test_a_secret_is_mended_in_words_alone(schema: Any, value: Any, hint: str) -> None:
@@ -64,13 +64,13 @@ def test_without_redaction_a_value_travels_as_everything_else_does() -> None:
 
 def test_a_long_value_is_mended_in_words_alone() -> None:
     (error,) = judged(fields(tags=TEXTS), {"tags": "a" * MAX_VALUE}).errors
-    assert (error.patch, error.hint) == ((), "send 'tags' as array")
+    assert (error.patch, error.hint) == ((), "send 'tags' as an array")
 
 
 def test_a_value_that_is_too_long_to_read_stands_in_the_patch_only() -> None:
     text = "a" * MAX_SHOWN
     (error,) = judged(fields(tags=TEXTS), {"tags": text}).errors
-    assert (error.patch, error.hint) == ((replaced("/tags", [text]),), "send 'tags' as array")
+    assert (error.patch, error.hint) == ((replaced("/tags", [text]),), "send 'tags' as an array")
 
 
 @pytest.mark.parametrize("marks", [{"x-hint": "count in pages"}, {"x-hints": {"type": "count in pages"}}])
@@ -108,6 +108,14 @@ def test_a_document_that_is_too_large_to_try_gets_no_patch() -> None:
     small, large = ({"n": "5", "rest": [0] * size} for size in (10, MAX_NODES))
     assert judged(schema, small).errors[0].patch
     assert not judged(schema, large).errors[0].patch
+
+
+def test_json_in_a_text_that_nests_too_deep_to_be_cheap_is_not_even_tried() -> None:
+    again = {"items": {"$ref": "#/$defs/tree"}}
+    schema = fields(tree={"$ref": "#/$defs/tree"}) | {"$defs": {"tree": {"type": "array", "allOf": [again, again]}}}
+    for depth, is_patched in ((1, True), (80, False)):
+        (error,) = judged(schema, {"tree": "[" * depth + "]" * depth}).errors
+        assert bool(error.patch) is is_patched
 
 
 def test_a_long_text_beside_the_mistake_does_not_matter() -> None:

@@ -44,8 +44,8 @@ REPORTED: dict[str, tuple[dict[str, Any], str]] = {
         ),
         "[] if there are none",
     ),
-    "arguments decode to a string, not an object": (fields("query", query=TEXT), "send the arguments as object"),
-    "arguments decode to an array, not an object": (fields(), "send the arguments as: {}"),
+    "arguments decode to a string, not an object": (fields("query", query=TEXT), "send the arguments as an object"),
+    "arguments decode to an array, not an object": (fields(), "send the arguments as an empty object: {}"),
 }  # fmt: skip
 # Nobody can know what was meant.
 BEYOND_KNOWING: dict[str, tuple[dict[str, Any], str]] = {

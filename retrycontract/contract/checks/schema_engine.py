@@ -26,6 +26,7 @@ from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_text import depth_fault
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
@@ -59,8 +60,16 @@ def violations(
     Near misses carry the patch that would mend them.
     """
     found = list(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
-    judge = partial(_violations, compiled, strict=strict, sanitizer=PLAIN)
+    judge = partial(_verdict, compiled, strict=strict)
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+
+
+def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[ValidationError]:
+    """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap."""
+    if (fault := depth_fault(value, compiled.max_depth)) is not None:
+        yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
+    else:
+        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN)
 
 
 def _violations(

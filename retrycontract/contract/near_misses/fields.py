@@ -10,6 +10,7 @@ from retrycontract.contract.near_misses.names import unmistakable
 from retrycontract.contract.near_misses.spot import ABSENT, Proposal, Spot, Step, added, moved, replaced
 from retrycontract.contract.near_misses.values import decoded
 
+ENVELOPE = ("name", "tool", "tool_name", "function", "type", "id", "call_id")  # beside the arguments of a whole call
 MAX_KEYS = 20  # unknown fields of one object; where there are more, another tool was meant
 
 
@@ -75,25 +76,25 @@ def _objects_in(container: Step | None) -> Iterator[Step]:
 
 
 def wrapped(spot: Spot) -> Iterator[Proposal]:
-    """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}.
-
-    Beside it may stand texts alone: a whole call has the tool's name there.
-    """
+    """Propose the content of a wrapper that the schema does not know, such as {"arguments": {…}}."""
     container = spot.container
-    keys = container.undeclared if container else []
-    if container is None or not keys or len(keys) < len(container.value):
+    inner = _wrapper(container) if container else None
+    if container is None or inner is None:
         return
-    others = [key for key in keys if isinstance(container.value[key], dict)]
-    candidates = others or keys
-    if len(candidates) != 1 or not all(isinstance(container.value[key], str) for key in keys if key not in others):
-        return
-    inner = container.child(candidates[0])
-    if inner is not None:
-        content = inner.value if isinstance(inner.value, dict) else decoded(inner.value)
-        if isinstance(content, dict):
-            operation = moved(inner.pointer, container.pointer) if others else replaced(container.pointer, content)
-            words = f"send the content of {spot.subject(inner)} itself as {spot.subject(container)}"
-            yield Proposal((operation,), words)
+    words = f"send the content of {spot.subject(inner)} itself as {spot.subject(container)}"
+    if isinstance(inner.value, dict):
+        yield Proposal((moved(inner.pointer, container.pointer),), words)
+    elif isinstance(content := decoded(inner.value), dict):
+        yield Proposal((replaced(container.pointer, content),), words)
+
+
+def _wrapper(container: Step) -> Step | None:
+    """Find the one member of an object that knows none of its own; an envelope's other members say who is called."""
+    keys = container.undeclared
+    if not keys or len(keys) < len(container.value):
+        return None
+    inner = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
+    return container.child(inner[0]) if len(inner) == 1 else None
 
 
 def not_enclosed(spot: Spot) -> Iterator[Proposal]:

@@ -64,8 +64,9 @@ def needless_null(spot: Spot) -> Iterator[Proposal]:
         words = f"leave out {spot.subject(spot.here)} instead of sending null"
         yield Proposal(({"op": "remove", "path": spot.here.pointer},), words)
     answer = sole_answer(spot.here.place)
-    if answer is not ABSENT:
-        yield Proposal((replaced(spot.here.pointer, answer),), f"send {spot.subject(spot.here)} as", answer)
+    if answer is not ABSENT and answer != []:
+        words = f"send a value instead of null in {spot.subject(spot.here)}"
+        yield Proposal((replaced(spot.here.pointer, answer),), words, answer)
 
 
 def scalar_of_other_type(spot: Spot) -> Iterator[Proposal]:
@@ -93,11 +94,11 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
         return
     is_one = not isinstance(here.value, str) or not LOOKS_LIKE_SEVERAL.search(here.value)
     if "array" in spot.wanted and is_one and not isinstance(here.value, list):
-        yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as array", [here.value])
+        yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as an array", [here.value])
     name = _only_argument(spot)
     if name is not None and here.value != "" and not isinstance(here.value, dict):
         whole = {name: here.value}
-        yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as object", whole)
+        yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as an object", whole)
 
 
 def _only_argument(spot: Spot) -> str | None:
@@ -128,4 +129,5 @@ def other_emptiness(spot: Spot) -> Iterator[Proposal]:
     is_nothing = value is None or (isinstance(value, dict | list) and not value) or (value == "" and not spot.container)
     for kind, empty in (("object", {}), ("array", [])) if is_nothing else ():
         if kind in spot.wanted and value != empty:
-            yield Proposal((replaced(spot.here.pointer, empty),), f"send {spot.subject(spot.here)} as", empty)
+            words = f"send {spot.subject(spot.here)} as an empty {kind}"
+            yield Proposal((replaced(spot.here.pointer, empty),), words, empty)
