@@ -69,16 +69,16 @@ def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
-        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN)
+        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, advises=False)
 
 
 def _violations(
-    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
+    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer, advises: bool = True
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
     unknown = list(unknown_fields(compiled.index, value))
     if not compiled.validator.is_valid(value):
-        reader, told = Reader(compiled, value, sanitizer), False
+        reader, told = Reader(compiled, value, sanitizer, advises=advises), False
         for error in compiled.validator.iter_errors(value):
             for violation in reader.explain(error):
                 told = True
@@ -94,6 +94,7 @@ def _violations(
             failure = Failure(
                 pointer=pointer, value=pointers.resolve(value, pointer), schema={}, keyword="additionalProperties",
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
+                advises=advises,
             )  # fmt: skip
             yield keywords.unknown_field(failure, key, severity=severity)
         yield from _deprecated(compiled.index, value, sanitizer)
@@ -102,8 +103,8 @@ def _violations(
 class Reader:
     """Turn the engine's errors about one value into ours."""
 
-    def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer) -> None:
-        self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+    def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, *, advises: bool) -> None:
+        self._compiled, self._value, self._sanitizer, self._advises = compiled, value, sanitizer, advises
         self._index = compiled.index
         self._marked = sensitive_pointers(compiled.index, value)
 
@@ -141,6 +142,7 @@ class Reader:
             sanitizer=self._sanitizer,
             marked=self._marked,
             referring=self._referring(error.evaluation_path),
+            advises=self._advises,
         )
 
     def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex, sensitive_pointers
 from retrycontract.contract.patches import Operation, apply_patch
 from retrycontract.contract.sanitizer import ValueSanitizer, has_redaction
+
+Patch = tuple[Operation, ...]
 
 MAX_VALUE = 2_000  # characters of a value as JSON; a longer one is better sent anew than patched in
 MAX_TEXT = 200  # characters of a text that may tell what stands beside it
@@ -22,30 +24,40 @@ class Discretion:
         self._outline = _outline(document)
         self._index, self._sanitizer = index, sanitizer
 
-    def allows(self, patch: Sequence[Operation]) -> bool:
-        """Say whether every name and every value in the patch is short and no secret."""
-        names = [operation[key] for operation in patch for key in ("from", "path") if key in operation]
-        if any(self._sanitizer.redact_pointer(name) != name for name in names):
-            return False
-        valued = [operation for operation in patch if "value" in operation]
-        return not valued or (all(_is_plain(operation["value"]) for operation in valued) and self._is_open(patch))
+    def allowed(self, patches: Collection[Patch], joined: Patch) -> list[Patch]:
+        """List the patches whose every name and value is short and no secret; `joined` applies them all."""
+        plain = [patch for patch in patches if self._has_plain_names(patch) and all(map(_is_plain, _valued(patch)))]
+        # Most often nothing is secret, and one look at the whole result says so for all of them.
+        if any(map(_valued, plain)) and not self._is_open(joined, [each for patch in plain for each in _valued(patch)]):
+            return [patch for patch in plain if not _valued(patch) or self._is_open(patch, _valued(patch))]
+        return plain
 
-    def _is_open(self, patch: Sequence[Operation]) -> bool:
+    def _has_plain_names(self, patch: Patch) -> bool:
+        names = [operation[key] for operation in patch for key in ("from", "path") if key in operation]
+        return all(self._sanitizer.redact_pointer(name) == name for name in names)
+
+    def _is_open(self, patch: Patch, valued: Collection[Operation]) -> bool:
         """Redact the whole document as the patch leaves it: a neighbour may tell that a value is a secret."""
         patched = apply_patch(self._outline, patch)
         redacted = self._sanitizer.redact(patched, marked=sensitive_pointers(self._index, patched))
-        return all(_same(patched, redacted, operation["path"]) for operation in patch if "value" in operation)
+        return all(_stands(redacted, operation) for operation in valued)
 
 
-def _same(document: Any, redacted: Any, pointer: str) -> bool:
+def _valued(patch: Patch) -> list[Operation]:
+    """List the operations that carry a value; an empty container tells nothing."""
+    return [operation for operation in patch if operation.get("value", {}) not in ({}, [])]
+
+
+def _stands(redacted: Any, operation: Operation) -> bool:
+    """Tell whether the value came through unchanged, there where it was put."""
     try:
-        return _written(pointers.resolve(document, pointer)) == _written(pointers.resolve(redacted, pointer))
+        return _written(pointers.resolve(redacted, operation["path"])) == _written(operation["value"])
     except LookupError:  # a name on the way was redacted
         return False
 
 
-def _is_plain(value: Any) -> bool:
-    return len(_written(value)) <= MAX_VALUE and not has_redaction(value)
+def _is_plain(operation: Operation) -> bool:
+    return len(_written(operation["value"])) <= MAX_VALUE and not has_redaction(operation["value"])
 
 
 def _written(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from retrycontract.contract import pointers
 from retrycontract.contract.near_misses.answers import sole_answer
@@ -33,7 +34,12 @@ def _renames(container: Step) -> dict[str, str]:
     unknown = container.undeclared
     if not unknown or len(unknown) > MAX_KEYS:
         return {}
-    free = sorted(container.place.declared - container.value.keys())
+    return _paired(tuple(unknown), tuple(sorted(container.place.declared - container.value.keys())))
+
+
+@lru_cache(maxsize=16)
+def _paired(unknown: tuple[str, ...], free: tuple[str, ...]) -> dict[str, str]:
+    """Remembered, since every unknown and every missing field of an object asks the same."""
     pairs = {key: name for key in unknown if (name := unmistakable(key, free)) is not None}
     meant = list(pairs.values())
     return {key: name for key, name in pairs.items() if meant.count(name) == 1}

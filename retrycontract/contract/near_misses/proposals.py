@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.near_misses import fields, values
-from retrycontract.contract.near_misses.discretion import Discretion
+from retrycontract.contract.near_misses.discretion import Discretion, Patch
 from retrycontract.contract.near_misses.spot import ABSENT, Proposal, Spot
 from retrycontract.contract.near_misses.trial import Judge, Trial
 from retrycontract.contract.patches import Operation
@@ -74,10 +74,10 @@ def propose(
                 found[position] = (spot, proposal)
     if not found:
         return errors
-    discretion = Discretion(value, index, sanitizer)
     kept = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
+    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), _joined(kept.values()))
     return [
-        _mended(error, *found[position], discretion) if position in kept else error
+        _mended(error, *found[position], may_travel=found[position][1].patch in allowed) if position in kept else error
         for position, error in enumerate(errors)
     ]
 
@@ -97,13 +97,13 @@ def combined_patch(errors: Iterable[ValidationError]) -> tuple[Operation, ...]:
     return _joined(error.patch for error in errors)
 
 
-def _joined(patches: Iterable[Sequence[Operation]]) -> tuple[Operation, ...]:
+def _joined(patches: Iterable[Patch]) -> Patch:
     distinct = {json.dumps(patch, sort_keys=True): patch for patch in patches if patch}
     ordered = sorted(distinct.values(), key=_breadth)
     return tuple(operation for patch in ordered for operation in patch)
 
 
-def _breadth(patch: Sequence[Operation]) -> tuple[int, tuple[tuple[int, int, str], ...]]:
+def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     path = min((operation["path"] for operation in patch), key=lambda path: path.count("/"))
     return path.count("/"), pointers.sort_key(path)
 
@@ -120,20 +120,19 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -
     return best
 
 
-def _compatible(patches: dict[int, tuple[Operation, ...]], trial: Trial) -> set[int]:
-    """Keep the patches that can be applied together and then mend more than without each of them."""
+def _compatible(patches: dict[int, Patch], trial: Trial) -> dict[int, Patch]:
+    """Keep the patches that can be applied together without making anything worse."""
     if len(patches) == 1 or trial.remaining(_joined(patches.values())) is not None:
-        return set(patches)
-    kept: dict[int, tuple[Operation, ...]] = {}
+        return patches
+    kept: dict[int, Patch] = {}
     for position, patch in patches.items():
         if trial.remaining(_joined([*kept.values(), patch])) is not None:
             kept[position] = patch
-    return set(kept)
+    return kept
 
 
-def _mended(error: ValidationError, spot: Spot, proposal: Proposal, discretion: Discretion) -> ValidationError:
+def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_travel: bool) -> ValidationError:
     """Give an error its patch and its words; an author's hint stays, and what would tell a secret is left out."""
-    may_travel = discretion.allows(proposal.patch)
     hint = error.hint
     if proposal.words is not None and not _is_authors(hint, spot):
         hint = _words(proposal, show=may_travel)

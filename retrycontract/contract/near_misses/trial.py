@@ -12,8 +12,9 @@ from retrycontract.contract.patches import Operation, PatchError, apply_patch
 Judge = Callable[[Any], Iterable[ValidationError]]
 Mistake = tuple[str, str, str]  # pointer, code and keyword tell two mistakes apart
 
-MAX_NODES = 2_000  # of a document that is judged anew for each patch
+MAX_NODES = 1_000  # of a document that is judged anew for each patch
 MAX_JUDGED = 1_000  # mistakes told anew for one submission: about 20 µs each
+PER_MISTAKE = 20  # characters of a patch that take as long to judge as telling a mistake
 
 
 class Trial:
@@ -30,7 +31,7 @@ class Trial:
 
     def mends(self, patch: Sequence[Operation], error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
-        remaining = self.remaining(patch) if _key(patch) in self._results or self._has_room() else None
+        remaining = self.remaining(patch) if self._has_room(_key(patch)) else None
         here, below = error.field_path, f"{error.field_path}/"
         if remaining is None or any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining):
             return None
@@ -43,11 +44,13 @@ class Trial:
             self._results[key] = self._try(patch)
         return self._results[key]
 
-    def _has_room(self) -> bool:
-        """Tell whether one more trial is within bounds: none tells more than the mistakes there were, and one."""
+    def _has_room(self, key: str) -> bool:
+        """Tell whether a trial is within bounds: none tells more than the mistakes there were, and one."""
+        if key in self._results:
+            return True
         if self._room is None:
             self._room = MAX_JUDGED if _is_small(self._document) else 0
-        self._room -= len(self._before)
+        self._room -= len(self._before) + len(key) // PER_MISTAKE
         return self._room >= 0
 
     def _try(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:

@@ -13,7 +13,7 @@ from retrycontract.contract.near_misses.answers import sole_answer
 from retrycontract.contract.near_misses.names import unmistakable
 from retrycontract.contract.near_misses.spot import ABSENT, Proposal, Spot, moved, options_of, replaced
 
-MAX_ENCODED = 20_000  # characters of a string that is tried as JSON; a patch carries far less
+MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
 JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
 NULL_WORDS = ("null", "none", "undefined")
 LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
