@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 from retrycontract.contract import pointers
 
 Operation = dict[str, Any]
+Patch = tuple[Operation, ...]
 OPERATIONS = ("add", "replace", "remove", "move")
 
 

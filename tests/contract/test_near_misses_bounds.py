@@ -73,6 +73,11 @@ def test_a_value_that_is_too_long_to_read_stands_in_the_patch_only() -> None:
     assert (error.patch, error.hint) == ((replaced("/tags", [text]),), "send 'tags' as an array")
 
 
+def test_an_absolute_path_stands_in_the_patch_only() -> None:
+    (error,) = judged(fields(paths=TEXTS), {"paths": "/home/ana/notes.md"}).errors
+    assert (error.patch, error.hint) == ((replaced("/paths", ["/home/ana/notes.md"]),), "send 'paths' as an array")
+
+
 @pytest.mark.parametrize("marks", [{"x-hint": "count in pages"}, {"x-hints": {"type": "count in pages"}}])
 def test_the_authors_hint_stays_and_the_patch_goes_along(marks: dict[str, Any]) -> None:
     (error,) = judged(fields(n=WHOLE | marks), {"n": "5"}).errors

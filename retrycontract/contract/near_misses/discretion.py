@@ -8,10 +8,8 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex, sensitive_pointers
-from retrycontract.contract.patches import Operation, apply_patch
+from retrycontract.contract.patches import Operation, Patch, apply_patch
 from retrycontract.contract.sanitizer import ValueSanitizer, has_redaction
-
-Patch = tuple[Operation, ...]
 
 MAX_VALUE = 2_000  # characters of a value as JSON; a longer one is better sent anew than patched in
 MAX_TEXT = 200  # characters of a text that may tell what stands beside it

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -12,10 +14,10 @@ from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.near_misses import fields, values
-from retrycontract.contract.near_misses.discretion import Discretion, Patch
+from retrycontract.contract.near_misses.discretion import Discretion
 from retrycontract.contract.near_misses.spot import ABSENT, Proposal, Spot
 from retrycontract.contract.near_misses.trial import Judge, Trial
-from retrycontract.contract.patches import Operation
+from retrycontract.contract.patches import Patch
 from retrycontract.contract.previews import elide_middle, visible
 from retrycontract.contract.sanitizer import ValueSanitizer
 
@@ -64,14 +66,8 @@ def propose(
     if len(errors) > MAX_ERRORS:
         return errors
     trial = Trial(value, errors, judge, sanitizer.redact_pointer)
-    found: dict[int, tuple[Spot, Proposal]] = {}
-    for position, error in enumerate(errors):
-        detectors = _detectors(error)
-        spot = Spot.find(value, index, error.field_path, sanitizer) if detectors else None
-        if detectors and spot and len(found) < MAX_PATCHES:
-            proposal = _best((each for detect in detectors for each in detect(spot)), error, trial)
-            if proposal is not None:
-                found[position] = (spot, proposal)
+    spots = (Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None for error in errors)
+    found = dict(islice(_near_misses(errors, spots, trial), MAX_PATCHES))
     if not found:
         return errors
     kept = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
@@ -82,13 +78,25 @@ def propose(
     ]
 
 
+def _near_misses(
+    errors: Iterable[ValidationError], spots: Iterable[Spot | None], trial: Trial
+) -> Iterator[tuple[int, tuple[Spot, Proposal]]]:
+    """Yield the positions of the errors that a patch would mend, each with the place and the proposal."""
+    for position, (error, spot) in enumerate(zip(errors, spots, strict=True)):
+        if spot is not None:
+            proposals = (proposal for detect in _detectors(error) for proposal in detect(spot))
+            best = _best(proposals, error, trial)
+            if best is not None:
+                yield position, (spot, best)
+
+
 def _detectors(error: ValidationError) -> tuple[Detector, ...]:
     if error.error_code is ErrorCode.OBJECT_SCHEMA_VIOLATION and error.keyword in UNIONS:
         return OF_A_UNION
     return DETECTORS.get(error.error_code, ())
 
 
-def combined_patch(errors: Iterable[ValidationError]) -> tuple[Operation, ...]:
+def combined_patch(errors: Iterable[ValidationError]) -> Patch:
     """Join the patches of a submission's errors into one that can be applied as it stands.
 
     What two errors share comes once, and what changes the whole document comes before what changes its parts. No
@@ -98,9 +106,8 @@ def combined_patch(errors: Iterable[ValidationError]) -> tuple[Operation, ...]:
 
 
 def _joined(patches: Iterable[Patch]) -> Patch:
-    distinct = {json.dumps(patch, sort_keys=True): patch for patch in patches if patch}
-    ordered = sorted(distinct.values(), key=_breadth)
-    return tuple(operation for patch in ordered for operation in patch)
+    distinct = {(_breadth(patch), json.dumps(patch, sort_keys=True)): patch for patch in patches if patch}
+    return tuple(operation for _, patch in sorted(distinct.items(), key=itemgetter(0)) for operation in patch)
 
 
 def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
@@ -135,14 +142,15 @@ def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_trave
     """Give an error its patch and its words; an author's hint stays, and what would tell a secret is left out."""
     hint = error.hint
     if proposal.words is not None and not _is_authors(hint, spot):
-        hint = _words(proposal, show=may_travel)
+        value = _shown(proposal.shown, spot.sanitizer) if may_travel else ""
+        hint = elide_middle(proposal.words, MAX_HINT) + value
     return replace(error, hint=hint, patch=proposal.patch if may_travel else ())
 
 
-def _words(proposal: Proposal, *, show: bool) -> str:
-    text = "" if proposal.shown is ABSENT or not show else visible(json.dumps(proposal.shown, ensure_ascii=False))
-    words = str(proposal.words)
-    return f"{elide_middle(words, MAX_HINT)}: {text}" if 0 < len(text) <= MAX_SHOWN else elide_middle(words, MAX_HINT)
+def _shown(value: Any, sanitizer: ValueSanitizer) -> str:
+    """Write a value to the end of a hint, where a preview shows all of it: a path made relative would mislead."""
+    text = "" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return f": {text}" if text and sanitizer.preview_text(text, MAX_SHOWN) == text else ""
 
 
 def _is_authors(hint: str | None, spot: Spot) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import Place, SchemaIndex
-from retrycontract.contract.patches import Operation
+from retrycontract.contract.patches import Operation, Patch
 from retrycontract.contract.previews import elide_middle, visible
 from retrycontract.contract.sanitizer import ValueSanitizer
 
@@ -51,7 +51,7 @@ class Proposal:
     `shown` is a value that the words end in, where it is short and no secret.
     """
 
-    patch: tuple[Operation, ...]
+    patch: Patch
     words: str | None = None
     shown: Any = ABSENT
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.patches import Patch, PatchError, apply_patch
 
 Judge = Callable[[Any], Iterable[ValidationError]]
 Mistake = tuple[str, str, str]  # pointer, code and keyword tell two mistakes apart
@@ -29,7 +29,7 @@ class Trial:
         self._results: dict[str, frozenset[Mistake] | None] = {}
         self._room: int | None = None  # measured when there is a patch to try, which is seldom
 
-    def mends(self, patch: Sequence[Operation], error: ValidationError) -> frozenset[Mistake] | None:
+    def mends(self, patch: Patch, error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
         remaining = self.remaining(patch) if self._has_room(_key(patch)) else None
         here, below = error.field_path, f"{error.field_path}/"
@@ -37,7 +37,7 @@ class Trial:
             return None
         return remaining
 
-    def remaining(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
+    def remaining(self, patch: Patch) -> frozenset[Mistake] | None:
         """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
         key = _key(patch)
         if key not in self._results:
@@ -53,7 +53,7 @@ class Trial:
         self._room -= len(self._before) + len(key) // PER_MISTAKE
         return self._room >= 0
 
-    def _try(self, patch: Sequence[Operation]) -> frozenset[Mistake] | None:
+    def _try(self, patch: Patch) -> frozenset[Mistake] | None:
         try:
             patched = apply_patch(self._document, patch)
         except PatchError:
@@ -67,7 +67,7 @@ class Trial:
         return frozenset(after) if len(after) < len(self._before) else None
 
 
-def _key(patch: Sequence[Operation]) -> str:
+def _key(patch: Patch) -> str:
     return json.dumps(patch, sort_keys=True)
 
 
