@@ -211,7 +211,7 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
     ),
     "missing-array": (
         fields("tags", tags=TEXTS), {}, [{"op": "add", "path": "/tags", "value": []}],
-        "provide the missing 'tags' field, [] if there are none",
+        "provide the missing 'tags' field ([] if there are none)",
     ),
     "missing-beside-another": (
         {"properties": {"a": WHOLE, "b": {"default": 1}}, "dependentRequired": {"a": ["b"]}}, {"a": 1},

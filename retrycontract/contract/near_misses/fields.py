@@ -130,6 +130,6 @@ def only_answer(spot: Spot) -> Iterator[Proposal]:
         words = f"provide the missing {spot.subject(spot.here)} field"
         operation = (added(spot.here.pointer, answer),)
         if answer == []:
-            yield Proposal(operation, f"{words}, [] if there are none")
+            yield Proposal(operation, f"{words} ([] if there are none)")
         else:
             yield Proposal(operation, words, answer)
