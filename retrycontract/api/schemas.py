@@ -118,6 +118,9 @@ class ErrorOut(Schema):
     actual_value: str | None = None
     keyword: str = ""
     hint: str | None = None
+    patch: list[dict[str, Any]] = Field(
+        default=[], description="JSON Patch (RFC 6902) that would mend a near miss. Nothing is applied by itself."
+    )
 
 
 class ToolResultOut(Schema):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from retrycontract.contract import pointers
 
 Operation = dict[str, Any]
+Patch = tuple[Operation, ...]
+OPERATIONS = ("add", "replace", "remove", "move")
 
 
 class PatchError(ValueError):
@@ -68,11 +70,29 @@ def _same(before: Any, after: Any) -> bool:
 
 def _apply(document: Any, operation: Any) -> Any:
     name, path = (operation.get("op"), operation.get("path")) if isinstance(operation, dict) else (None, None)
-    if name not in ("add", "replace", "remove") or not isinstance(path, str) or path[:1] not in ("", "/"):
-        raise LookupError("only add, replace and remove with a path are known")
+    if name not in OPERATIONS or not _is_pointer(path):
+        raise LookupError("only add, replace, remove and move with a path are known")
+    if name == "move":
+        return _move(document, operation.get("from"), path)
     if name != "remove" and "value" not in operation:
         raise LookupError(f"{name} needs a value")
-    value = copy.deepcopy(operation.get("value"))
+    return _change(document, name, path, copy.deepcopy(operation.get("value")))
+
+
+def _move(document: Any, source: Any, path: str) -> Any:
+    if not _is_pointer(source):
+        raise LookupError("move needs a from")
+    if path.startswith(f"{source}/"):
+        raise LookupError("nothing can be moved into itself")
+    value = pointers.resolve(document, source)
+    return _change(_change(document, "remove", source, None), "add", path, value)
+
+
+def _is_pointer(text: Any) -> TypeGuard[str]:
+    return isinstance(text, str) and text[:1] in ("", "/")
+
+
+def _change(document: Any, name: str, path: str, value: Any) -> Any:
     if not path:
         if name == "remove":
             raise LookupError("the whole document cannot be removed")

@@ -152,4 +152,5 @@ def _shortened(error: ValidationError, room: int) -> ValidationError:
         actual_value=None,
         keyword=elide_middle(error.keyword, most),
         hint=None,
+        patch=(),
     )

@@ -57,6 +57,14 @@ def test_a_failed_attempt_is_answered_with_the_text_for_the_model(door: Door) ->
     assert result["metadata"]["call_id"] == reply.body["call_id"]
 
 
+def test_a_near_miss_comes_with_its_patch_and_is_still_a_failure(door: Door) -> None:
+    reply = door.submit(RIGHT | {"replicas": "3"})
+    (error,) = reply.body["errors"]
+    assert (reply.body["status"], error["hint"]) == ("retry", "send 'replicas' as integer: 3")
+    assert error["patch"] == [{"op": "replace", "path": "/replicas", "value": 3}]
+    assert door.send("GET", f"/calls/{reply.body['call_id']}").body["attempts"][0]["errors"] == [error]
+
+
 def test_the_third_failure_says_where_to_wait(door: Door) -> None:
     call = block(door)
     verdict = door.get(f"/calls/{call.public_id}/wait?for=verdict").body

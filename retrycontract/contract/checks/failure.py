@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from retrycontract.contract.checks.composition import Place
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Resolve, Schema
+from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.type_expressions import describe
 
@@ -35,6 +36,7 @@ class Failure:
     path: tuple[str, ...] = ()
     root: Schema = True
     referring: tuple[dict[str, Any], ...] = ()
+    advises: bool = True  # false where nobody will read the hints: what was meant is dear to find
 
     @property
     def constraint(self) -> Any:
@@ -59,6 +61,10 @@ class Failure:
     def name(self, token: str) -> str:
         """Show a field's name: sanitised, bounded, one line."""
         return elide_middle(visible(self.sanitizer.redact_name(token)), MAX_NAME)
+
+    def nearest(self, value: Any, options: Iterable[Any]) -> str | None:
+        """Find the option that was probably meant."""
+        return did_you_mean(value, options) if self.advises else None
 
     def limit(self, text: str) -> str:
         """Show a constraint of the schema: bounded, one line."""

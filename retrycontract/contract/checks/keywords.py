@@ -12,7 +12,6 @@ from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.type_expressions import describe_options, describe_types
 
@@ -27,7 +26,7 @@ def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None = None) -> ValidationError:
     """Report one key that the schema does not know, with the nearest known one."""
     known = failure.place.declared - failure.value.keys() or failure.place.declared - {key}
-    guess = did_you_mean(key, sorted(known))
+    guess = failure.nearest(key, sorted(known))
     name = failure.name(key)
     return failure.error(
         ErrorCode.UNKNOWN_FIELD,
@@ -127,7 +126,7 @@ def _enum(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
     """Report a value that is none of the allowed ones, with the nearest of them."""
     listed = failure.limit(describe_options(options))
-    guess = did_you_mean(failure.value, options)
+    guess = failure.nearest(failure.value, options)
     suggestion = f" (did you mean '{failure.limit(guess)}'?)" if guess else ""
     shown = failure.actual(failure.value)
     several = len(options) > 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -23,12 +24,16 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_text import depth_fault
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -54,18 +59,39 @@ class CompiledSchema:
 def violations(
     compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
 ) -> list[ValidationError]:
-    """List every violation of a parsed value, in no particular order; an empty list means valid."""
-    found: list[ValidationError] = []
+    """List every violation of a parsed value, in no particular order; an empty list means valid.
+
+    Near misses carry the patch that would mend them.
+    """
+    found = list(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
+    judge = partial(_verdict, compiled, strict=strict)
+    return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+
+
+def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[ValidationError]:
+    """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap."""
+    if (fault := depth_fault(value, compiled.max_depth)) is not None:
+        yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
+    else:
+        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, advises=False)
+
+
+def _violations(
+    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer, advises: bool = True
+) -> Iterator[ValidationError]:
+    """Yield one by one: whoever only compares may stop at the first that is new."""
     unknown = list(unknown_fields(compiled.index, value))
     is_valid = compiled.validator.is_valid(value)
     if not is_valid:
-        reader = Reader(compiled, value, sanitizer)
+        reader, told = Reader(compiled, value, sanitizer, advises=advises), False
         for error in compiled.validator.iter_errors(value):
-            found.extend(reader.explain(error))
-        if not found:
+            for violation in reader.explain(error):
+                told = True
+                yield violation
+        if not told:
             # Whatever the engine may have held back: what it refuses is not valid.
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-            found.append(ValidationError(code, "", code.template.format(reason="it was refused")))
+            yield ValidationError(code, "", code.template.format(reason="it was refused"))
     if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
@@ -73,19 +99,19 @@ def violations(
             failure = Failure(
                 pointer=pointer, value=pointers.resolve(value, pointer), schema={}, keyword="additionalProperties",
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
+                advises=advises,
             )  # fmt: skip
-            found.append(keywords.unknown_field(failure, key, severity=severity))
+            yield keywords.unknown_field(failure, key, severity=severity)
     if compiled.index.deprecates_anything:
         used = _deprecated(compiled, value, is_valid=is_valid)
-        found.extend(keywords.deprecated_field(pointer, sanitizer) for pointer in used)
-    return found
+        yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
 
 
 class Reader:
     """Turn the engine's errors about one value into ours."""
 
-    def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer) -> None:
-        self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+    def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, *, advises: bool) -> None:
+        self._compiled, self._value, self._sanitizer, self._advises = compiled, value, sanitizer, advises
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
 
@@ -124,6 +150,7 @@ class Reader:
             sanitizer=self._sanitizer,
             marked=self._marked,
             referring=self._referring(error.evaluation_path),
+            advises=self._advises,
         )
 
     def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:

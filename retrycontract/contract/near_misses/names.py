@@ -1,9 +1,10 @@
-"""Tell what the model probably meant: the nearest known name to a misspelt one."""
+"""The nearest known name to a misspelt one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
@@ -19,7 +20,13 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
     """
     if not isinstance(value, str) or not 0 < len(value) <= MAX_LENGTH:
         return None
-    names = [option for option in options if isinstance(option, str) and len(option) <= MAX_LENGTH][:MAX_COMPARED]
+    names = [option for option in options if isinstance(option, str) and len(option) <= MAX_LENGTH]
+    return _nearest(value, tuple(names[:MAX_COMPARED]))
+
+
+@lru_cache(maxsize=128)
+def _nearest(value: str, names: tuple[str, ...]) -> str | None:
+    """Remembered, since an error, its hint and the trials of its patch all ask the same."""
     folded = _fold(value)
     same = [name for name in names if _fold(name) == folded]
     if same:
@@ -31,6 +38,18 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
     if close:
         return by_fold[close[0]]
     return by_fold[around[0]] if len(around) == 1 else None
+
+
+def unmistakable(value: object, options: Iterable[object]) -> str | None:
+    """Return the option that the value stands for when no other is as near: what a patch may put in its place."""
+    candidates = list(options)
+    guess = did_you_mean(value, candidates)
+    rival = did_you_mean(value, [option for option in candidates if option != guess]) if guess else None
+    return guess if rival is None or _likeness(value, rival) < _likeness(value, guess) else None
+
+
+def _likeness(value: object, name: str | None) -> float:
+    return SequenceMatcher(None, _fold(str(value)), _fold(str(name))).ratio()
 
 
 def _fold(name: str) -> str:

@@ -1,0 +1,83 @@
+"""Try a patch before it is proposed: what it mends must be gone, and nothing else may become wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.patches import Patch, PatchError, apply_patch
+
+Judge = Callable[[Any], Iterable[ValidationError]]
+Mistake = tuple[str, str, str]  # pointer, code and keyword tell two mistakes apart
+
+MAX_NODES = 1_000  # of a document that is judged anew for each patch
+MAX_JUDGED = 1_000  # mistakes told anew for one submission: about 20 µs each
+PER_MISTAKE = 20  # characters of a patch that take as long to judge as telling a mistake
+
+
+class Trial:
+    """Judge a document as patches would leave it; the work is bounded, and beyond that every patch fails."""
+
+    def __init__(
+        self, document: Any, errors: Iterable[ValidationError], judge: Judge, show: Callable[[str], str]
+    ) -> None:
+        """`judge` names places as they are, the errors as `show` writes them: without secrets."""
+        self._document, self._judge, self._show = document, judge, show
+        self._before = frozenset((error.field_path, error.error_code, error.keyword) for error in errors)
+        self._results: dict[str, frozenset[Mistake] | None] = {}
+        self._room: int | None = None  # measured when there is a patch to try, which is seldom
+
+    def mends(self, patch: Patch, error: ValidationError) -> frozenset[Mistake] | None:
+        """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
+        remaining = self.remaining(patch) if self._has_room(_key(patch)) else None
+        here, below = error.field_path, f"{error.field_path}/"
+        if remaining is None or any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining):
+            return None
+        return remaining
+
+    def remaining(self, patch: Patch) -> frozenset[Mistake] | None:
+        """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
+        key = _key(patch)
+        if key not in self._results:
+            self._results[key] = self._try(patch)
+        return self._results[key]
+
+    def _has_room(self, key: str) -> bool:
+        """Tell whether a trial is within bounds: none tells more than the mistakes there were, and one."""
+        if key in self._results:
+            return True
+        if self._room is None:
+            self._room = MAX_JUDGED if _is_small(self._document) else 0
+        self._room -= len(self._before) + len(key) // PER_MISTAKE
+        return self._room >= 0
+
+    def _try(self, patch: Patch) -> frozenset[Mistake] | None:
+        try:
+            patched = apply_patch(self._document, patch)
+        except PatchError:
+            return None
+        after = set[Mistake]()
+        for error in self._judge(patched):
+            mistake = (self._show(error.field_path), error.error_code, error.keyword)
+            if mistake not in self._before:
+                return None
+            after.add(mistake)
+        return frozenset(after) if len(after) < len(self._before) else None
+
+
+def _key(patch: Patch) -> str:
+    return json.dumps(patch, sort_keys=True)
+
+
+def _is_small(document: Any) -> bool:
+    pending, seen = [document], 0
+    while pending and seen <= MAX_NODES:
+        item = pending.pop()
+        seen += 1
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple):
+            pending.extend(item)
+    return seen <= MAX_NODES
