@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import FORMAT
+from retrycontract.contract.feedback_text import FORMAT
 
 Provider = Literal["openai", "openai_responses", "anthropic", "mcp"]
 

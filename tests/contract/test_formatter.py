@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorFormatter, ErrorSeverity, RetryConfiguration, ValidationError, parse_feedback
-from retrycontract.contract.formatter import BLOCKED_TEXT, HELD_TEXT, LAST_ATTEMPT_TEXT, shown_name, shown_pointer
+from retrycontract.contract.feedback_text import (
+    BLOCKED_TEXT,
+    HELD_TEXT,
+    LAST_ATTEMPT_TEXT,
+    shown_name,
+    shown_pointer,
+)
 
 TOO_LONG = ValidationError(
     ErrorCode.STRING_LENGTH_VIOLATION,
@@ -159,7 +165,7 @@ def test_room_is_made_by_shortening_values_then_dropping_hints_then_errors() -> 
     assert text(20, 2).count("v") == 40
     assert "vvv...vvv" in text(200, 1)
     assert "Please" in text(200, 1)
-    assert "v" not in (fuller := text(100, 3))
+    assert "v" not in (fuller := text(115, 3))
     assert "Please" not in fuller
     assert fuller.count("•") == 3
     assert text(200, 9).count("•") < 9
