@@ -1,4 +1,4 @@
-"""The grammar of format version 1: its fixed sentences, how pointers and names are shown, and how a text is read back."""
+"""The grammar of format version 1: its fixed sentences, how pointers and names are shown, how a text is read back."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ def parse_feedback(text: str) -> ParsedFeedback:
     if match is None:
         raise ValueError("not a retrycontract/1 message: its first line says no 'Validation failed for …'")
     subject, name, attempt, max_attempts = match.groups()
-    more = _MORE.search(text)
+    more, progress = _MORE.search(text), _PROGRESS.search(text)
+    said = progress.group(1) if progress else ""
+    places = _listed_places(said)
     return ParsedFeedback(
         subject=subject,
         name=name,
@@ -106,8 +108,11 @@ def parse_feedback(text: str) -> ParsedFeedback:
         errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in _BULLET.findall(text)),
         hidden=int(more.group(1)) if more else 0,
         is_blocked=text.endswith((BLOCKED_TEXT, HELD_TEXT)),
+        fixed=places.get("fixed", ()),
+        still=places.get("still wrong", ()),
+        new=places.get("new", ()),
+        is_unchanged=said.startswith(NO_PROGRESS),
         hint=_hint(text[match.end() :]),
-        **_progress(text),
     )
 
 
@@ -118,17 +123,11 @@ def _read_pointer(shown: str) -> str:
     return "" if shown == "(root)" else shown
 
 
-def _progress(text: str) -> dict[str, tuple[str, ...] | bool]:
-    """Read the line of progress; nothing where there is none."""
-    line = _PROGRESS.search(text)
-    if line is None:
+def _listed_places(said: str) -> dict[str, tuple[str, ...]]:
+    """Read what a line of progress lists under each of its words; nothing where it names no pointers."""
+    if said.startswith(NO_PROGRESS):
         return {}
-    if line.group(1).startswith(NO_PROGRESS):
-        return {"is_unchanged": True}
-    found: dict[str, tuple[str, ...] | bool] = {}
-    for word, listed in _PART.findall(line.group(1)):
-        found[word.removesuffix(" wrong")] = tuple(_read_pointer(shown) for shown in _LISTED.findall(listed))
-    return found
+    return {word: tuple(map(_read_pointer, _LISTED.findall(listed))) for word, listed in _PART.findall(said)}
 
 
 def _hint(rest: str) -> str:

@@ -186,9 +186,7 @@ class ErrorFormatter:
             lines.extend(self._values(error, layout.values, said, repeats=repeats))
         return "\n".join(lines)
 
-    def _values(
-        self, error: ValidationError, limit: int | None, said: set[str], *, repeats: bool
-    ) -> Iterator[str]:
+    def _values(self, error: ValidationError, limit: int | None, said: set[str], *, repeats: bool) -> Iterator[str]:
         expected, actual = error.expected_value, error.actual_value
         if expected is not None and (repeats or not _says_expected(error, expected)):
             line = f"  Expected: {visible(_shorten(expected, limit))}"

@@ -78,7 +78,6 @@ def _and(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-
 def advise(error: ValidationError) -> str:
     """Give the error's own hint, else the one of its code, filled with what the error says."""
     if error.hint:

@@ -48,6 +48,9 @@ def last(pointer: str) -> str:
 
 def label(pointer: str) -> str:
     """Name a place in a sentence: its last name, with the indices that follow it ('tags/0')."""
+    name = pointer.rpartition("/")[2]
+    if "~" not in name and not _is_number(name):
+        return name
     parts = tokens(pointer)
     start = len(parts) - 1
     while start > 0 and _is_number(parts[start]):

@@ -55,7 +55,8 @@ class Progress:
         """Write the line with at most `shown` pointers of each sort."""
         if self.same_as is not None:
             said = "mistake is" if len(self.still) == 1 else "mistakes are"
-            return f"Progress: {NO_PROGRESS}the {said} the same as in attempt {self.same_as}; take a different approach."
+            as_before = f"the {said} the same as in attempt {self.same_as}"
+            return f"Progress: {NO_PROGRESS}{as_before}; take a different approach."
         sorts = (("fixed", self.fixed), ("still wrong", self.still), ("new", self.new))
         parts = (f"{word} {_listed(places, shown, stood=word == 'still wrong')}" for word, places in sorts if places)
         return f"Progress: {'; '.join(parts)}."
@@ -73,31 +74,31 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
         same = next(record.number for record, found in earlier if fingerprint(found) == mistakes)
         return Progress(still=tuple(map(Place, places.values())), same_as=same)
     read, read_errors = next((one for one in reversed(earlier) if not _is_unread(one[1])), earlier[-1])
-    before, first = _places([*read_errors, *last_errors]), _since(mistakes, earlier)
+    before = _places(read_errors if read is last else [*read_errors, *last_errors])
+    first = _since(mistakes, earlier)
     progress = Progress(
-        tuple(Place(before[pattern]) for pattern in _fixed(before, now, read_errors)),
+        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read_errors)),
         tuple(Place(shown, first.get(pattern)) for pattern, shown in places.items() if pattern in before),
-        tuple(Place(places[pattern], first.get(pattern)) for pattern in _new(places, before, read_errors, read.omitted)),
+        tuple(Place(places[each], first.get(each)) for each in _new(places, before, read_errors, omitted=read.omitted)),
     )
     return progress if progress != Progress() else None
 
 
 def _fixed(
-    before: dict[str, str], now: Sequence[ValidationError], read: Sequence[ValidationError]
+    before: dict[str, str], places: dict[str, str], now: Sequence[ValidationError], read: Sequence[ValidationError]
 ) -> Iterator[str]:
-    hiding, gone = _hiding(now), before.keys() - {pointers.pattern(error.field_path) for error in now}
-    if any(error.keyword not in LATE for error in now):
+    hiding, gone = _hiding(now), before.keys() - places.keys()
+    if gone and any(error.keyword not in LATE for error in now):
         gone -= {pointers.pattern(error.field_path) for error in read if error.keyword in LATE}
     return (pattern for pattern in before if pattern in gone and not _is_hidden(pattern, hiding))
 
 
 def _new(
-    places: dict[str, str], before: dict[str, str], read: Sequence[ValidationError], omitted: int
+    places: dict[str, str], before: dict[str, str], read: Sequence[ValidationError], *, omitted: int
 ) -> Iterator[str]:
-    hiding = _hiding(read)
-    if omitted:  # the history does not have all mistakes of that attempt
-        return iter(())
-    return (pattern for pattern in places if pattern not in before and not _is_hidden(pattern, hiding))
+    fresh = () if omitted else [pattern for pattern in places if pattern not in before]  # else the history is not whole
+    hiding = _hiding(read) if fresh else set()
+    return (pattern for pattern in fresh if not _is_hidden(pattern, hiding))
 
 
 def _blocking(errors: Iterable[ValidationError]) -> list[ValidationError]:
