@@ -100,7 +100,7 @@ def test_what_is_no_error_is_rendered_as_none() -> None:
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="no rendering for 'acme'; known are openai, .*, pydantic_ai"):
+    with pytest.raises(ValueError, match=r"no rendering for 'acme'; known are openai, .*, pydantic_ai"):
         RESULT.render("acme")  # type: ignore[arg-type]
 
 
