@@ -32,7 +32,10 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
     Without `full` what only repeats the bullets gives way to what says more.
     """
     advice: Advice = {}
+    renamed = {_renamed_to(error) for error in errors if error.error_code is ErrorCode.UNKNOWN_FIELD}
     for error in errors:
+        if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
+            continue  # renaming the unknown field provides it
         before, name, behind = _parts(error)
         advice.setdefault(before, {}).setdefault(behind, {})[name] = None
     phrases = {before: _phrase(before, by_ending) for before, by_ending in advice.items()}
@@ -41,6 +44,14 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
     if len(said) < len(phrases):
         said.append(REMAINING)
     return f"Please {_and(said)}."
+
+
+def _renamed_to(error: ValidationError) -> tuple[str, str]:
+    return _place(error, (error.hint or "").rpartition(" to '")[2].removesuffix("'"))
+
+
+def _place(error: ValidationError, name: str) -> tuple[str, str]:
+    return pointers.parent(error.field_path), name
 
 
 def _parts(error: ValidationError) -> tuple[str, str, str]:

@@ -116,6 +116,14 @@ def test_like_advice_for_several_fields_is_given_once() -> None:
     )
 
 
+def test_a_field_that_is_there_under_another_name_is_not_asked_for_as_well() -> None:
+    schema = {"properties": {"path": {}, "inner": {"required": ["path"]}}, "required": ["path", "inner"]}
+    assert content(schema, {"pth": 1, "inner": {}}).endswith(
+        "\n\nPlease provide the missing 'path' field and rename 'pth' to 'path'."
+    )
+    assert content(schema, {"pth": 1, "inner": {"path": 1}}).endswith("\n\nPlease rename 'pth' to 'path'.")
+
+
 @pytest.mark.parametrize(
     ("mark", "said"),
     [

@@ -319,3 +319,17 @@ def test_any_text_fits_and_is_read_back(
 def test_a_pointer_that_cannot_be_misread_is_shown_as_it_is() -> None:
     assert shown_pointer("/a b/(c)/é") == "/a b/(c)/é"
     assert shown_pointer("/a\tb") == '"/a\\tb"'
+
+
+def test_the_schema_says_what_was_expected_where_the_errors_do_not() -> None:
+    schema = {
+        "properties": {"items": {"items": {"$ref": "#/$defs/item"}}},
+        "$defs": {"item": {"properties": {"qty": {"type": "integer", "minimum": 1}}, "required": ["sku"]}},
+    }
+    errors = [error("/items/3/qty"), error("/items/0", expected_value="an item"), error("/items/0/nowhere"), error("")]
+    text = ErrorFormatter().format_errors("t", errors, 1, 3, schema=schema)
+    assert [line for line in text.splitlines() if "Expected" in line] == [
+        "  Expected: {items?: array of object}",
+        "  Expected: an item",
+        "  Expected: integer >= 1",
+    ]
