@@ -62,24 +62,38 @@ class Progress:
         return f"Progress: {'; '.join(parts)}."
 
 
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """Hold what an earlier attempt got wrong."""
+
+    number: int
+    errors: tuple[ValidationError, ...]
+    mistakes: Fingerprint
+    omitted: int
+
+    @classmethod
+    def of(cls, record: AttemptRecord) -> _Earlier:
+        errors = _blocking(record.errors)
+        return cls(record.number, errors, fingerprint(errors), record.omitted)
+
+
 def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]) -> Progress | None:
     """Tell what became of the mistakes since the attempts before, oldest first; None when nothing can be said."""
     now = _blocking(errors)
-    earlier = [(record, found) for record in previous if (found := _blocking(record.errors))]
+    earlier = [attempt for record in previous if (attempt := _Earlier.of(record)).errors]
     if not now or not earlier:
         return None
-    mistakes, places = fingerprint(now), _places(now)
-    last, last_errors = earlier[-1]
-    if mistakes == fingerprint(last_errors) and len(now) >= len(last_errors) and not last.omitted:
-        same = next(record.number for record, found in earlier if fingerprint(found) == mistakes)
+    mistakes, places, last = fingerprint(now), _places(now), earlier[-1]
+    if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
+        same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
         return Progress(still=tuple(map(Place, places.values())), same_as=same)
-    read, read_errors = next((one for one in reversed(earlier) if not _is_unread(one[1])), earlier[-1])
-    before = _places(read_errors if read is last else [*read_errors, *last_errors])
-    first = _since(mistakes, earlier)
+    read = next((attempt for attempt in reversed(earlier) if not _is_unread(attempt.errors)), last)
+    before = _places(read.errors if read is last else (*read.errors, *last.errors))
+    since = _since(mistakes, earlier)
     progress = Progress(
-        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read_errors)),
-        tuple(Place(shown, first.get(pattern)) for pattern, shown in places.items() if pattern in before),
-        tuple(Place(places[each], first.get(each)) for each in _new(places, before, read_errors, omitted=read.omitted)),
+        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
+        tuple(Place(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
+        tuple(Place(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
     )
     return progress if progress != Progress() else None
 
@@ -93,16 +107,15 @@ def _fixed(
     return (pattern for pattern in before if pattern in gone and not _is_hidden(pattern, hiding))
 
 
-def _new(
-    places: dict[str, str], before: dict[str, str], read: Sequence[ValidationError], *, omitted: int
-) -> Iterator[str]:
-    fresh = () if omitted else [pattern for pattern in places if pattern not in before]  # else the history is not whole
-    hiding = _hiding(read) if fresh else set()
+def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iterator[str]:
+    # Of a history that is not whole nobody knows what it left out.
+    fresh = [] if read.omitted else [pattern for pattern in places if pattern not in before]
+    hiding = _hiding(read.errors) if fresh else set()
     return (pattern for pattern in fresh if not _is_hidden(pattern, hiding))
 
 
-def _blocking(errors: Iterable[ValidationError]) -> list[ValidationError]:
-    return [error for error in errors if error.severity is ErrorSeverity.ERROR]
+def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR)
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
@@ -116,12 +129,12 @@ def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
     return places
 
 
-def _since(mistakes: Fingerprint, earlier: Iterable[tuple[AttemptRecord, list[ValidationError]]]) -> dict[str, int]:
+def _since(mistakes: Fingerprint, earlier: Iterable[_Earlier]) -> dict[str, int]:
     """Map the pattern of each mistake that an earlier attempt made to the number of the first that did."""
     since: dict[str, int] = {}
-    for record, found in earlier:
-        for _, pattern in mistakes & fingerprint(found):
-            since.setdefault(pattern, record.number)
+    for attempt in earlier:
+        for _, pattern in mistakes & attempt.mistakes:
+            since.setdefault(pattern, attempt.number)
     return since
 
 
