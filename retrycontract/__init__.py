@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from retrycontract.contract.configuration import RetryConfiguration
     from retrycontract.contract.errors import ErrorSeverity, ValidationError
     from retrycontract.contract.escalation import EscalationFormatter
-    from retrycontract.contract.formatter import ErrorFormatter, parse_feedback
+    from retrycontract.contract.feedback_text import parse_feedback
+    from retrycontract.contract.formatter import ErrorFormatter
     from retrycontract.contract.sanitizer import ValueSanitizer
     from retrycontract.contract.tool import Tool
     from retrycontract.contract.tool_result import ToolResult
@@ -39,7 +40,7 @@ _HOMES = {
     "ToolResult": "retrycontract.contract.tool_result",
     "ValidationError": "retrycontract.contract.errors",
     "ValueSanitizer": "retrycontract.contract.sanitizer",
-    "parse_feedback": "retrycontract.contract.formatter",
+    "parse_feedback": "retrycontract.contract.feedback_text",
 }
 
 __all__ = [

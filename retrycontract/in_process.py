@@ -6,7 +6,7 @@ import logging
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,12 +19,14 @@ from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.escalation import EscalationFormatter
+from retrycontract.contract.formatters import Formatter
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
+from retrycontract.installed_formatters import gather_formatters
 
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
 
@@ -96,8 +98,8 @@ class OtherToolError(ValueError):
 class RetryContract:
     """Check tool calls against their schemas, count attempts and say when a person is needed.
 
-    Thread-safe. `clock`, `new_id` and `tracker` can be handed in. Raises InvalidSchema for a tool whose schema is
-    wrong; never raises on what a model wrote.
+    Thread-safe. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
+    the message anew. Raises InvalidSchema for a tool whose schema is wrong; never raises on what a model wrote.
     """
 
     def __init__(
@@ -106,12 +108,14 @@ class RetryContract:
         configuration: RetryConfiguration | None = None,
         *,
         tracker: RetryTracker | None = None,
+        formatters: Mapping[str, Formatter] | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self._configuration = configuration or RetryConfiguration()
         self._sanitizer = ValueSanitizer(self._configuration)
         self._tracker: RetryTracker = tracker or InMemoryRetryTracker()
+        self._formatters = gather_formatters(formatters)
         self._clock, self._new_id = clock, new_id
         self._tools: dict[str, CompiledTool] = {}
         self._calls: OrderedDict[str, _Call] = OrderedDict()
@@ -182,6 +186,7 @@ class RetryContract:
             mode=self._mode(tool, call.tool_name),
             hold=tool is not None and tool.tool.hold,
         )
+        previous = [] if findings.is_valid else self._tracker.get_history(call.call_id)
         if not findings.is_valid and self._configuration.track_history:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
         if not findings.is_valid and not call.first_output:
@@ -193,9 +198,11 @@ class RetryContract:
             findings,
             verdict,
             budget,
-            tool_name=call.tool_name,
+            tool_name=self._shown_name(call),
             tool_call_id=call.last_tool_call_id,
             configuration=self._configuration.for_tool(call.tool_name),
+            previous=previous,
+            formatters=self._formatters,
         )
         escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
         return _outcome(call, findings, verdict, budget, result, escalation)
@@ -203,9 +210,13 @@ class RetryContract:
     def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
         return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
 
+    def _shown_name(self, call: _Call) -> str:
+        """Give the tool's name; what nobody registered may be anything, a secret too."""
+        return call.tool_name if call.tool_name in self._tools else self._sanitizer.redact_name(call.tool_name)
+
     def _escalation(self, call: _Call, budget: Budget, now: datetime) -> str:
         return EscalationFormatter().format_escalation(
-            call.tool_name,
+            self._shown_name(call),
             call.last_tool_call_id,
             self._tracker.get_history(call.call_id),
             budget.made,

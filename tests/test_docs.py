@@ -11,6 +11,7 @@ import pytest
 from retrycontract.api import problems
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.contract.tool_result import RENDERERS
 from retrycontract.service_settings import PREFIX, ServiceSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,12 @@ def test_every_setting_of_the_contract_is_described_with_its_range(setting: obje
     if name in RANGES:
         low, high = RANGES[name]
         assert f"{low}–{high}" in row
+
+
+def test_every_provider_that_an_answer_can_be_rendered_for_is_named() -> None:
+    described = read("docs/agents.md")
+    assert [provider for provider in RENDERERS if f"`{provider}`" not in described] == ["openai"]
+    assert '`"render": "openai"`' in described
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from dashboard.json_view import render_json, render_text
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import shown_pointer
+from retrycontract.contract.feedback_text import shown_pointer
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.sanitizer import elide_middle, visible
 

@@ -48,7 +48,7 @@ def tool_result(attempt: Attempt) -> ToolResult | None:
     twin |= {"call_id": attempt.call.public_id}
     if attempt.status == Status.BLOCKED:
         twin |= {"wait": links(attempt.call).wait}
-    return ToolResult(attempt.tool_call_id, attempt.feedback, metadata=twin)
+    return ToolResult(attempt.tool_call_id, attempt.feedback, metadata=twin, name=attempt.call.tool_name)
 
 
 def summary(found: Call) -> schemas.CallSummary:

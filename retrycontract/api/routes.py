@@ -17,6 +17,7 @@ from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import read_tool_list
+from retrycontract.contract.tool_result import Provider
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.dry_run import dry_run
@@ -131,7 +132,7 @@ def get_wait(
     call_id: str,
     for_: Literal["verdict", "guidance"] = Query("guidance", alias="for"),
     attempt: int | None = Query(None, ge=1, le=2**31),
-    render: Literal["openai", "openai_responses", "anthropic", "mcp"] | None = None,
+    render: Provider | None = None,
 ) -> Status[Any]:
     """Wait for a verdict or for guidance, at most `Prefer: wait=N` (10 s, up to 60); 202 when there is none yet."""
     found = _call(request, call_id)

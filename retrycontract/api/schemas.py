@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstr
 
 from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.tool_result import Provider
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -101,7 +102,7 @@ class CallIn(WithOutput):
     version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         None, description="Hash of the schema's version to judge by; else the current one."
     )
-    render: Literal["openai", "openai_responses", "anthropic", "mcp"] | None = None
+    render: Provider | None = None
     context: dict[str, JsonValue] | None = Field(
         None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
     )
@@ -131,6 +132,7 @@ class ToolResultOut(Schema):
     content: str
     is_error: bool
     metadata: dict[str, Any]
+    name: str = Field("", description="The tool's name.")
 
 
 class Links(Schema):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from retrycontract.contract.formatter import shown_name, shown_pointer
+from retrycontract.contract.feedback_text import shown_name, shown_pointer
 from retrycontract.contract.previews import elide_middle, fit, visible
 
 MAX_GROUPS = 10  # groups of alike calls that are written out; the rest is counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,17 @@ from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.tool_arguments import callback_rejection, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.formatter import ErrorFormatter
+from retrycontract.contract.formatters import Feedback, Formatters
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Status, Verdict
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool_result import ToolResult, metadata
+from retrycontract.contract.tracker import AttemptRecord
+
+STANDARD = Formatters()
 
 
 def examine(
@@ -55,25 +60,71 @@ def write_answer(
     tool_call_id: str,
     configuration: RetryConfiguration,
     kind: Kind = Kind.TOOL_CALL,
+    previous: Sequence[AttemptRecord] = (),
+    formatters: Formatters = STANDARD,
 ) -> ToolResult | None:
-    """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself."""
+    """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
+
+    `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
+    """
     if verdict.status is Status.VALID:
         return None
-    formatter = ErrorFormatter(configuration)
     attempt, allowed = budget.shown
     if verdict.is_held:
-        content = formatter.format_held(tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject)
+        content = ErrorFormatter(configuration).format_held(
+            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject
+        )
     else:
-        content = formatter.format_feedback(
+        content = write_feedback(
             tool_name,
             findings.errors,
             attempt=attempt,
             max_attempts=allowed,
-            kind=kind.subject,
+            configuration=configuration,
+            kind=kind,
             blocked=verdict.status is Status.BLOCKED,
+            previous=previous,
+            formatters=formatters,
         )
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
-    return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin)
+    return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
+
+
+def write_feedback(
+    tool_name: str,
+    errors: tuple[ValidationError, ...],
+    *,
+    attempt: int,
+    max_attempts: int,
+    configuration: RetryConfiguration,
+    kind: Kind = Kind.TOOL_CALL,
+    blocked: bool = False,
+    previous: Sequence[AttemptRecord] = (),
+    formatters: Formatters = STANDARD,
+) -> str:
+    """Write the message that the model reads, in the words of the tool's own formatter where it has one."""
+    text = ErrorFormatter(configuration).format_feedback(
+        tool_name,
+        errors,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        kind=kind.subject,
+        blocked=blocked,
+        previous=previous,
+    )
+    return formatters.word(
+        Feedback(
+            name=tool_name,
+            kind=kind.subject,
+            attempt=attempt,
+            max_attempts=max_attempts,
+            errors=errors,
+            previous=tuple(previous),
+            is_blocked=blocked,
+            max_length=configuration.max_message_length,
+            text=text,
+        )
+    )
 
 
 def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> Any:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import shown_name, shown_pointer
+from retrycontract.contract.feedback_text import shown_name, shown_pointer
 from retrycontract.contract.sanitizer import elide_middle, visible
 from retrycontract.contract.tracker import AttemptRecord
 

@@ -12,6 +12,7 @@ MAX_LOGGED = 50  # errors listed in one event; error_count has them all
 FAILED = "Tool validation failed"
 RETRIED = "Tool call is retried"
 ESCALATED = "Tool call escalated to a person"
+FORMATTER_FAILED = "Custom formatter passed over"
 
 
 def failure_fields(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.durations import shown_duration
-from retrycontract.contract.formatter import shown_name
+from retrycontract.contract.feedback_text import shown_name
 
 
 def render_expiry(tool_name: str, waited: timedelta, then: OnExpiry) -> str:

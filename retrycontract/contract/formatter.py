@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from retrycontract.contract import pointers
 from retrycontract.contract.aggregator import ErrorGroup, fold, in_order
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.hints import advise
-from retrycontract.contract.previews import fit, literal_text
+from retrycontract.contract.feedback_text import (
+    BLOCKED_TEXT,
+    HELD_TEXT,
+    LAST_ATTEMPT_TEXT,
+    MAX_POINTER,
+    first_line,
+    shown_pointer,
+)
+from retrycontract.contract.hints import hint_line
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.progress import Progress, compare
 from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.contract.type_expressions import describe
 
-FORMAT = "retrycontract/1"
-MAX_POINTER = 200
 SHORT_POINTER = 80  # where even one pointer of full length does not fit
-MAX_NAME = 80
 SHORT_VALUE = 40  # characters of expected and actual values once the message must be shortened
-MAX_HINTS = 6  # more advice than this is not followed
-BLOCKED_TEXT = (
-    "This call is now Blocked: nothing was executed and a person has been asked for guidance. "
-    "Do not retry it yourself; continue when guidance arrives."
-)
-HELD_TEXT = (
-    "The output is valid now, but a person was asked and must answer first: nothing was executed. "
-    "Do not retry it yourself; continue when guidance arrives."
-)
-LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedFeedback:
-    """Hold what a version-1 text says: the subject and its name, the attempt, and (code, pointer) of each bullet."""
-
-    subject: str
-    name: str
-    attempt: int
-    max_attempts: int
-    errors: tuple[tuple[ErrorCode, str], ...]
-    hidden: int
-    is_blocked: bool
-
-    @property
-    def codes(self) -> tuple[ErrorCode, ...]:
-        """List the codes, in the order of the text."""
-        return tuple(code for code, _ in self.errors)
-
-    @property
-    def pointers(self) -> tuple[str, ...]:
-        """List the pointers, in the order of the text; `""` is the whole document."""
-        return tuple(pointer for _, pointer in self.errors)
+FULL_BULLETS = 5  # with more errors than these a bullet leaves out what its message says already
+MAX_PLACES = 6  # pointers of one sort in the line of progress; the bullets have them all
+# Codes whose message says what was expected, and codes whose message says what was sent.
+TELLS_EXPECTED = frozenset(
+    {
+        ErrorCode.ARRAY_LENGTH_VIOLATION, ErrorCode.PATTERN_MISMATCH, ErrorCode.STRING_LENGTH_VIOLATION,
+        ErrorCode.FORMAT_VIOLATION, ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
+    }
+)  # fmt: skip
+TELLS_ACTUAL = frozenset(
+    {
+        ErrorCode.TYPE_MISMATCH, ErrorCode.ARRAY_LENGTH_VIOLATION, ErrorCode.INVALID_ENUM_VALUE,
+        ErrorCode.STRING_LENGTH_VIOLATION, ErrorCode.NUMBER_RANGE_VIOLATION, ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +52,20 @@ class _Layout:
     errors: int
     values: int | None = None
     hints: bool = True
+    places: int = MAX_PLACES
     pointer: int = MAX_POINTER
     bodies: bool = True
+    repeats: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Hold what stands around the bullets."""
+
+    first: str
+    progress: Progress | None = None
+    hints: bool = True
+    ending: str = ""
 
 
 class ErrorFormatter:
@@ -80,10 +82,21 @@ class ErrorFormatter:
         max_attempts: int,
         *,
         kind: str = "tool",
+        schema: Schema | None = None,
+        previous_errors: Iterable[ValidationError] | None = None,
     ) -> str:
-        """Write the message: first line, bullets, one line of hints. `kind` is the subject's word."""
-        first = _first_line(kind, tool_name, attempt_number, max_attempts)
-        return self._fit(first, list(errors or ()), ending="")
+        """Write the message: first line, bullets, progress, one line of hints. `kind` is the subject's word.
+
+        From `schema` errors that don't say what was expected take the failing part's type expression.
+        `previous_errors` are those of the attempt before; with them the message says what became of them.
+        """
+        found = list(errors or ())
+        if schema is not None:
+            index = SchemaIndex(schema)
+            found = [_with_expected(error, index) for error in found]
+        before = [AttemptRecord(attempt_number - 1, tuple(previous_errors))] if previous_errors else []
+        first = first_line(kind, tool_name, attempt_number, max_attempts)
+        return self._fit(_Frame(first, compare(found, before)), found)
 
     def format_feedback(
         self,
@@ -94,61 +107,72 @@ class ErrorFormatter:
         max_attempts: int,
         kind: str = "tool",
         blocked: bool = False,
+        previous: Sequence[AttemptRecord] = (),
     ) -> str:
-        """Write what the agent is answered: the errors, and what comes next when the attempts run out."""
-        first = _first_line(kind, name, attempt, max_attempts)
+        """Write what the agent is answered: the errors, and what comes next when the attempts run out.
+
+        `previous` are the failed attempts before this one, oldest first.
+        """
+        first = first_line(kind, name, attempt, max_attempts)
         if blocked:
-            return self._fit(first, list(errors), ending=BLOCKED_TEXT, hints=False)
+            return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors)
         ending = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
-        return self._fit(first, list(errors), ending=ending)
+        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors)
 
     def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:
         """Write the answer to a valid attempt of a tool whose gate only a person opens."""
-        return f"{_first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
+        return f"{first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
 
-    def _fit(self, first: str, errors: list[ValidationError], *, ending: str, hints: bool = True) -> str:
+    def _fit(self, frame: _Frame, errors: Iterable[ValidationError]) -> str:
         limit = self._configuration.max_message_length
         ordered = in_order(errors)
         folded: tuple[ErrorGroup, ...] = ()
-        text = first
-        for layout in self._layouts(with_hints=hints and self._configuration.include_hints):
+        text = frame.first
+        for layout in self._layouts(with_hints=frame.hints and self._configuration.include_hints):
             if len(ordered) <= layout.errors:
                 groups = tuple(ErrorGroup(error) for error in ordered)
             else:
                 groups = folded = folded or fold(ordered)
-            text = self._write(first, groups, layout, ending)
+            text = self._write(frame, groups, layout)
             if len(text) <= limit:
                 return text
         return elide_middle(text, limit)
 
-    def _layouts(self, *, with_hints: bool) -> Iterable[_Layout]:
+    def _layouts(self, *, with_hints: bool) -> Iterator[_Layout]:
         shown = self._configuration.max_errors_shown
         yield _Layout(shown, None, with_hints)
-        yield _Layout(shown, SHORT_VALUE, with_hints)
-        yield _Layout(shown, 0, with_hints)
-        yield _Layout(shown, 0, hints=False)
-        for fewer in range(shown - 1, 0, -1):
-            yield _Layout(fewer, 0, hints=False)
-        yield _Layout(1, 0, hints=False, bodies=False)
-        yield _Layout(1, 0, hints=False, bodies=False, pointer=SHORT_POINTER)
+        yield _Layout(shown, None, with_hints, repeats=False)
+        yield _Layout(shown, SHORT_VALUE, with_hints, places=MAX_PLACES // 2, repeats=False)
+        yield _Layout(shown, 0, with_hints, places=1)
+        yield _Layout(shown, 0, hints=False, places=1)
+        for fewer in range(shown, 0, -1):
+            yield _Layout(fewer, 0, hints=False, places=0)
+        yield _Layout(1, 0, hints=False, places=0, bodies=False)
+        yield _Layout(1, 0, hints=False, places=0, bodies=False, pointer=SHORT_POINTER)
 
-    def _write(self, first: str, groups: Sequence[ErrorGroup], layout: _Layout, ending: str) -> str:
+    def _write(self, frame: _Frame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
         groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
-        parts = [first]
-        bullets = [self._bullet(group, layout) for group in groups]
-        if hidden:
-            bullets.append(f"...and {hidden} more")
-        if len(bullets) > 1:
-            parts.append("Errors:\n" + "\n\n".join(bullets))
-        else:
-            parts.extend(bullets)
+        parts = [frame.first]
+        if groups:
+            parts.append(self._bullets(groups, hidden, layout))
+        if frame.progress and layout.places:
+            parts.append(frame.progress.line(layout.places))
         if layout.hints and groups:
-            parts.append(_hint_line([group.error for group in groups]))
-        if ending:
-            parts.append(ending)
+            parts.append(hint_line([group.error for group in groups], full=len(groups) <= FULL_BULLETS))
+        if frame.ending:
+            parts.append(frame.ending)
         return "\n\n".join(parts)
 
-    def _bullet(self, group: ErrorGroup, layout: _Layout) -> str:
+    def _bullets(self, groups: Sequence[ErrorGroup], hidden: int, layout: _Layout) -> str:
+        full = len(groups) <= FULL_BULLETS
+        said: set[str] = set()
+        bullets = [self._bullet(group, layout, said, repeats=full and layout.repeats) for group in groups]
+        text = ("\n\n" if full else "\n").join(bullets)
+        if hidden:
+            text += f"\n\n...and {hidden} more"
+        return f"Errors:\n{text}" if len(groups) > 1 or hidden else text
+
+    def _bullet(self, group: ErrorGroup, layout: _Layout, said: set[str], *, repeats: bool) -> str:
         error = group.error
         severity = "" if error.severity is ErrorSeverity.ERROR else f" [{error.severity.name.lower()}]"
         head = f"• {shown_pointer(error.field_path, layout.pointer)} ({error.error_code}){severity}:"
@@ -159,74 +183,38 @@ class ErrorFormatter:
         if group.like:
             lines[0] += f" … and in {group.like} more items ({shown_pointer(group.pattern)})"
         if layout.values != 0:
-            lines.extend(self._values(error, layout.values))
+            lines.extend(self._values(error, layout.values, said, repeats=repeats))
         return "\n".join(lines)
 
-    def _values(self, error: ValidationError, limit: int | None) -> Iterable[str]:
-        if error.expected_value is not None:
-            yield f"  Expected: {visible(_shorten(error.expected_value, limit))}"
-        if error.actual_value is not None and self._configuration.include_actual_values:
-            yield f"  Actual: {visible(_shorten(error.actual_value, limit))}"
+    def _values(self, error: ValidationError, limit: int | None, said: set[str], *, repeats: bool) -> Iterator[str]:
+        expected, actual = error.expected_value, error.actual_value
+        if expected is not None and (repeats or not _says_expected(error, expected)):
+            line = f"  Expected: {visible(_shorten(expected, limit))}"
+            # Which fields there are is told once, not for each of many unknown ones.
+            if line not in said or error.error_code is not ErrorCode.UNKNOWN_FIELD:
+                said.add(line)
+                yield line
+        if actual is None or not self._configuration.include_actual_values:
+            return
+        if repeats or error.error_code not in TELLS_ACTUAL:
+            yield f"  Actual: {visible(_shorten(actual, limit))}"
 
 
-def shown_pointer(pointer: str, limit: int = MAX_POINTER) -> str:
-    """Show a pointer in a message: bounded, one line, the whole document as `(root)`.
-
-    One that could be misread, with a line break or a code inside, stands in quotes as JSON writes it.
-    """
-    if not pointer:
-        return "(root)"
-    if pointer[0] != "/" or " (VAL-" in pointer or visible(pointer) != pointer:
-        return f'"{fit(pointer, limit - 2, literal_text)[0]}"'
-    return elide_middle(pointer, limit)
-
-
-def shown_name(name: str) -> str:
-    """Show a tool's name in a message: bounded, one line, no quote that could end it early."""
-    return elide_middle(visible(name), MAX_NAME).replace("'", "’")
+def _with_expected(error: ValidationError, index: SchemaIndex) -> ValidationError:
+    """Add the type expression of the schema's part at the error's place, unless the error says what was expected."""
+    if error.expected_value is not None:
+        return error
+    place = index.root
+    for token in pointers.tokens(error.field_path):
+        position = pointers.index_of(token)
+        place = place.child(token if position is None or token in place.declared else position)
+    described = [schema for schema in place.schemas if schema]
+    return replace(error, expected_value=visible(describe(described[0], index.resolve))) if described else error
 
 
-def parse_feedback(text: str) -> ParsedFeedback:
-    """Read a version-1 text back into its parts; raises ValueError when it is none."""
-    match = _FIRST_LINE.match(text)
-    if match is None:
-        raise ValueError("not a retrycontract/1 message: its first line says no 'Validation failed for …'")
-    subject, name, attempt, max_attempts = match.groups()
-    bullets = _BULLET.findall(text)
-    more = _MORE.search(text)
-    return ParsedFeedback(
-        subject=subject,
-        name=name,
-        attempt=int(attempt),
-        max_attempts=int(max_attempts),
-        errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in bullets),
-        hidden=int(more.group(1)) if more else 0,
-        is_blocked=text.endswith((BLOCKED_TEXT, HELD_TEXT)),
-    )
-
-
-def _read_pointer(shown: str) -> str:
-    """Give back the pointer that `shown_pointer` shows."""
-    if shown.startswith('"'):
-        return str(json.loads(shown))
-    return "" if shown == "(root)" else shown
-
-
-_FIRST_LINE = re.compile(r"Validation failed for (\w+) '(.*)' \(attempt (\d+)/(\d+)\):(?:\n|$)")
-_BULLET = re.compile(r"^• (\"(?:[^\"\\\n]|\\.)*\"|[^\"\n].*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)
-_MORE = re.compile(r"^\.\.\.and (\d+) more$", re.MULTILINE)
-
-
-def _first_line(kind: str, name: str, attempt: int, max_attempts: int) -> str:
-    return f"Validation failed for {kind} '{shown_name(name)}' (attempt {attempt}/{max_attempts}):"
-
-
-def _hint_line(errors: Sequence[ValidationError]) -> str:
-    hints = list(dict.fromkeys(visible(advise(error)) for error in errors))
-    if len(hints) > MAX_HINTS:
-        hints = [*hints[:MAX_HINTS], "correct the remaining errors above"]
-    listed = hints[0] if len(hints) == 1 else f"{', '.join(hints[:-1])} and {hints[-1]}"
-    return f"Please {listed}."
+def _says_expected(error: ValidationError, expected: str) -> bool:
+    """Tell whether the message says what was expected."""
+    return error.error_code in TELLS_EXPECTED or f"expected {expected}, got" in error.message
 
 
 def _shorten(text: str, limit: int | None) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.contract.formatter import shown_name
+from retrycontract.contract.feedback_text import shown_name
 from retrycontract.contract.lifecycle import Budget, Decision
 from retrycontract.contract.sanitizer import visible
 

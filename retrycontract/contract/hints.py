@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -10,6 +12,81 @@ from retrycontract.contract.sanitizer import elide_middle, visible
 
 MAX_NAME = 80  # characters of a field's name
 MAX_EXPECTED = 120  # characters of what was expected; the bullet has more of it
+MAX_HINTS = 6  # more advice than this is not followed
+MAX_NAMES = 5  # fields named by one piece of advice
+MAX_ROUTINE = 100  # characters of advice up to which a long list of errors gets what its bullets say as well
+REMAINING = "correct the remaining errors above"
+# Advice that begins so says what the bullet says, in other words: the first to go where there are many errors.
+ROUTINE = frozenset(
+    {
+        "provide the missing ", "send ", "correct the type of ", "reduce ", "increase ", "add items to ",
+        "remove items from ", "rewrite ", "write ", "make ", "bring ", "remove ", "correct ",
+    }
+)  # fmt: skip
+Advice = dict[str, dict[str, dict[str, None]]]  # what stands before the name, what stands behind it, the names
+
+
+def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
+    """Write the line of advice: like advice for several fields is said once.
+
+    Without `full` what only repeats the bullets gives way to what says more.
+    """
+    advice: Advice = {}
+    renamed = {_renamed_to(error) for error in errors if error.error_code is ErrorCode.UNKNOWN_FIELD}
+    for error in errors:
+        if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
+            continue  # renaming the unknown field provides it
+        before, name, behind = _parts(error)
+        advice.setdefault(before, {}).setdefault(behind, {})[name] = None
+    phrases = {before: _phrase(before, by_ending) for before, by_ending in advice.items()}
+    chosen = _chosen(phrases, room=None if full else MAX_ROUTINE)
+    said = [phrase for before, phrase in phrases.items() if before in chosen]
+    if len(said) < len(phrases):
+        said.append(REMAINING)
+    return f"Please {_and(said)}."
+
+
+def _renamed_to(error: ValidationError) -> tuple[str, str]:
+    return _place(error, (error.hint or "").rpartition(" to '")[2].removesuffix("'"))
+
+
+def _place(error: ValidationError, name: str) -> tuple[str, str]:
+    return pointers.parent(error.field_path), name
+
+
+def _parts(error: ValidationError) -> tuple[str, str, str]:
+    """Split advice around the field's name; what doesn't name the field stands before it as a whole."""
+    said = visible(advise(error))
+    return said.partition(f"'{_name(error)}'") if error.field_path else (said, "", "")
+
+
+def _phrase(before: str, by_ending: dict[str, dict[str, None]]) -> str:
+    parts = []
+    for behind, names in by_ending.items():
+        ending = f"{behind}s" if behind == " field" and len(names) > 1 else behind
+        parts.append(_and(_shortened(list(names))) + ending)
+    return before + _and(parts)
+
+
+def _shortened(names: list[str]) -> list[str]:
+    return names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
+
+
+def _chosen(phrases: dict[str, str], *, room: int | None) -> set[str]:
+    """Choose what is said: first what tells more than the bullets, then the rest while there is room for it."""
+    chosen: set[str] = set()
+    length = 0
+    for before in sorted(phrases, key=ROUTINE.__contains__):
+        length += len(phrases[before])
+        is_too_much = room is not None and before in ROUTINE and length > room
+        if len(chosen) == MAX_HINTS or (chosen and is_too_much):
+            break
+        chosen.add(before)
+    return chosen
+
+
+def _and(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def advise(error: ValidationError) -> str:
@@ -19,7 +96,11 @@ def advise(error: ValidationError) -> str:
     advice = _advice(error)
     if not error.field_path:
         return advice.replace("'{name}'", "the whole value")
-    return advice.replace("{name}", elide_middle(visible(pointers.label(error.field_path)), MAX_NAME))
+    return advice.replace("{name}", _name(error))
+
+
+def _name(error: ValidationError) -> str:
+    return elide_middle(visible(pointers.label(error.field_path)), MAX_NAME)
 
 
 def _advice(error: ValidationError) -> str:

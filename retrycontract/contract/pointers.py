@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 ROOT = ""
 MAX_DIGITS = 19  # of an array index
+_INDEX = re.compile(rf"(?<![^/])[0-9]{{1,{MAX_DIGITS - 1}}}(?![^/])")  # a whole token
 
 
 def escape(token: str) -> str:
@@ -46,6 +48,9 @@ def last(pointer: str) -> str:
 
 def label(pointer: str) -> str:
     """Name a place in a sentence: its last name, with the indices that follow it ('tags/0')."""
+    name = pointer.rpartition("/")[2]
+    if "~" not in name and not _is_number(name):
+        return name
     parts = tokens(pointer)
     start = len(parts) - 1
     while start > 0 and _is_number(parts[start]):
@@ -80,7 +85,7 @@ def sort_key(pointer: str) -> tuple[tuple[int, int, str], ...]:
 
 def pattern(pointer: str) -> str:
     """Replace every array index by `*`, so that like errors in many items share one pattern."""
-    return "/".join("*" if _is_number(token) else token for token in pointer.split("/"))
+    return _INDEX.sub("*", pointer)
 
 
 def _is_number(token: str) -> bool:

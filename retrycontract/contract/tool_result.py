@@ -7,17 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import FORMAT
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback_text import FORMAT
+from retrycontract.contract.lifecycle import Status
 
-Provider = Literal["openai", "openai_responses", "anthropic", "mcp"]
+Provider = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp", "langchain", "pydantic_ai"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """Answer one tool call: `content` is what the model reads, `metadata` the same for machines.
 
-    `tool_call_id` is the provider's id of the attempt that it answers.
+    `tool_call_id` is the provider's id of the attempt that it answers, `name` the tool's name, which some providers
+    want beside it.
     """
 
     tool_call_id: str
@@ -25,15 +27,17 @@ class ToolResult:
     is_error: bool = True
     role: str = "tool"
     metadata: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the neutral shape: role, tool_call_id, content, is_error, metadata."""
+        """Give the neutral shape: role, tool_call_id, content, is_error, metadata, name."""
         return {
             "role": self.role,
             "tool_call_id": self.tool_call_id,
             "content": self.content,
             "is_error": self.is_error,
             "metadata": self.metadata,
+            "name": self.name,
         }
 
     def render(self, provider: Provider) -> dict[str, Any]:
@@ -46,25 +50,29 @@ class ToolResult:
 
 
 def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
-    """Build the machine-readable twin of a feedback text: every error, none cut."""
+    """Build the machine-readable twin of a feedback text: every error, none cut; warnings are listed again apart."""
     return {
         "format": FORMAT,
         "status": status,
         "attempt": attempt,
         "max_attempts": max_attempts,
         "errors": [error.to_json() for error in errors],
+        "warnings": [error.to_json() for error in errors if error.severity is not ErrorSeverity.ERROR],
     }
 
 
 def _openai(result: ToolResult) -> dict[str, Any]:
+    """Chat Completions, a message of role `tool`: platform.openai.com/docs/guides/function-calling."""
     return {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
 
 
 def _openai_responses(result: ToolResult) -> dict[str, Any]:
+    """Responses, an input item: platform.openai.com/docs/guides/function-calling."""
     return {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
 
 
 def _anthropic(result: ToolResult) -> dict[str, Any]:
+    """Messages, a content block of the user's turn: docs.anthropic.com, tool use."""
     return {
         "type": "tool_result",
         "tool_use_id": result.tool_call_id,
@@ -73,18 +81,59 @@ def _anthropic(result: ToolResult) -> dict[str, Any]:
     }
 
 
+def _gemini(result: ToolResult) -> dict[str, Any]:
+    """A part of the user's content: ai.google.dev/api/caching#FunctionResponse; `error` is the key for failures."""
+    said = {"error" if result.is_error else "output": result.content}
+    return {"functionResponse": {"id": result.tool_call_id, "name": result.name, "response": said}}
+
+
 def _mcp(result: ToolResult) -> dict[str, Any]:
-    # structuredContent must be plain JSON; the twin is, and is copied so that nobody edits ours.
+    """A CallToolResult: modelcontextprotocol.io/specification, server, tools."""
     return {
         "content": [{"type": "text", "text": result.content}],
         "isError": result.is_error,
-        "structuredContent": json.loads(json.dumps(result.metadata)),
+        "structuredContent": _own(result.metadata),
     }
 
 
-RENDERERS: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
+def _langchain(result: ToolResult) -> dict[str, Any]:
+    """The fields of a ToolMessage: reference.langchain.com, langchain_core.messages.ToolMessage.
+
+    `artifact` is kept for the application and never sent to the model.
+    """
+    return {
+        "type": "tool",
+        "status": "error" if result.is_error else "success",
+        "tool_call_id": result.tool_call_id,
+        "name": result.name,
+        "content": result.content,
+        "artifact": _own(result.metadata),
+    }
+
+
+def _pydantic_ai(result: ToolResult) -> dict[str, Any]:
+    """A part of a ModelRequest: ai.pydantic.dev/api/messages.
+
+    Pydantic AI adds 'Fix the errors and try again.' to a RetryPromptPart, which a Blocked call must not be told: that
+    one is a failed ToolReturnPart.
+    """
+    part = {"tool_name": result.name, "content": result.content, "tool_call_id": result.tool_call_id}
+    if result.metadata.get("status") == Status.BLOCKED:
+        return part | {"part_kind": "tool-return", "outcome": "failed"}
+    return part | {"part_kind": "retry-prompt"}
+
+
+def _own(metadata: dict[str, Any]) -> Any:
+    """Copy the twin as plain JSON, so that nobody edits ours."""
+    return json.loads(json.dumps(metadata))
+
+
+RENDERERS: dict[Provider, Callable[[ToolResult], dict[str, Any]]] = {
     "openai": _openai,
     "openai_responses": _openai_responses,
     "anthropic": _anthropic,
+    "gemini": _gemini,
     "mcp": _mcp,
+    "langchain": _langchain,
+    "pydantic_ai": _pydantic_ai,
 }

@@ -20,11 +20,15 @@ MAX_CALLS = 50_000  # calls kept; a process that tracks more should use the serv
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """Hold one failed attempt as the history tells it: its number, its errors and when it was judged."""
+    """Hold one failed attempt as the history tells it: its number, its errors and when it was judged.
+
+    `omitted` counts the errors that a bounded history has no room for.
+    """
 
     number: int
     errors: tuple[ValidationError, ...]
     at: datetime | None = None
+    omitted: int = 0
 
 
 class RetryTracker(Protocol):
@@ -137,7 +141,8 @@ class InMemoryRetryTracker:
             size += len(json.dumps(error.to_json()))
             if size > most:
                 only = () if kept else (_shortened(error, room),)
-                return replace(record, errors=record.errors[:kept] or only), most
+                shown = record.errors[:kept] or only
+                return replace(record, errors=shown, omitted=len(record.errors) - len(shown)), most
         return record, size
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -14,6 +15,7 @@ from retrycontract.contract.json_types import Resolve, Schema
 MAX_LENGTH = 160  # characters of one expression
 MAX_MEMBERS = 6  # fields or alternatives named before "…"
 MAX_LEVELS = 2  # nested objects spelled out
+MAX_REFERENCES = 2  # followed one after the other; a schema may refer to itself
 MAX_OPTIONS = 120  # characters of a list of allowed values
 
 CLUSTER = regex.compile(r"\X")
@@ -30,9 +32,26 @@ IMPLIED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Depth:
+    """Say how deep an expression stands, and how references are followed there."""
+
+    resolve: Resolve | None
+    level: int = 0
+    references: int = 0
+
+    @property
+    def within(self) -> _Depth:
+        return replace(self, level=self.level + 1)
+
+    @property
+    def referred(self) -> _Depth:
+        return replace(self, references=self.references + 1)
+
+
 def describe(schema: Schema, resolve: Resolve | None = None) -> str:
     """Write the type expression of a schema, at most 160 characters."""
-    return _clip(_expression(schema, resolve, level=0))
+    return _clip(_expression(schema, _Depth(resolve)))
 
 
 def describe_options(options: Iterable[Any]) -> str:
@@ -53,45 +72,45 @@ def describe_types(types: Iterable[str]) -> str:
     return " or ".join(types)
 
 
-def _expression(schema: Schema, resolve: Resolve | None, *, level: int) -> str:
+def _expression(schema: Schema, depth: _Depth) -> str:
     if isinstance(schema, bool):
         return "any value" if schema else "nothing"
-    if isinstance(reference := schema.get("$ref"), str) and resolve is not None:
-        target = resolve(reference)
-        if level > MAX_LEVELS:
+    if isinstance(reference := schema.get("$ref"), str) and depth.resolve is not None:
+        target = depth.resolve(reference)
+        if depth.level > MAX_LEVELS or depth.references == MAX_REFERENCES:
             return "object"
-        return _expression(target, resolve, level=level + 1) if target is not None else "any value"
+        return _expression(target, depth.referred) if target is not None else "any value"
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     if isinstance(schema.get("enum"), list):
         return f"one of: {describe_options(schema['enum'])}"
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), list) and "properties" not in schema:
-            return _union(branches, resolve, level=level)
-    return _typed(schema, resolve, level=level)
+            return _union(branches, depth)
+    return _typed(schema, depth)
 
 
-def _union(branches: list[Schema], resolve: Resolve | None, *, level: int) -> str:
+def _union(branches: list[Schema], depth: _Depth) -> str:
     # Branches that refer to unions multiply: those that are not shown are not described.
-    parts = dict.fromkeys(_expression(branch, resolve, level=level) for branch in branches[:MAX_MEMBERS])
+    parts = dict.fromkeys(_expression(branch, depth) for branch in branches[:MAX_MEMBERS])
     more = [f"… ({len(branches)} alternatives)"] if len(branches) > MAX_MEMBERS else []
     return " or ".join([*parts, *more])
 
 
-def _typed(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> str:
+def _typed(schema: dict[str, Any], depth: _Depth) -> str:
     kinds = schema.get("type")
     names = [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
     names = names or [next((name for name, keywords in IMPLIED if not keywords.isdisjoint(schema)), "any value")]
-    return " or ".join(_one_type(name, schema, resolve, level=level) for name in names)
+    return " or ".join(_one_type(name, schema, depth) for name in names)
 
 
-def _one_type(name: str, schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> str:
+def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
     if name == "array":
         items = schema.get("items")
-        inner = f" of {_expression(items, resolve, level=level + 1)}" if isinstance(items, dict) and items else ""
+        inner = f" of {_expression(items, depth.within)}" if isinstance(items, dict) and items else ""
         return f"array{inner}{_counts(schema, 'Items', 'item')}"
-    if name == "object" and level < MAX_LEVELS and ("properties" in schema or "required" in schema):
-        return "{" + ", ".join(_members(schema, resolve, level=level)) + "}"
+    if name == "object" and depth.level < MAX_LEVELS and ("properties" in schema or "required" in schema):
+        return "{" + ", ".join(_members(schema, depth)) + "}"
     if name in ("integer", "number"):
         bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
         return " ".join([name, " and ".join(bounds)]) if bounds else name
@@ -113,14 +132,14 @@ def _string(schema: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _members(schema: dict[str, Any], resolve: Resolve | None, *, level: int) -> Iterator[str]:
+def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:
     properties, required = schema.get("properties"), schema.get("required")
     needed = dict.fromkeys(required, True) if isinstance(required, list) else {}
     # Required fields first: the model must send them, the others it may.
     fields = list((needed | properties if isinstance(properties, dict) else needed).items())
     for name, member in fields[:MAX_MEMBERS]:
         optional = "" if name in needed else "?"
-        yield f"{_clip(str(name), 40)}{optional}: {_expression(member, resolve, level=level + 1)}"
+        yield f"{_clip(str(name), 40)}{optional}: {_expression(member, depth.within)}"
     if len(fields) > MAX_MEMBERS:
         yield "…"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.contract.answer import examine
+from retrycontract.contract.answer import examine, write_feedback
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import ErrorFormatter
 from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.installed_formatters import gather_formatters
 from retrycontract.usecases.contracts import configuration_for, sanitizer
 
 
@@ -28,8 +28,8 @@ def dry_run(schema: Any, output: Any, *, tool_name: str, strict: bool, attempt: 
     findings = examine(output, tool, sanitizer(), tool_name=tool_name)
     if findings.is_valid:
         return DryRun(True, findings.errors, "")
-    feedback = ErrorFormatter(configuration_for(tool_name)).format_feedback(
+    feedback = write_feedback(
         tool_name, findings.errors, attempt=min(attempt, max_attempts), max_attempts=max_attempts,
-        blocked=attempt >= max_attempts,
+        configuration=configuration_for(tool_name), blocked=attempt >= max_attempts, formatters=gather_formatters(),
     )  # fmt: skip
     return DryRun(False, findings.errors, feedback)

@@ -16,6 +16,7 @@ from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict,
 from retrycontract.contract.sanitizer import has_redaction
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.installed_formatters import gather_formatters
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.announce_escalation import announce_escalation
@@ -55,6 +56,8 @@ def fill_in(
         tool_call_id=attempt.tool_call_id,
         configuration=configuration_for(call.tool_name),
         kind=Kind(call.kind),
+        previous=attempt.earlier_failures() if verdict.status is Status.RETRY else (),
+        formatters=gather_formatters(),
     )
     kept = redacted_output(findings, output, tool, sanitizer())
     attempt.state = AttemptState.JUDGED

@@ -78,6 +78,16 @@ RENDERED: dict[str, Any] = {
     "anthropic": lambda text, _: {
         "type": "tool_result", "tool_use_id": "id_1", "content": text, "is_error": True,
     },
+    "gemini": lambda text, _: {
+        "functionResponse": {"id": "id_1", "name": "deploy", "response": {"error": text}},
+    },
+    "langchain": lambda text, metadata: {
+        "type": "tool", "status": "error", "tool_call_id": "id_1", "name": "deploy", "content": text,
+        "artifact": metadata,
+    },
+    "pydantic_ai": lambda text, _: {
+        "part_kind": "retry-prompt", "tool_name": "deploy", "content": text, "tool_call_id": "id_1",
+    },
     "mcp": lambda text, metadata: {
         "content": [{"type": "text", "text": text}], "isError": True, "structuredContent": metadata,
     },

@@ -68,7 +68,9 @@ def test_a_retry_is_answered_with_feedback_under_the_attempts_id() -> None:
         "attempt": 2,
         "max_attempts": 3,
         "errors": [ERROR.to_json()],
+        "warnings": [],
     }
+    assert result.name == "read"
 
 
 def test_a_blocked_call_is_told_so_whatever_number_it_has_reached() -> None:

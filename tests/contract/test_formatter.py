@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorFormatter, ErrorSeverity, RetryConfiguration, ValidationError, parse_feedback
-from retrycontract.contract.formatter import BLOCKED_TEXT, HELD_TEXT, LAST_ATTEMPT_TEXT, shown_name, shown_pointer
+from retrycontract.contract.feedback_text import (
+    BLOCKED_TEXT,
+    HELD_TEXT,
+    LAST_ATTEMPT_TEXT,
+    shown_name,
+    shown_pointer,
+)
 
 TOO_LONG = ValidationError(
     ErrorCode.STRING_LENGTH_VIOLATION,
@@ -159,7 +165,7 @@ def test_room_is_made_by_shortening_values_then_dropping_hints_then_errors() -> 
     assert text(20, 2).count("v") == 40
     assert "vvv...vvv" in text(200, 1)
     assert "Please" in text(200, 1)
-    assert "v" not in (fuller := text(100, 3))
+    assert "v" not in (fuller := text(115, 3))
     assert "Please" not in fuller
     assert fuller.count("•") == 3
     assert text(200, 9).count("•") < 9
@@ -313,3 +319,17 @@ def test_any_text_fits_and_is_read_back(
 def test_a_pointer_that_cannot_be_misread_is_shown_as_it_is() -> None:
     assert shown_pointer("/a b/(c)/é") == "/a b/(c)/é"
     assert shown_pointer("/a\tb") == '"/a\\tb"'
+
+
+def test_the_schema_says_what_was_expected_where_the_errors_do_not() -> None:
+    schema = {
+        "properties": {"items": {"items": {"$ref": "#/$defs/item"}}},
+        "$defs": {"item": {"properties": {"qty": {"type": "integer", "minimum": 1}}, "required": ["sku"]}},
+    }
+    errors = [error("/items/3/qty"), error("/items/0", expected_value="an item"), error("/items/0/nowhere"), error("")]
+    text = ErrorFormatter().format_errors("t", errors, 1, 3, schema=schema)
+    assert [line for line in text.splitlines() if "Expected" in line] == [
+        "  Expected: {items?: array of object}",
+        "  Expected: an item",
+        "  Expected: integer >= 1",
+    ]

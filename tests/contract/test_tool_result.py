@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
 
-from retrycontract import ErrorCode, ToolResult, ValidationError
-from retrycontract.contract.tool_result import RENDERERS, metadata
+from retrycontract import ErrorCode, ErrorSeverity, ToolResult, ValidationError
+from retrycontract.contract.tool_result import RENDERERS, Provider, metadata
 
-RESULT = ToolResult("call_1", "Validation failed …", metadata={"format": "retrycontract/1", "errors": []})
+RESULT = ToolResult("call_1", "Validation failed …", metadata={"format": "retrycontract/1", "errors": []}, name="read")
 
 
 def test_the_neutral_shape_is_a_tool_message() -> None:
@@ -18,6 +19,7 @@ def test_the_neutral_shape_is_a_tool_message() -> None:
         "content": "Validation failed …",
         "is_error": True,
         "metadata": {"format": "retrycontract/1", "errors": []},
+        "name": "read",
     }
 
 
@@ -46,6 +48,30 @@ def test_the_neutral_shape_is_a_tool_message() -> None:
                 "structuredContent": {"format": "retrycontract/1", "errors": []},
             },
         ),
+        (
+            "gemini",
+            {"functionResponse": {"id": "call_1", "name": "read", "response": {"error": "Validation failed …"}}},
+        ),
+        (
+            "langchain",
+            {
+                "type": "tool",
+                "status": "error",
+                "tool_call_id": "call_1",
+                "name": "read",
+                "content": "Validation failed …",
+                "artifact": {"format": "retrycontract/1", "errors": []},
+            },
+        ),
+        (
+            "pydantic_ai",
+            {
+                "part_kind": "retry-prompt",
+                "tool_name": "read",
+                "content": "Validation failed …",
+                "tool_call_id": "call_1",
+            },
+        ),
     ],
 )
 def test_each_provider_gets_its_own_shape(provider: Any, shape: dict[str, Any]) -> None:
@@ -58,9 +84,31 @@ def test_a_rendering_is_plain_json(provider: Any) -> None:
     assert json.loads(json.dumps(rendered)) == rendered
 
 
+def test_every_provider_that_a_type_checker_allows_has_a_rendering() -> None:
+    assert list(RENDERERS) == list(get_args(Provider))
+
+
+def test_pydantic_ai_is_not_asked_to_try_a_blocked_call_again() -> None:
+    blocked = replace(RESULT, metadata={"status": "blocked"}).render("pydantic_ai")
+    assert (blocked["part_kind"], blocked["outcome"]) == ("tool-return", "failed")
+
+
+def test_what_is_no_error_is_rendered_as_none() -> None:
+    result = replace(RESULT, is_error=False)
+    assert result.render("gemini")["functionResponse"]["response"] == {"output": "Validation failed …"}
+    assert result.render("langchain")["status"] == "success"
+
+
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="no rendering for 'acme'; known are openai, openai_responses, anthropic, mcp"):
+    with pytest.raises(ValueError, match=r"no rendering for 'acme'; known are openai, .*, pydantic_ai"):
         RESULT.render("acme")  # type: ignore[arg-type]
+
+
+def test_warnings_are_listed_among_the_errors_and_apart() -> None:
+    wrong = ValidationError(ErrorCode.TYPE_MISMATCH, "/a", "m")
+    old = ValidationError(ErrorCode.CONSTRAINT_VIOLATION, "/b", "m", severity=ErrorSeverity.WARNING)
+    twin = metadata((wrong, old), attempt=1, max_attempts=3, status="retry")
+    assert (twin["errors"], twin["warnings"]) == ([wrong.to_json(), old.to_json()], [old.to_json()])
 
 
 def test_nobody_edits_the_twin_through_a_rendering() -> None:
@@ -72,4 +120,4 @@ def test_the_machine_readable_twin_has_every_error() -> None:
     errors = tuple(ValidationError(ErrorCode.TYPE_MISMATCH, f"/{index}", "m") for index in range(200))
     twin = metadata(errors, attempt=2, max_attempts=3, status="retry")
     assert [ValidationError.from_json(error) for error in twin.pop("errors")] == list(errors)
-    assert twin == {"format": "retrycontract/1", "status": "retry", "attempt": 2, "max_attempts": 3}
+    assert twin == {"format": "retrycontract/1", "status": "retry", "attempt": 2, "max_attempts": 3, "warnings": []}

@@ -61,7 +61,17 @@ def test_a_recursive_schema_ends() -> None:
         "type": "object",
         "properties": {"child": {"$ref": "#"}, "children": {"items": {"$ref": "#"}}},
     }
-    assert describe(tree, SchemaIndex(tree).resolve) == "{child?: object, children?: array of object}"
+    assert describe(tree, SchemaIndex(tree).resolve) == (
+        "{child?: {child?: object, children?: array of object}, children?: array of object}"
+    )
+    endless = {"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "null"}]}
+    assert describe(endless, SchemaIndex(endless).resolve).startswith("object or null")
+
+
+def test_a_reference_is_no_level_of_its_own() -> None:
+    item = {"properties": {"sku": {"type": "string"}}, "required": ["sku"]}
+    index = SchemaIndex({"$defs": {"item": item}})
+    assert describe({"type": "array", "items": {"$ref": "#/$defs/item"}}, index.resolve) == "array of {sku: string}"
 
 
 def test_a_union_that_refers_to_itself_many_times_is_described_quickly() -> None:

@@ -32,7 +32,7 @@ def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None 
         ErrorCode.UNKNOWN_FIELD,
         {"field": name},
         at=failure.member(key),
-        expected=_known_fields(failure),
+        expected=None if guess else _known_fields(failure),
         actual=False,
         hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
         severity=severity,
@@ -339,7 +339,7 @@ def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
 def _known_fields(failure: Failure) -> str | None:
     """List the fields that the object may have, so that the model need not guess."""
     names = sorted(failure.place.declared)
-    return f"only: {failure.limit(describe_options(names))}" if names else None
+    return f"one of the fields {failure.limit(describe_options(names))}" if names else None
 
 
 EXPLANATIONS: dict[str, Explain] = {

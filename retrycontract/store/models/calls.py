@@ -13,6 +13,7 @@ from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
+from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
@@ -311,6 +312,14 @@ class Attempt(models.Model):
     def errors(self) -> tuple[ValidationError, ...]:
         """Give the attempt's errors, sorted as they were told."""
         return tuple(ValidationError.from_json(data) for data in self.errors_json)
+
+    def earlier_failures(self) -> list[AttemptRecord]:
+        """Read the errors of the call's failed attempts before this one, oldest first; the first asks nothing."""
+        if self.number == 1:
+            return []
+        before = Attempt.objects.filter(call_id=self.call_id, is_valid=False, number__lt=self.number)
+        rows = before.order_by("number").values_list("number", "errors_json", "judged_at")
+        return [AttemptRecord(number, tuple(map(ValidationError.from_json, data)), at) for number, data, at in rows]
 
     @property
     def is_waiting(self) -> bool:
