@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from retrycontract.contract.detection.detectors import Span
 from retrycontract.contract.detection.field_names import NameVerdict, judge
 from retrycontract.contract.detection.heads import Allowance, Find, Head
-from retrycontract.contract.detection.literals import Literal, Place, is_secret_literal, read_list, read_literal
+from retrycontract.contract.detection.literals import (
+    Literal,
+    Place,
+    is_secret_literal,
+    read_block,
+    read_list,
+    read_literal,
+)
 from retrycontract.contract.detection.sieve import Finder
 
 # Words of which a secret's name has at least one; a text without any of them is not looked at by name.
@@ -19,10 +26,16 @@ _NAME = rf"[\w.$@-]*(?:{NAME_WORDS})[\w.$-]*(?:[ ](?:key|secret|token|phrase|str
 _SPACE = r"[ \t]{0,8}"
 _CLOSERS = r"[\"'`\\\])}]{0,4}"
 # `name: type =`, `name type =`, `=>`, `:=`, `?=`, `.=`, `=`, `:`, `,` (between two quoted strings), ` is `
-_OPERATOR = rf"(?::{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}{_SPACE}=|=>|:{{1,3}}=|[?+.|]?={{1,3}}|!=|:|,|is )"
+# A value behind one of these has to look like one.
+_VERB = r"(?:is|ist|lautet|est|es):? "
+_OPERATOR = (
+    rf"(?::{_SPACE}\w{{1,16}}{_SPACE}=|{_SPACE}\w{{1,12}}{_SPACE}=|=>|:{{1,3}}=|[?+.|]?={{1,3}}|!=|:\*\*|:|,|{_VERB})"
+)
 _ASSIGNMENT = Head(rf"(?i)({_NAME})({_CLOSERS}{_SPACE})({_OPERATOR})")
 _FLAG = Head(rf"(?i)(?:^|[\s\"'`(\[,])--?({_NAME})([\"']?,?[ \t]+)")
-_ELEMENT = Head(rf"(?i)<({_NAME})(?:[ \t][^<>]{{0,200}})?>\s*([^<>\s][^<>]*?)\s*</")
+_ELEMENT = Head(rf"(?i)<({_NAME})(?:[ \t][^<>]{{0,200}})?>\s*(?:<!\[CDATA\[)?([^<>\s][^<>\]]*?)\s*(?:\]\]>)?\s*</")
+_ENTRY = Head(rf"(?i)<key>({_NAME})</key>\s*<string>([^<>\s][^<>]*)</string>")
+_SETTING = Head(rf"(?i)(?:\bconfig(?:ure)?[ \t]+set|\b(?-i:ENV)|\bsetx|\bsetenv)[ \t]+[^\s=]*?({_NAME})[ \t]+")
 _PAIR = Head(
     rf"(?i)(?:name|key|id|field|property|header)[\"']?{_SPACE}[=:]{_SPACE}[\"']?({_NAME})[\"']?[\s,;/]{{1,40}}"
     rf"[\"']?[\w]{{0,12}}value[\"']?{_SPACE}[=:]{_SPACE}"
@@ -60,10 +73,10 @@ def _assigned(text: str, find: Find, verdict: NameVerdict) -> Iterator[Span]:
         for item in read_list(text, end + spaced + 1):
             yield Span(item.start, item.end, verdict.mark)
         return
-    literal = read_literal(text, end, in_query=text[start - 1 : start] in ("?", "&", "#"))
+    literal = read_block(text, end) or read_literal(text, end, in_query=text[start - 1 : start] in ("?", "&", "#"))
     if literal is None or (operator == "," and not _between_quotes(closers, literal, verdict.mark)):
         return
-    if operator == "is " and not (literal.telling and any(c.isdigit() for c in literal.text)):
+    if operator.endswith(" ") and not (literal.telling and any(c.isdigit() for c in literal.text)):
         return
     place = Place(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
     if is_secret_literal(literal, verdict, place):
@@ -94,6 +107,19 @@ def find_elements(text: str, allowance: Allowance) -> Iterator[Span]:
     for find in _ELEMENT.all(text):
         start, end = find.span(2)
         yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
+
+
+def find_entries(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find `<key>apiToken</key><string>value</string>`, as property lists have it."""
+    for find in _ENTRY.all(text):
+        start, end = find.span(2)
+        yield from _named(text, find, allowance, literal=Literal(text[start:end], start, end, quoted=True))
+
+
+def find_settings(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find `npm config set name value` and `ENV NAME value`."""
+    for find in _SETTING.all(text):
+        yield from _named(text, find, allowance, operator="--")
 
 
 def find_pairs(text: str, allowance: Allowance) -> Iterator[Span]:
@@ -130,6 +156,8 @@ FINDERS = (
     Finder.of(_ASSIGNMENT, find_assignments),
     Finder.of(_FLAG, find_flags),
     Finder.of(_ELEMENT, find_elements),
+    Finder.of(_ENTRY, find_entries),
+    Finder.of(_SETTING, find_settings),
     Finder.of(_PAIR, find_pairs),
     Finder.of(_SPOKEN, find_spoken),
 )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import re2
 
-from retrycontract.contract.detection.heads import Allowance
+from retrycontract.contract.detection.heads import Allowance, compiled
 
 
 class Span(NamedTuple):
@@ -33,7 +33,7 @@ class Detector:
     compiled: Any = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "compiled", re2.compile(self.pattern.encode()))
+        object.__setattr__(self, "compiled", compiled(self.pattern))
 
     def find(self, text: str, allowance: Allowance) -> Iterator[Span]:
         """Give the spans of the credentials in the text."""

@@ -11,7 +11,14 @@ import re2
 # This many finds are judged in any text, and one more for so many characters: what holds more is no text but a dump
 # of secrets or an attack, and goes as a whole from there on. This bounds the work by construction.
 MOST_JUDGED = 1000
-CHARACTERS_EACH = 400
+CHARACTERS_EACH = 500
+
+
+def compiled(pattern: str) -> Any:
+    """Compile a pattern for bytes; where its automaton outgrows its memory RE2 takes a slower one, without a word."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern.encode(), options)
 
 
 class TooDenseError(Exception):
@@ -64,7 +71,7 @@ class Head:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._compiled = re2.compile(pattern.encode())
+        self._compiled = compiled(pattern)
 
     def all(self, text: str) -> Iterator[Find]:
         """Give every match in an ASCII text."""

@@ -95,6 +95,11 @@ class Literal:
         return _PLACEHOLDER.fits(self.text)
 
     @property
+    def is_word_of_code(self) -> bool:
+        """Say whether the value is a kind, a switch or the like, such as `required`."""
+        return self.text.casefold() in _KINDS
+
+    @property
     def is_noise(self) -> bool:
         """Say whether the value looks random enough to be a credential of its own."""
         if "\\" in self.text or " " in self.text:
@@ -152,6 +157,21 @@ def _read_on_next_line(text: str, start: int) -> Literal | None:
     return None
 
 
+_BLOCK = re.compile(r"[ \t]*[|>][-+0-9]{0,2}[ \t]*\r?\n([ \t]+)(?=\S)")
+
+
+def read_block(text: str, position: int) -> Literal | None:
+    """Read the indented lines of a YAML block that starts at the position; None where there is none."""
+    heading = _BLOCK.match(text, position)
+    if heading is None:
+        return None
+    start = end = heading.end()
+    while (line := text.find("\n", end)) >= 0 and text.startswith(heading[1], line + 1):
+        end = line + 1 + len(heading[1])
+    end = line if line >= 0 else len(text)
+    return Literal(text[start:end].rstrip(), start, start + len(text[start:end].rstrip()), quoted=True)
+
+
 def read_list(text: str, position: int) -> Iterator[Literal]:
     """Read the quoted strings of a list whose bracket opens just before the position."""
     for _ in range(MOST_LISTED):
@@ -202,7 +222,7 @@ def is_secret_literal(literal: Literal, verdict: NameVerdict, place: Place) -> b
     text = literal.text
     if not verdict.mark:
         return verdict.weak and len(text) >= SHORTEST_NOISE and (literal.is_noise or literal.is_dense)
-    if not text.strip() or text.casefold() in _KINDS or literal.is_placeholder:
+    if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
         return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such

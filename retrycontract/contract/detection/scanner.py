@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from retrycontract.contract.detection import assignments, surroundings
+from retrycontract.contract.detection import assignments, command_lines, surroundings
 from retrycontract.contract.detection.blocks import MANIFESTS, PRIVATE_KEYS
 from retrycontract.contract.detection.credentials import CREDENTIALS
 from retrycontract.contract.detection.detectors import Span
@@ -22,9 +22,9 @@ LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
 # Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
 MOST_LOOKS = 4
 # JSON in a string of JSON in a URL: escapes are decoded so often.
-MOST_DECODED = 3
+MOST_DECODED = 2
 
-CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, MANIFESTS)
+CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *command_lines.FINDERS, MANIFESTS)
 
 
 class Scanner:

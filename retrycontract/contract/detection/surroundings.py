@@ -1,4 +1,4 @@
-"""Find secrets by what surrounds them: headers, URLs, command lines."""
+"""Find secrets by what surrounds them: headers and URLs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from retrycontract.contract.detection.detectors import Span
 from retrycontract.contract.detection.heads import Allowance, Find, Head
-from retrycontract.contract.detection.literals import Literal, read_literal, unquoted_end
+from retrycontract.contract.detection.literals import Literal
 from retrycontract.contract.detection.randomness import decode_base64
-from retrycontract.contract.detection.sieve import Finder, loosened
+from retrycontract.contract.detection.sieve import Finder
 
-_NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
 _HEADER = Head(
     r"(?i)authori[sz]ation[\"'\\]{0,3}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,3}"
     r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
@@ -23,11 +22,6 @@ _USERINFO = Head(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#\"'`<>@:]*)(?::([^\s
 _LOOSE_USERINFO = Head(
     r"((?:postgres|mysql|mariadb|mongodb|redis|amqp|mssql|sqlserver|oracle|clickhouse|kafka|nats|ldap|smtp)[a-z0-9+.-]{0,20})"
     r"://([^\s\"'`<>@:/]*):([^\s\"'`<>@]+)@"
-)
-_CURL_USER = Head(r"(?:^|\s)(?:-u|--user|--proxy-user)(?:[ \t]+|=)([^\s]+)")
-_SHORT_PASSWORD = Head(
-    r"\b(?:sshpass[ \t]+-p[ \t]*|(?:mysql(?:dump|admin)?|docker[ \t]+login)\b[^\n|;]{0,200}?[ \t]-p[ \t]*"
-    r"|redis-cli\b[^\n|;]{0,200}?[ \t]-a[ \t]+|requirepass[ \t]+)([^\s-][^\s]*)"
 )
 _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
               "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
@@ -89,32 +83,6 @@ def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[Span]:
         yield Span(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
 
 
-def find_users_of_curl(text: str, allowance: Allowance) -> Iterator[Span]:
-    """Find `curl -u user:password`."""
-    for find in _CURL_USER.telling(text, allowance):
-        yield from _user_and_password(text, *find.span(1))
-
-
-def find_passwords_of_commands(text: str, allowance: Allowance) -> Iterator[Span]:
-    """Find `sshpass -p value`, `mysql -pvalue` and netrc lines."""
-    for head in (_SHORT_PASSWORD, _NETRC):
-        for find in head.telling(text, allowance):
-            literal = read_literal(text, find.span(1)[0])
-            if literal and not literal.is_placeholder:
-                yield Span(literal.start, literal.end, "PASSWORD")
-
-
-def _user_and_password(text: str, start: int, end: int) -> Iterator[Span]:
-    if text[start] in "\"'":
-        end = max(unquoted_end(text, start), end)
-    user, colon, password = text[start:end].partition(":")
-    secret = password.strip("\"'{} ")
-    if not colon or not secret or "://" in text[start:end]:
-        return
-    if not Literal(secret, start, end, quoted=False).is_placeholder:
-        yield Span(start + len(user) + 1, end - (text[end - 1] in "\"'"), "PASSWORD")
-
-
 FINDERS = (
     Finder.of(_HEADER, find_authorizations),
     Finder.of(_BEARER, find_bearer_tokens),
@@ -122,6 +90,4 @@ FINDERS = (
     Finder.of(_COOKIE, find_cookies),
     Finder.of(_USERINFO, find_userinfo),
     Finder.of(_LOOSE_USERINFO, find_loose_userinfo),
-    Finder.of(_CURL_USER, find_users_of_curl),
-    Finder(loosened(f"{_SHORT_PASSWORD.pattern}|{_NETRC.pattern}"), find_passwords_of_commands),
 )
