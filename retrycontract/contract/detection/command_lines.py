@@ -13,9 +13,11 @@ _BETWEEN = r"\b[^\n|;]*?[ \t]"
 # Commands, and the flag behind which each takes a password, with a blank or without.
 _FLAGS = {
     "sshpass": "-p", "mysql(?:dump|admin|import|sh)?": "-p", "mariadb(?:-dump)?": "-p",
-    "(?:docker|podman|helm|oc|az|skopeo|buildah)[ \\t][^\\n|;]*?login": "-p", "mongo(?:sh|dump|restore|export|import)?": "-p",
+    "(?:docker|podman|helm|oc|az|skopeo|buildah)[ \\t][^\\n|;]*?login": "-p",
+    "mongo(?:sh|dump|restore|export|import)?": "-p",
     "7z[ar]?": "-p", "cqlsh": "-p", "redis-cli": "-a", "ldap(?:search|modify|add|delete|whoami|passwd)": "-w",
-    "(?:un)?zip": "-P", "(?:sqlcmd|bcp|isql|tsql)": "-P", "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k", "ssh-keygen": "-N",
+    "(?:un)?zip": "-P", "(?:sqlcmd|bcp|isql|tsql)": "-P", "openssl[ \\t]+(?:enc|aes-?[\\w-]+)": "-k",
+    "ssh-keygen": "-N",
     "htpasswd[ \\t]+-\\w*b\\w*[ \\t]+\\S+": "\\S+[ \\t]+", "smbclient": "-U[ \\t]*[^\\s%]+%", "xfreerdp": "/p:",
 }  # fmt: skip
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
@@ -26,7 +28,8 @@ _REQUIRED = Head(
 )
 _PIPED = Head(
     r"\becho[ \t]+(?:-[neE]+[ \t]+)?[\"']?([^\s\"'|]+)[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*(?:-S|--stdin)"
-    r"|(?:sudo[ \t]+)?(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit)|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin)"
+    r"|(?:sudo[ \t]+)?(?:chpasswd|passwd[ \t]+--stdin|cryptsetup|kinit)"
+    r"|(?:docker|podman|helm)[ \t][^\n|;]*?--password-stdin)"
 )
 _USER = Head(r"(?:^|\s)(?:-u|--user|--proxy-user)(?:[ \t]+|=)([^\s]+)")
 _JOINED_USER = Head(r"\bcurl\b[^\n|;]*?[ \t]-u([^\s:=-][^\s:]*:[^\s]+)")

@@ -101,17 +101,18 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("CLOUDFLARE_KEY", "v1.0-", r"[a-f0-9]{24}-[a-f0-9]{100,}"),
     prefixed("DOPPLER_TOKEN", "dp.pt. dp.st. dp.ct. dp.sa.", r"[\w.-]{40,}"),
     prefixed("PRIVATE_KEY", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}", _holds_private_key),
-    prefixed("PASSWORD_HASH", "$2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $argon2 $scrypt$ $pbkdf2 pbkdf2_sha256$ $apr1$ $1$ {SSHA}", r"[A-Za-z0-9./$=,+-]{28,}"),
+    prefixed("PASSWORD_HASH", "$1$ $2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $argon2 $scrypt$ $pbkdf2 "
+              "pbkdf2_sha256$ {SSHA}", r"[A-Za-z0-9./$=,+-]{28,}"),
     # Prefixes that are telling by themselves, and prefixes that are words as well.
     prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- r8_ tvly- sbp_ sb_secret_ nfp_ "
               "bkua_ CCIPAT_ figd_ figu_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ phs_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
               "duffel_test_ duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ slk_ lsv2_pt_ "
               "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
               "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- napi_ nyk_v0_ rpa_ "
-              "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: infp_ dkea dose cfut_ "
-              "cfat_ cfk_ ATTA apify_api_ e2b_ dtn_ bb_live_ bb_test_ lmnr_ trg_ dp.audit. dp.scim. ttdp_ inngest-",
+              "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
+              "cfat_ cfk_ ATTA apify_api_ e2b_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
-    prefixed("API_KEY", "sk_ rk_ live_ test_ secret_ re_ fw_ fc- pat_ key_ sb_ st. am_ ak_ as_ xi_ pk_live_ lat_ u+",
+    prefixed("API_KEY", "sk_ rk_ live_ test_ secret_ re_ fw_ fc- pat_ key_ st. pk_live_",
               r"[\w=-]{16,}", _noisy),
     prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
     prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),

@@ -74,6 +74,11 @@ def _is_phone(text: str) -> bool:
     return 8 <= sum(c.isdigit() for c in text) <= 15
 
 
+def _is_national_phone(text: str) -> bool:
+    """Ask for one digit more than a date has."""
+    return 9 <= sum(c.isdigit() for c in text) <= 13
+
+
 def _is_address(text: str) -> bool:
     try:
         address = ip_address(text)
@@ -85,7 +90,8 @@ def _is_address(text: str) -> bool:
 PERSONAL_DATA: tuple[Detector, ...] = (
     Detector("EMAIL", r"[\w.+%'-]*[\w+]@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"),
     Detector("IBAN", r"\b[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,3})?\b", _is_iban),
-    Detector("US_SSN", r"(?:^|[^\w-])([0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4})\b", _is_us_ssn),
+    Detector("US_SSN", r"(?:^|[^\w-])([0-9]{3}[ .-][0-9]{2}[ .-][0-9]{4})\b", _is_us_ssn),
+    Detector("US_PASSPORT", r"\b[A-Z][0-9]{8}\b"),
     Detector("IN_AADHAAR", r"(?:^|[^\w-])([2-9][0-9]{3}([ :-]?)[0-9]{4}[ :-]?[0-9]{4})\b", _is_aadhaar),
     Detector("UK_NHS", r"(?:^|[^\w-])([0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4})\b", _is_nhs),
     Detector("UK_NINO", r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]\b"),
@@ -95,9 +101,10 @@ PERSONAL_DATA: tuple[Detector, ...] = (
              _is_nir),
     Detector("BR_CPF", r"\b[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}\b", _is_cpf),
     Detector("PL_PESEL", r"\b[0-9]{11}\b", _is_pesel),
-    Detector("PHONE", r"(?:^|[^\w.+-])(\+[0-9][0-9 ()./-]{5,20}[0-9]|\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4})\b",
-             _is_phone),
-    Detector("IP_ADDRESS", r"(?:^|[^\w.:-])([0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)",
+    Detector("PHONE", r"(?:^|[^\w.+-])(\+[0-9][0-9 ()./-]{5,20}[0-9])\b", _is_phone),
+    Detector("PHONE", r"(?:^|[^\w.+-])(\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-][0-9]{4}|1[3-9][0-9]{9})\b", _is_phone),
+    Detector("PHONE", r"(?:^|[^\w.+-])(0[0-9]{1,4}[ /-][0-9]{2,8}(?:[ -][0-9]{2,8}){0,3})\b", _is_national_phone),
+    Detector("IP_ADDRESS", r"(?:^|[^\w.:-])([0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:(?:[0-9A-Fa-f:.]*[0-9A-Fa-f])?)",
              _is_address),
     Detector("MAC_ADDRESS", r"\b(?:[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5}"
              r"|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})\b"),
