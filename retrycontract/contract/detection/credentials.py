@@ -32,7 +32,8 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("OPENROUTER_KEY", "sk-or-", r"[\w-]{20,}"),
     prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", mixed),
     Detector("OPENAI_KEY", r"[\w-]{10,}T3BlbkFJ[\w-]{10,}"),
-    Detector("AWS_ACCESS_KEY", r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b"),
+    Detector("AWS_ACCESS_KEY",
+             r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b", varied),
     prefixed("AWS_BEDROCK_KEY", "ABSK bedrock-api-key-", r"[A-Za-z0-9+/=_-]{60,}"),
     anywhere("GITHUB_TOKEN", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}"),
     anywhere("GITHUB_TOKEN", "github_pat_", r"\w{30,}"),
@@ -52,7 +53,7 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("PACKAGE_TOKEN", "rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ oy2 cio", r"[A-Za-z0-9_-]{27,}", mixed),
     prefixed("HUGGINGFACE_TOKEN", "hf_ api_org_", r"[A-Za-z]{30,}"),
     prefixed("SENDGRID_KEY", "SG.", r"[\w-]{16,}\.[\w-]{16,}"),
-    prefixed("TWILIO_KEY", "SK AC", r"[a-z0-9]{32}", None),
+    prefixed("TWILIO_KEY", "SK AC", r"[a-z0-9]{32}"),
     prefixed("MAILGUN_KEY", "key- pubkey-", r"[0-9a-f]{32}"),
     Detector("MAILCHIMP_KEY", r"\b[0-9a-f]{32}-us\d{1,2}\b"),
     prefixed("BREVO_KEY", "xkeysib- xsmtpsib-", r"[\w-]{40,}"),
@@ -104,15 +105,15 @@ CREDENTIALS: tuple[Detector, ...] = (
     prefixed("PASSWORD_HASH", "$1$ $2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $argon2 $scrypt$ $pbkdf2 "
               "pbkdf2_sha256$ {SSHA}", r"[A-Za-z0-9./$=,+-]{28,}"),
     # Prefixes that are telling by themselves, and prefixes that are words as well.
-    prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- r8_ tvly- sbp_ sb_secret_ nfp_ "
+    prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- tvly- sbp_ sb_secret_ nfp_ "
               "bkua_ CCIPAT_ figd_ figu_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ phs_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
               "duffel_test_ duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ slk_ lsv2_pt_ "
               "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
               "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- napi_ nyk_v0_ rpa_ "
               "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
-              "cfat_ cfk_ ATTA apify_api_ e2b_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
+              "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
               r"[\w=-]{16,}", mixed),
-    prefixed("API_KEY", "sk_ rk_ live_ test_ secret_ re_ fw_ fc- pat_ key_ st. pk_live_",
+    prefixed("API_KEY", "sk_ rk_ r8_ e2b_ live_ test_ secret_ re_ fw_ fc- pat_ key_ st. pk_live_",
               r"[\w=-]{16,}", _noisy),
     prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
     prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),
