@@ -27,7 +27,6 @@ OURS = re.compile(
     r"Validation failed for tool '.*' \(attempt \d/\d\):|Errors:|• .* \(VAL-0\d\d\)(?: \[\w+\])?:.*|  Expected: .*"
     r"|  Actual: .*|\.\.\.and \d+ more|Progress: .*|Please .*\.|"
 )
-# The parser's excerpt of broken JSON and the caret below it.
 ENDINGS = (BLOCKED_TEXT, LAST_ATTEMPT_TEXT)
 
 
@@ -75,8 +74,9 @@ def test_values_and_keys_start_no_line(value: str, key: str) -> None:
 def test_names_constants_and_hints_of_a_schema_start_no_line(name: str, option: str) -> None:
     schema = {
         "type": "object",
-        "properties": {name: {"enum": [option, "b"]}, "other": {"const": option}, "hinted": {"type": "integer", "x-hint": option}},
-        "required": [option, name],
+        "properties": {name: {"enum": [option, "b"]}, "other": {"const": option},
+                       "hinted": {"type": "integer", "x-hint": option}},
+        "required": sorted({option, name}),
         "dependentRequired": {"other": [option]},
         "additionalProperties": False,
     }  # fmt: skip
