@@ -97,8 +97,8 @@ pat-downs pat.example.org test_user_can_log_in_with_a_password live_updates_are_
 secret_santa_list_of_the_office re_compile_all_the_patterns fw_version_of_the_device fc-barcelona-and-friends
 r8_unorm_texture_format hf_transformers_library hf_hub_download npm_config_registry npm_package_version
 pypi-mirror-of-the-team glpat-<your-token> ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ghp_YOUR_TOKEN_HERE
-AKIAXXXXXXXXXXXXXXXX ASIA-PACIFIC-REGION-WIDE AIzaXXXX xoxb-your-token xoxo-hugs-and-kisses SG.one.two
-SK00000000000000000000000000000000 ACCOUNT_NUMBER_IS_REQUIRED_HERE dop_v1_token shpat_placeholder
+AKIAXXXX ASIA-PACIFIC-REGION-WIDE AIzaXXXX xoxb-your-token xoxo-hugs-and-kisses SG.one.two
+SK00000000000000 ACCOUNT_NUMBER_IS_REQUIRED_HERE dop_v1_token shpat_placeholder
 EAAAAAAAAAAAAAAAAAAAAAAAAAAA hooks.slack.com/services/ https://hooks.slack.com/services/T000/B000/XXX
 discord.com/api/webhooks/ sl.example.org sl.wikipedia.org/wiki/Slovenija 1/2:3 0/10 00D AQEducational
 da2-is-a-prefix sig=abc amzn.mws. 1000.0.1 $1$ $2a$10$ {SSHA} A3-paper eyJust-words.and.more op://vault/item/field
