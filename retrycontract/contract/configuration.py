@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from retrycontract.contract.durations import parse_duration
 
 Mode = Literal["observe", "enforce"]
+SanitizerMode = Literal["balanced", "strict"]
 OnExpiry = Literal["expire", "reject"]  # never "accept": silence must not run anything
 
 
@@ -38,6 +39,7 @@ class RetryConfiguration:
     include_hints: bool = True
     include_actual_values: bool = True
     redact_secrets: bool = True
+    sanitizer_mode: SanitizerMode = "balanced"
     relativize_paths: bool = True
     project_roots: tuple[str, ...] = (".",)
     mode: Mode = "enforce"
@@ -74,7 +76,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "formatting": (
         "max_message_length", "max_errors_shown", "max_value_preview", "include_hints", "include_actual_values",
     ),
-    "sanitizing": ("redact_secrets", "relativize_paths", "project_roots"),
+    "sanitizing": ("redact_secrets", "sanitizer_mode", "relativize_paths", "project_roots"),
 }  # fmt: skip
 # The service reads these from the same override; the in-process contract has no use for them.
 SERVICE_OVERRIDES = frozenset({"expires_after", "on_expiry"})
@@ -95,6 +97,9 @@ def _problem(name: str, value: Any) -> str | None:
     elif name == "mode":
         if value not in ("observe", "enforce"):
             return f"must be 'observe' or 'enforce', not {value!r}"
+    elif name == "sanitizer_mode":
+        if value not in ("balanced", "strict"):
+            return f"must be 'balanced' or 'strict', not {value!r}"
     elif name == "project_roots":
         if not isinstance(value, tuple) or not all(isinstance(root, str) for root in value):
             return f"must be a list of folder names, not {value!r}"
@@ -173,6 +178,8 @@ def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) 
         raise ConfigurationError(source, where, "must be a mapping of settings")
     for key, setting in value.items():
         name = _snake_case(str(key))
+        if name == "mode" and allowed == SECTIONS["sanitizing"]:
+            name = "sanitizer_mode"
         if name not in allowed:
             raise ConfigurationError(source, f"{where}.{key}", f"unknown key; known are {', '.join(allowed)}")
         yield name, _checked(name, setting, where=f"{where}.{key}", source=source)

@@ -23,6 +23,8 @@ MOST_BITS = 2_000
 
 _UNIT = regex.compile(r"\[REDACTED: [A-Z0-9_]+\]|\X")
 _MARK_START = "[REDACTED: "
+LONGEST_MARK = 48
+_REGIONAL_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # Characters that `category` calls letters or marks, and that show as nothing or as a blank.
 _BLANKS = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0})
@@ -121,7 +123,9 @@ def fit(text: str, limit: int, show: Callable[[str], str]) -> tuple[str, bool]:
     if room <= 0:
         return ELLIPSIS[: max(limit, 0)], True
     head_room = room * HEAD_SHARE[0] // HEAD_SHARE[1]
-    head = _take((match.group() for match in _UNIT.finditer(text)), head_room, show)
+    # What starts in the room, a mark at its end included, ends in this slice or does not fit.
+    beginning = text[: room + LONGEST_MARK]
+    head = _take((match.group() for match in _UNIT.finditer(beginning)), head_room, show)
     tail = _take(_units_backwards(text, room), room - head_room, show)
     return "".join(head) + ELLIPSIS + "".join(reversed(tail)), True
 
@@ -141,10 +145,18 @@ def _take(units: Iterable[str], room: int, show: Callable[[str], str]) -> list[s
 def _units_backwards(text: str, room: int) -> Iterator[str]:
     """Give the clusters of the text's end, last first; the first of the window may be cut and is left out."""
     start = max(0, len(text) - room * SUFFIX_WINDOW - 64)
-    opened = text.rfind(_MARK_START, max(0, start - 48), start + len(_MARK_START))
-    start = opened if opened >= 0 else start
-    units = [match.group() for match in _UNIT.finditer(text, start)]
+    opened = text.rfind(_MARK_START, max(0, start - LONGEST_MARK), start + len(_MARK_START))
+    start = opened if opened >= 0 else start - _half_flag(text, start)
+    units = _UNIT.findall(text[start:])
     yield from reversed(units if start == 0 or opened >= 0 else units[1:])
+
+
+def _half_flag(text: str, start: int) -> int:
+    """Count the letters that belong to the flag at that place: regional letters pair from the first of their run."""
+    if text[start : start + 1] not in _REGIONAL_LETTERS:
+        return 0
+    before = text[:start]
+    return (len(before) - len(before.rstrip(_REGIONAL_LETTERS))) % 2
 
 
 # A URL is matched first, so that its path is none; a path starts a text or follows white space or punctuation.

@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.detection.detectors import is_card_number
+from retrycontract.contract.detection.cards import is_card_number
 from retrycontract.contract.detection.field_names import judge, word_set
 from retrycontract.contract.detection.foreign_values import as_json, items_of, plain_text
 from retrycontract.contract.detection.literals import Literal
+from retrycontract.contract.detection.marks import MARK, is_mark, without_marks
 from retrycontract.contract.detection.neighbours import flagged_items, paired_values
-from retrycontract.contract.detection.scanner import MARK, is_mark, redact_spans, whole_mark, without_marks
+from retrycontract.contract.detection.scanner import Scanner
 
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.
 SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3
@@ -41,33 +42,35 @@ class Slot:
 
 
 _OPEN = Slot()
-# Pointers of the usual length are judged once.
+# Names and pointers of the usual length are judged once.
 LONGEST_CACHED = 200
 
 
-_short_name = lru_cache(maxsize=2048)(redact_spans)
+@lru_cache(maxsize=2048)
+def _redacted_short_name(scanner: Scanner, name: str) -> str:
+    return scanner.redact(name)
 
 
-def _redacted_name(name: str) -> str:
-    return _short_name(name) if len(name) < LONGEST_CACHED else redact_spans(name)
+def _redacted_name(scanner: Scanner, name: str) -> str:
+    return _redacted_short_name(scanner, name) if len(name) < LONGEST_CACHED else scanner.redact(name)
 
 
-def _below(slot: Slot, name: str) -> Slot:
+def _below(scanner: Scanner, slot: Slot, name: str) -> Slot:
     """Give what is known of a member of that name; an index says nothing new."""
     if name.isdigit():
         return slot
     # A mark's own words, such as TOKEN, say nothing of the value.
-    verdict = judge(without_marks(_redacted_name(name)))
+    verdict = judge(without_marks(_redacted_name(scanner, name)))
     mark = verdict.mark or (None if verdict.descriptor else slot.mark)
     if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
         return _OPEN
     return Slot(mark, verdict.weak, verdict.public, verdict.identifier, slot.whole)
 
 
-def _named_slot(field_path: str) -> Slot:
+def _named_slot(scanner: Scanner, field_path: str) -> Slot:
     slot = _OPEN
     for token in pointers.tokens(field_path):
-        slot = _below(slot, token)
+        slot = _below(scanner, slot, token)
     return slot
 
 
@@ -93,8 +96,8 @@ class _Frame:
 class Redactor:
     """Rebuild one value without its secrets, without recursion, so that no depth is too much."""
 
-    def __init__(self, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
-        self._secrets, self._bounded = secrets, bounded
+    def __init__(self, scanner: Scanner, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
+        self._scanner, self._secrets, self._bounded = scanner, secrets, bounded
         self._marked = frozenset(marked) if secrets else frozenset()
 
     def redact(self, value: Any, field_path: str) -> Any:
@@ -125,7 +128,11 @@ class Redactor:
         if not self._secrets:
             return _OPEN
         if not self._marked:
-            return _slot_of(field_path) if len(field_path) < LONGEST_CACHED else _named_slot(field_path)
+            return (
+                _slot_of(self._scanner, field_path)
+                if len(field_path) < LONGEST_CACHED
+                else _named_slot(self._scanner, field_path)
+            )
         slot = self._with_mark(_OPEN)
         for token in pointers.tokens(field_path):
             slot = self._child_slot(slot, token)
@@ -194,7 +201,7 @@ class Redactor:
             child_slot = self._child_slot(slot, name)
             if key in paired and not child_slot.mark:
                 child_slot = replace(child_slot, mark=paired[key])
-            yield _redacted_name(name) if self._secrets else name, child, child_slot
+            yield _redacted_name(self._scanner, name) if self._secrets else name, child, child_slot
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         items = [as_json(item) for item in items]
@@ -211,7 +218,7 @@ class Redactor:
             yield "", child, child_slot
 
     def _child_slot(self, slot: Slot, name: str) -> Slot:
-        child = _below(slot, name)
+        child = _below(self._scanner, slot, name)
         return self._with_mark(replace(child, pointer=pointers.join(slot.pointer, name))) if self._marked else child
 
     def _with_mark(self, slot: Slot) -> Slot:
@@ -223,12 +230,12 @@ class Redactor:
         if not self._secrets or not text:
             return text
         if slot.whole:
-            return text if is_mark(text) else f"{MARK}{whole_mark(text) or 'SENSITIVE'}]"
+            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or 'SENSITIVE'}]"
         if slot.mark and _is_secret_text(text, slot.mark):
-            return text if is_mark(text) else f"{MARK}{whole_mark(text) or slot.mark}]"
+            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or slot.mark}]"
         if slot.weak and _is_weak_secret(text, slot):
-            return f"{MARK}{whole_mark(text) or 'API_KEY'}]"
-        return redact_spans(text, generic=not (slot.identifier or slot.public))
+            return f"{MARK}{self._scanner.whole_mark(text) or 'API_KEY'}]"
+        return self._scanner.redact(text, generic=not (slot.identifier or slot.public))
 
     def _number(self, number: int, slot: Slot) -> Any:
         if not self._secrets:

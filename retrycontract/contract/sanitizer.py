@@ -9,7 +9,8 @@ from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.detection.field_names import judge
 from retrycontract.contract.detection.foreign_values import items_of, plain_text
-from retrycontract.contract.detection.scanner import MARK, MARK_PATTERN, redact_spans, scannable
+from retrycontract.contract.detection.marks import MARK, MARK_PATTERN
+from retrycontract.contract.detection.scanner import BALANCED, STRICT
 from retrycontract.contract.previews import elide_middle, fit, quote, relativize, render_number, visible
 from retrycontract.contract.redaction import Cut, Redactor
 
@@ -27,7 +28,8 @@ class ValueSanitizer:
     def __init__(self, configuration: RetryConfiguration = RetryConfiguration()) -> None:  # noqa: B008 - it is immutable
         self._configuration = configuration
         self._limit = configuration.max_value_preview
-        self._strings = Redactor(secrets=configuration.redact_secrets, marked=(), bounded=False)
+        self._scanner = STRICT if configuration.sanitizer_mode == "strict" else BALANCED
+        self._strings = self._redactor(())
 
     def redact(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> Any:
         """Replace the secrets in a JSON value, its structure kept.
@@ -52,7 +54,7 @@ class ValueSanitizer:
 
     def redact_text(self, text: str) -> str:
         """Replace the secrets in free text and leave everything else as it is."""
-        return redact_spans(text) if self._configuration.redact_secrets else text
+        return self._scanner.redact(text) if self._configuration.redact_secrets else text
 
     def preview_text(self, text: str, limit: int) -> str:
         """Show free text on one line of at most `limit` characters, without quotes."""
@@ -72,7 +74,7 @@ class ValueSanitizer:
         return judge(name).mark is not None
 
     def _redactor(self, marked: Collection[str], *, bounded: bool = False) -> Redactor:
-        return Redactor(secrets=self._configuration.redact_secrets, marked=marked, bounded=bounded)
+        return Redactor(self._scanner, secrets=self._configuration.redact_secrets, marked=marked, bounded=bounded)
 
     def _quoted(self, text: str) -> str:
         return quote(self._relative(text), self._limit)
@@ -121,7 +123,7 @@ def has_redaction(value: Any) -> bool:
         item = pending.pop()
         kind = type(item)
         if issubclass(kind, str):
-            if MARK in item and MARK_PATTERN.search(scannable(plain_text(item))):
+            if MARK in item and MARK_PATTERN.search(plain_text(item)):
                 return True
         elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
             seen.add(id(item))

@@ -24,6 +24,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         include_hints=True,
         include_actual_values=True,
         redact_secrets=True,
+        sanitizer_mode="balanced",
         relativize_paths=True,
         project_roots=(".",),
         mode="enforce",

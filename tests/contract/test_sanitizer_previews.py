@@ -76,7 +76,18 @@ def test_numbers_of_any_length_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [FAMILY * 60, ZALGO, f"a{ZALGO}b{ZALGO}c", "🏳️‍🌈" * 80, "👍🏽" * 90, "한국어" * 90, "नमस्ते" * 60]
+    "text",
+    [
+        FAMILY * 60,
+        ZALGO,
+        f"a{ZALGO}b{ZALGO}c",
+        "🏳️‍🌈" * 80,
+        "👍🏽" * 90,
+        "🇩🇪" * 400,
+        "a" + "🇩🇪" * 401,
+        "한국어" * 90,
+        "नमस्ते" * 60,
+    ],
 )
 @pytest.mark.parametrize("limit", [5, 20, 100])
 def test_elision_never_cuts_a_cluster_nor_passes_the_limit(text: str, limit: int) -> None:

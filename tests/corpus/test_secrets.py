@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.sanitizer import ValueSanitizer
 
 pytestmark = pytest.mark.corpus
 SANITIZER = ValueSanitizer()
 LEAST_RECALL = 0.97
 LEAST_UNCHANGED = 0.995
+LEAST_RECALL_OF_PERSONAL_DATA = 0.9
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -75,6 +77,14 @@ def test_published_payment_cards_are_redacted() -> None:
     missed = [card for card in cards if "[REDACTED: CREDIT_CARD]" not in SANITIZER.redact(card)]
     assert cards
     assert not missed
+
+
+def test_published_personal_data_goes_in_strict_mode() -> None:
+    strict = ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))
+    data = [text(row, "sample_b64") for row in rows("secrets.jsonl") if row["score_as"] == "pii_positive"]
+    missed = [sample for sample in data if strict.redact(sample) == sample]
+    assert data
+    assert 1 - len(missed) / len(data) >= LEAST_RECALL_OF_PERSONAL_DATA, missed
 
 
 @pytest.mark.parametrize("name", ["naughty_strings.jsonl", "malformed_json.jsonl", "real_invalid_calls.jsonl"])

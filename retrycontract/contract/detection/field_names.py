@@ -19,7 +19,7 @@ LONGEST_NAME = 160
 # One table per mark: a word of the name (or two neighbours joined, as in `api_key`) that makes the value secret.
 _MARKS: dict[str, str] = {
     "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode passwort kennwort contraseña "
-    "contrasena senha parola пароль 密码 密碼 パスワード 비밀번호 masterpassword",
+    "contrasena senha parola storepass keypass пароль 密码 密碼 パスワード 비밀번호 masterpassword",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
     "refreshtokens authtokens apitokens authcode authcookie",

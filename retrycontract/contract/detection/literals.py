@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import re2
 
 from retrycontract.contract.detection.field_names import NameVerdict, word_set
 from retrycontract.contract.detection.randomness import entropy, is_digest, is_uuid, looks_random
+from retrycontract.contract.detection.scan_copies import ascii_copy
 
 # A list of more secrets than these is data.
 MOST_LISTED = 100
@@ -20,10 +22,25 @@ QUOTES = "\"'`"
 LONGEST_QUOTED = 4096
 # Bits per character: place-holders and counting digits stay below.
 LEAST_DENSE = 2.5
-_PLACEHOLDER = re2.compile(
+
+
+class Shape:
+    """Say whether whole texts, in ASCII, are of one form."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        self._compiled: Any = re2.compile(pattern.encode())
+
+    def fits(self, text: str) -> bool:
+        """Say whether all of the text is of the form."""
+        return self._compiled.fullmatch(text.encode()) is not None
+
+
+_PLACEHOLDER = Shape(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
-    r"|\*+|\.{3,}|…|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
+    r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
 )
 # What stands where a type, a kind or a switch is named, not a secret.
 _KINDS = word_set(
@@ -33,12 +50,29 @@ _KINDS = word_set(
     "public private hidden new test static final const let var async await function lambda return readonly import "
     "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
 )
-_CODE = re2.compile(
+_CODE = Shape(
     r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
-_WORD = re2.compile(r"[A-Za-z]*[a-z][_-]?[A-Za-z_-]*[.!?]?|[A-Z]+[.!?]?|\W+")
-_RUN = re2.compile(r"[A-Za-z0-9]{20,}")
-_PROSE = re2.compile(r"(?:[^\W\d]+[,.;:!?'’-]*[ \t]+){2,}.*")
+_WORD = Shape(r"[A-Za-z?]*[a-z?][_-]?[A-Za-z?_-]*[.!]?|[A-Z]+[.!?]?|\W+")
+_RUN = re.compile(r"[A-Za-z0-9]{20,}")
+_PROSE = Shape(r"(?:[A-Za-z_?]+[,.;:!?'-]*[ \t]+){2,}.*")
+
+
+# Below these a word without a digit is an ordinary word.
+_NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
+_ORDINARY_MARKS = _NUMBER_MARKS | {"SESSION", "AUTHORIZATION", "COOKIE"}
+# Below the name of what may be secret, nothing shorter can look random.
+SHORTEST_NOISE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
+
+    name: str
+    operator: str
+    spaced: bool
+    starts_line: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +85,19 @@ class Literal:
     quoted: bool
 
     @classmethod
-    def of(cls, match: Any, group: int, *, quoted: bool = False, trailing: str = "") -> Self:
-        """Take the text of a match's group, without any of the trailing characters."""
-        text = match.group(group).rstrip(trailing) if trailing else match.group(group)
-        return cls(text, match.start(group), match.start(group) + len(text), quoted)
-
-    @classmethod
     def whole(cls, text: str) -> Self:
-        """Take a whole string as one value; lone surrogates, which patterns cannot read, become question marks."""
-        return cls(text.encode("utf-8", "replace").decode("utf-8"), 0, len(text), quoted=True)
+        """Take a whole string as one value."""
+        return cls(ascii_copy(text), 0, len(text), quoted=True)
 
     @property
     def is_placeholder(self) -> bool:
         """Say whether the value only stands for one, such as `${TOKEN}`, `<your key>` or `****`."""
-        return bool(_PLACEHOLDER.fullmatch(self.text))
+        return _PLACEHOLDER.fits(self.text)
+
+    @property
+    def is_word_of_code(self) -> bool:
+        """Say whether the value is a kind, a switch or the like, such as `required`."""
+        return self.text.casefold() in _KINDS
 
     @property
     def is_noise(self) -> bool:
@@ -88,7 +121,7 @@ class Literal:
     @property
     def telling(self) -> bool:
         """Say whether the value is more than one plain word: digits, symbols or inner capitals."""
-        return not _WORD.fullmatch(self.text)
+        return not _WORD.fits(self.text)
 
 
 def read_literal(text: str, position: int, *, in_query: bool = False) -> Literal | None:
@@ -109,7 +142,7 @@ def read_literal(text: str, position: int, *, in_query: bool = False) -> Literal
             stop = close - (text[close - 1] == "\\" and close - 1 > start)
             return Literal(text[start + 1 : stop], start + 1, stop, quoted=True)
         start += 1
-    stop = _query_end(text, start) if in_query else unquoted_end(text, start)
+    stop = _first(text, start, _QUERY_STOPS) if in_query else unquoted_end(text, start)
     return Literal(text[start:stop], start, stop, quoted=False) if stop > start else None
 
 
@@ -122,6 +155,21 @@ def _read_on_next_line(text: str, start: int) -> Literal | None:
         literal = read_literal(text, after)
         return literal if literal and literal.quoted else None
     return None
+
+
+_BLOCK = re.compile(r"[ \t]*[|>][-+0-9]{0,2}[ \t]*\r?\n([ \t]+)(?=\S)")
+
+
+def read_block(text: str, position: int) -> Literal | None:
+    """Read the indented lines of a YAML block that starts at the position; None where there is none."""
+    heading = _BLOCK.match(text, position)
+    if heading is None:
+        return None
+    start = end = heading.end()
+    while (line := text.find("\n", end)) >= 0 and text.startswith(heading[1], line + 1):
+        end = line + 1 + len(heading[1])
+    end = line if line >= 0 else len(text)
+    return Literal(text[start:end].rstrip(), start, start + len(text[start:end].rstrip()), quoted=True)
 
 
 def read_list(text: str, position: int) -> Iterator[Literal]:
@@ -152,9 +200,8 @@ def closing_quote(text: str, start: int) -> int | None:
     return None
 
 
-_STOPS = re2.compile(r"[;\s\"'`<>\\]|[,;)}\]](?:\s|$|[\"'])")
-_BLANK = re2.compile(r"\s")
-_QUERY_STOPS = re2.compile(r"[;\s\"'`<>\\&#;,)\]}]")
+_STOPS = re.compile(r"[;\s\"'`<>\\]|[,;)}\]](?=[\s\"']|\Z)")
+_QUERY_STOPS = re.compile(r"[;\s\"'`<>\\&#,)\]}]")
 
 
 def unquoted_end(text: str, start: int) -> int:
@@ -162,74 +209,55 @@ def unquoted_end(text: str, start: int) -> int:
     return _first(text, start, _STOPS)
 
 
-def word_end(text: str, start: int) -> int:
-    """Give the position of the next white space."""
-    return _first(text, start, _BLANK)
+def _first(text: str, start: int, stops: re.Pattern[str]) -> int:
+    match = stops.search(text, start)
+    return match.start() if match else len(text)
 
 
-def _query_end(text: str, start: int) -> int:
-    return _first(text, start, _QUERY_STOPS)
-
-
-def _first(text: str, start: int, stops: Any) -> int:
-    """Find the first stop in windows, so that a long text is never encoded again and again."""
-    size, position = 256, start
-    while position < len(text):
-        match = stops.search(text[position : position + size])
-        if match:
-            return position + int(match.start())
-        position, size = position + size, size * 2
-    return len(text)
-
-
-def is_secret_literal(
-    literal: Literal, verdict: NameVerdict, name: str, *, operator: str, spaced: bool, starts_line: bool
-) -> bool:
+def is_secret_literal(literal: Literal, verdict: NameVerdict, place: Place) -> bool:
     """Decide whether the value beside a name is a literal secret rather than a place-holder, code or prose."""
     if not literal.quoted:
-        literal = replace(literal, text=literal.text.rstrip(_TRAILING))
+        bare = literal.text.rstrip(_TRAILING)
+        literal = Literal(bare, literal.start, literal.start + len(bare), quoted=False)
     text = literal.text
-    if not text.strip() or literal.is_placeholder or text.casefold() in _KINDS:
-        return False
     if not verdict.mark:
-        return verdict.weak and (literal.is_noise or literal.is_dense)
+        return verdict.weak and len(text) >= SHORTEST_NOISE and (literal.is_noise or literal.is_dense)
+    if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
+        return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
     if literal.quoted:
         return _is_quoted_secret(literal, verdict.mark)
-    if _CODE.fullmatch(text) and not literal.is_noise:
+    if _CODE.fits(text) and not literal.is_noise:
         return False
-    return _is_bare_secret(literal, verdict.mark, name, operator=operator, spaced=spaced, starts_line=starts_line)
+    return _is_bare_secret(literal, verdict.mark, place)
 
 
 def _is_quoted_secret(literal: Literal, mark: str) -> bool:
     text = literal.text
-    if mark in ("SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP", "CVV", "SSN"):
-        return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fullmatch(text)
+    if mark in _ORDINARY_MARKS:
+        return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fits(text)
     if mark == "PASSWORD":
-        return not _PROSE.fullmatch(text) or any(c.isdigit() for c in text)
-    return len(text) >= 4 and not _PROSE.fullmatch(text) and (literal.telling or len(text) >= 8)
+        return not _PROSE.fits(text) or any(c.isdigit() for c in text)
+    return len(text) >= 4 and not _PROSE.fits(text) and (literal.telling or len(text) >= 8)
 
 
-def _is_bare_secret(literal: Literal, mark: str, name: str, *, operator: str, spaced: bool, starts_line: bool) -> bool:
+def _is_bare_secret(literal: Literal, mark: str, place: Place) -> bool:
     text = literal.text
-    if len(text) < 3 or text.casefold() in name.casefold():
+    if len(text) < 3 or text.casefold() in place.name.casefold():
         return False
-    if mark in ("SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP", "CVV", "SSN"):
-        return (
-            any(c.isdigit() for c in text)
-            and (len(text) >= 8 or mark in ("PIN", "OTP", "CVV", "SSN"))
-            and not text.isalpha()
-        )
+    has_digit = any(c.isdigit() for c in text)
+    if mark in _ORDINARY_MARKS:
+        return has_digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
     if text.isdigit():
         return len(text) >= (4 if mark == "PASSWORD" else 6)
-    if literal.telling and any(c.isdigit() or not c.isalnum() for c in text):
-        return any(c.isdigit() for c in text) or mark in ("PASSWORD", "SECRET") or len(text) >= 12
-    if operator == "--":
+    if literal.telling and (has_digit or not text.isalnum()):
+        return has_digit or mark in ("PASSWORD", "SECRET") or len(text) >= 12
+    if place.operator == "--":
         return True
-    assigned = "=" in operator and not spaced
+    assigned = "=" in place.operator and not place.spaced
     return (
-        (mark == "PASSWORD" and starts_line and (spaced or operator != ":"))
+        (mark == "PASSWORD" and place.starts_line and (place.spaced or place.operator != ":"))
         or (assigned and len(text) >= 6)
         or (literal.telling and len(text) >= 16)
     )

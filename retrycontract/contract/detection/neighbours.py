@@ -7,7 +7,8 @@ from typing import Any
 from retrycontract.contract.detection.field_names import judge, split_words
 from retrycontract.contract.detection.foreign_values import as_json
 from retrycontract.contract.detection.literals import Literal
-from retrycontract.contract.detection.scanner import redact_spans, without_marks
+from retrycontract.contract.detection.marks import without_marks
+from retrycontract.contract.detection.scanner import BALANCED
 
 # The member that names, and the members that then hold the secret.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
@@ -30,7 +31,7 @@ MOST_WORDS = 4
 def _shown(name: Any) -> str:
     """Give a name as its redaction shows it, without the marks; nothing for what is no name."""
     text = as_json(name)
-    shown = without_marks(redact_spans(text)) if type(text) is str else ""
+    shown = without_marks(BALANCED.redact(text)) if type(text) is str else ""
     return shown if len(shown) <= LONGEST_NAMING else ""
 
 

@@ -6,11 +6,12 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
-
-import re2
+from itertools import chain
+from operator import add
+from string import ascii_lowercase, ascii_uppercase, digits
 
 from retrycontract.contract.detection.field_names import word_set
 
@@ -18,21 +19,27 @@ from retrycontract.contract.detection.field_names import word_set
 DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})
 # Bits per character: English text and repetition stay below, 20 random characters above.
 LEAST_ENTROPY = 3.0
+# Up to this length counting each character by itself is quicker than counting all in one pass.
+FEW = 200
 # Longer headers than this are no headers; bounds the decoding work.
 LONGEST_HEADER = 4096
 
-_HEX = re2.compile(r"(?:0x)?[0-9a-fA-F]+")
-_UUID = re2.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
-_SEGMENT = re2.compile(r"[A-Za-z0-9]+")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_SEGMENT = re.compile(r"[A-Za-z0-9]+")
 # The pairs that make up most of written English and of identifiers; in random letters one pair in five is here.
-_PAIRS = word_set(
+_WRITTEN = word_set(
     "th he in er an re nd on en at ou ed ha to or it is hi es ng st te ti ar as se me nt of le ve co ra ro io ri "
     "li de al la ne ea ta ce ma si om ur ca el ec us ic tr ll no ch un lo ac pe di ho ge be et so ss ns rs ee ow "
     "wi ot em ts id ut ie ad ay os ke fi po ul pr sh rt mo su ly im am pa na ai il ol op ir ow ev fo do up ex ag "
     "ap ab ck ct ef ty tu ue sp pl gr fu bu bo ba br fa ld mi mp ni oo ou sc ui wa we wh wo ys ss tt rr ff qu vi "
     "ig if od og ob ov gh gu ru ry rm rd rk rn rc pt ph cl cr cu da ey ew ld ft ua va ki ks"
 )
+_PAIRS = frozenset(chain(_WRITTEN, map(str.upper, _WRITTEN), map(str.capitalize, _WRITTEN)))
+# Small letters as `a`, capitals as `A`, digits as `0`; words change from one to the other rarely, noise often.
+_KINDS = bytes.maketrans((ascii_lowercase + ascii_uppercase + digits).encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
+_JUMPS = (b"aA", b"a0", b"0a", b"A0", b"0A")
 
 
 def is_uuid(text: str) -> bool:
@@ -50,7 +57,8 @@ def is_digest(text: str) -> bool:
 def entropy(text: str) -> float:
     """Measure the Shannon entropy of the text, in bits per character."""
     size = len(text)
-    return -sum(n / size * math.log2(n / size) for n in Counter(text).values())
+    counts = Counter(text).values() if size > FEW else map(text.count, set(text))
+    return math.log2(size) - sum(n * math.log2(n) for n in counts) / size if size else 0.0
 
 
 def looks_random(text: str, *, at_least: int = 20) -> bool:
@@ -73,35 +81,23 @@ def _random_segments(text: str) -> Iterator[str]:
 
 def _is_wordy(run: str) -> bool:
     """Say whether a run of letters and digits reads as words and numbers rather than as noise."""
-    if run.isdigit():
-        return False
-    steps = list(pairwise(run))
-    if not steps:
-        return True
-    letters = [(a + b).lower() for a, b in steps if a.isalpha() and b.isalpha() and not (a.islower() and b.isupper())]
-    common = sum(pair in _PAIRS for pair in letters) / len(letters) if letters else 0.0
-    jumps = sum(_jumps(a, b) for a, b in steps) / len(steps)
-    if any(character.isdigit() for character in run):
+    steps = len(run) - 1
+    if run.isdigit() or not steps:
+        return not run.isdigit()
+    kinds = run.encode().translate(_KINDS)
+    jumps = sum(map(kinds.count, _JUMPS)) / steps
+    letters = steps - sum(map(kinds.count, _JUMPS)) - _digit_pairs(kinds)
+    common = sum(map(_PAIRS.__contains__, map(add, run, run[1:]))) / letters if letters else 0.0
+    if b"0" in kinds:
         return (jumps < 0.2 and common >= 0.4) or (jumps < 0.3 and common >= 0.5)
-    if run.islower() or run.isupper():
+    if b"A" not in kinds or b"a" not in kinds:
         return common >= 0.35
     return jumps < 0.2 or common >= 0.5
 
 
-def _jumps(before: str, after: str) -> bool:
-    """Say whether the kind of character changes, other than from a capital to a small letter."""
-    if before.isdigit() or after.isdigit():
-        return before.isdigit() != after.isdigit()
-    return before.islower() and after.isupper()
-
-
-def passes_luhn(digits: str) -> bool:
-    """Say whether the digits carry a valid Luhn check digit."""
-    total = 0
-    for index, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + index % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
+def _digit_pairs(kinds: bytes) -> int:
+    """Count the digits that follow a digit: all but the first of each run of them."""
+    return kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
 
 
 def decode_base64(text: str) -> str | None:

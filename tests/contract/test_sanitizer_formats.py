@@ -1,0 +1,115 @@
+"""Published formats: every detector of the tables finds what it describes, and leaves what only resembles it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from itertools import chain
+
+import pytest
+
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.detection.credentials import CREDENTIALS
+from retrycontract.contract.detection.detectors import Detector
+from retrycontract.contract.detection.heads import Allowance
+from retrycontract.contract.detection.personal_data import PERSONAL_DATA
+from retrycontract.contract.detection.sieve import Finder, Sieve, loosened
+from retrycontract.contract.sanitizer import ValueSanitizer
+from tests.contract.credentials import sample
+
+BALANCED = ValueSanitizer()
+STRICT = ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))
+TABLE = (*CREDENTIALS, *PERSONAL_DATA)
+# A verifier refuses most random numbers: one in 97 has the check digits of an account number.
+MOST_TRIES = 3000
+
+
+def name(detector: Detector) -> str:
+    return f"{detector.mark}:{detector.pattern[:40]}"
+
+
+HEADER = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "typ": "JWT"}).encode()).decode().rstrip("=")
+# What no random text is: JSON, and a heading.
+MADE = {
+    "JWT": f"{HEADER}.{sample('[a-z0-9]{40}', 1)}.{sample('[a-z0-9]{40}', 2)}",
+    "PRIVATE_KEY": base64.b64encode(("-----BEGIN " + "PRIVATE KEY-----" + sample("[a-z0-9]{40}", 3)).encode()).decode(),
+}
+
+
+def found(detector: Detector) -> str:
+    """Make a text in which the detector finds its credential."""
+    tries = MOST_TRIES if detector.mark not in MADE else 1
+    for text in chain([MADE.get(detector.mark, "")], (sample(detector.pattern, seed) for seed in range(tries))):
+        if text.isascii() and any(detector.find(text, Allowance.of(text))):
+            return text
+    return sample(detector.pattern, 0)
+
+
+@pytest.mark.parametrize("detector", CREDENTIALS, ids=name)
+def test_every_detector_finds_what_it_describes(detector: Detector) -> None:
+    text = found(detector)
+    span = next(detector.find(text, Allowance.of(text)))
+    secret = text[span.start : span.end]
+    for place in (text, f"see {text} here", f'"{text.strip()}"'):
+        assert secret not in BALANCED.redact_text(place)
+        assert secret not in str(BALANCED.redact({"note": [place]}))
+
+
+@pytest.mark.parametrize("detector", PERSONAL_DATA, ids=name)
+def test_strict_mode_finds_personal_data(detector: Detector) -> None:
+    text = found(detector)
+    span = next(detector.find(text, Allowance.of(text)))
+    assert text[span.start : span.end] not in STRICT.redact_text(f"see {text} here")
+
+
+@pytest.mark.parametrize("detector", TABLE, ids=name)
+def test_the_sieve_lets_through_whatever_a_detector_finds(detector: Detector) -> None:
+    sieve = Sieve([Finder.of(detector, detector.find)])
+    assert sieve.finders_for(found(detector))
+    assert not sieve.finders_for("an ordinary sentence, with 3 numbers")
+
+
+@pytest.mark.parametrize("detector", CREDENTIALS, ids=name)
+def test_a_fragment_of_a_credential_is_none(detector: Detector) -> None:
+    text = found(detector)
+    span = next(detector.find(text, Allowance.of(text)))
+    fragment = text[: span.start + (span.end - span.start) * 2 // 5]
+    assert not any(detector.find(fragment, Allowance.of(fragment)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "loose"),
+    [
+        ("a{3}b{4,}", "a{3}b{4,}"),
+        ("[a-f]{32}", "[a-f]{6,}"),
+        ("[a-f]{32,}", "[a-f]{6,}"),
+        ("x{0,200}?y{1,40}", "x{0,}?y{1,}"),
+        ("x{0,3}y{2,6}", "x{0,3}y{2,6}"),
+    ],
+)
+def test_loosening_drops_long_counters_only(pattern: str, loose: str) -> None:
+    assert loosened(pattern) == loose
+
+
+LOOK_ALIKES = """
+sk-learn-contrib sk-estimator-html-doc-link sk-toggleable__control pk-tables key-value-store-configuration
+pat-downs pat.example.org test_user_can_log_in_with_a_password live_updates_are_enabled_by_default
+secret_santa_list_of_the_office re_compile_all_the_patterns fw_version_of_the_device fc-barcelona-and-friends
+r8_unorm_texture_format hf_transformers_library hf_hub_download npm_config_registry npm_package_version
+pypi-mirror-of-the-team glpat-<your-token> ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ghp_YOUR_TOKEN_HERE
+AKIAXXXX ASIA-PACIFIC-REGION-WIDE AIzaXXXX xoxb-your-token xoxo-hugs-and-kisses SG.one.two
+SK00000000000000 ACCOUNT_NUMBER_IS_REQUIRED_HERE dop_v1_token shpat_placeholder
+EAAAAAAAAAAAAAAAAAAAAAAAAAAA hooks.slack.com/services/ https://hooks.slack.com/services/T000/B000/XXX
+discord.com/api/webhooks/ sl.example.org sl.wikipedia.org/wiki/Slovenija 1/2:3 0/10 00D AQEducational
+da2-is-a-prefix sig=abc amzn.mws. 1000.0.1 $1$ $2a$10$ {SSHA} A3-paper eyJust-words.and.more op://vault/item/field
+ops_team_on_call s.isdigit() s.startswith(prefix) hvs.example v1.0-beta v1.0-rc1 API-REFERENCE-GUIDE-AND-MORE
+mob-programming-for-beginners sdk-for-developers-of-apps sess-storage-of-the-browser csk-chennai-super-kings
+key_of_the_dictionary_or_list access-production-database e2b_sandbox_of_the_user
+"""
+
+
+@pytest.mark.parametrize("text", LOOK_ALIKES.split())
+def test_a_word_with_the_prefix_of_a_credential_stays(text: str) -> None:
+    assert BALANCED.redact_text(text) == text
+    assert BALANCED.redact_text(f"see {text}, please") == f"see {text}, please"
+    assert BALANCED.redact({"text": text}) == {"text": text}

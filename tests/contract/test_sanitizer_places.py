@@ -1,0 +1,151 @@
+"""Places where models write secrets: encodings, files, command lines; and what resembles them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from retrycontract.contract.sanitizer import ValueSanitizer
+
+SANITIZER = ValueSanitizer()
+SECRET = "hunter" + "2two"
+WORD = "correct" + "horse"
+STRONG = "Tr0ub4dor" + "&3x"
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def nested(value: Any, levels: int) -> str:
+    """Write JSON in a string of JSON, so many times."""
+    for _ in range(levels):
+        value = json.dumps(value)
+    return str(value)
+
+
+PEM_LINE = "abcdEFGH1234" + "ijklMNOP5678"
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAx1\n{PEM_LINE}\n-----END RSA PRIVATE KEY-----"
+BASIC = b64(f"ana:{SECRET}")
+
+ENCODED = [
+    (f"redirect=https%3A%2F%2Fx.org%2Fcb%3Fpassword%3D{SECRET}%26user%3Dana", SECRET),
+    (f"https%3A%2F%2Fana%3A{SECRET}%40x.org%2Fa", SECRET),
+    (quote(json.dumps({"password": SECRET})), SECRET),
+    (quote(PEM), PEM_LINE),
+    (f"Authorization: Basic {BASIC}", BASIC),
+    (json.dumps({"auths": {"registry": {"auth": BASIC}}}, indent=2), BASIC),
+    *[(nested({"password": SECRET}, levels), SECRET) for levels in (1, 2, 3, 4)],
+    *[(nested({"key": PEM}, levels), PEM_LINE) for levels in (1, 2, 3)],
+    (f'{{"pass\\u0077ord": "{SECRET}"}}', SECRET),
+    (f"{{\\u0022password\\u0022: \\u0022{SECRET}\\u0022}}", SECRET),
+    (f'<x a="{{&quot;password&quot;:&quot;{SECRET}&quot;}}">', SECRET),
+    (f"密码：{SECRET}", SECRET),
+    (f"ｐａｓｓｗｏｒｄ＝{SECRET}", SECRET),
+    (f"contraseña: {SECRET}", SECRET),
+    (f"password = “{SECRET}”", SECRET),
+]
+
+FILES = [
+    f"A=1\nDB_PASSWORD={SECRET}\nB=2", f"A=1\\nDB_PASSWORD={SECRET}\\nB=2", f"export API_TOKEN={SECRET}",
+    f'$env:API_TOKEN = "{SECRET}"', f"set DB_PASSWORD={SECRET}", f"ENV API_KEY {SECRET}9Zx81", f"ARG TOKEN={SECRET}",
+    f"database:\n  user: ana\n  password: {SECRET}\n", f"password: |\n  {SECRET}\n", f"secret: >-\n  {SECRET}\nx: 1",
+    f'[db]\npassword = "{SECRET}"', f"[db]\npassword={SECRET}", f"spring.datasource.password={SECRET}",
+    f"<password>{SECRET}</password>", f"<password><![CDATA[{SECRET}]]></password>",
+    f'<user name="a" password="{SECRET}"/>', f"<key>apiToken</key>\n<string>{SECRET}</string>",
+    f"CREATE USER a IDENTIFIED BY '{SECRET}'", f"CREATE USER a IDENTIFIED BY {SECRET} DEFAULT",
+    f"ALTER ROLE a WITH PASSWORD '{SECRET}'", f"SET PASSWORD FOR a = PASSWORD('{SECRET}')",
+    f"UPDATE users SET password='{SECRET}' WHERE id=1", f"Set-Cookie: session={SECRET}; Path=/",
+    f'document.cookie = "sid={SECRET}; path=/"', f"kind: Secret\nstringData:\n  plain: {SECRET}\n",
+    f"machine x login a password {SECRET}", f"//registry/:_authToken={SECRET}", f"Server=h;Uid=a;Pwd={SECRET};",
+    f"jdbc:mysql://h/db?user=a&password={SECRET}", f"**Password:** {SECRET}", f"Das Passwort lautet: {SECRET}",
+]  # fmt: skip
+
+COMMANDS = [
+    f"sshpass -p {SECRET} ssh a@b", f"mysql -u root -p{SECRET} db", f"mysql --password={SECRET}",
+    f"PGPASSWORD={SECRET} psql -h x", f"curl -u ana:{SECRET} http://x", f"curl -uana:{SECRET} http://x",
+    f'curl --user="ana:{SECRET}" http://x', f"curl -H 'X-Api-Key: {SECRET}' http://x", f"curl -b 'sid={SECRET}' x",
+    f"curl -d 'password={SECRET}' http://x", f"redis-cli -h x -a {SECRET} ping", f"docker login -u ana -p {SECRET} reg",
+    f"docker run -e POSTGRES_PASSWORD={SECRET} postgres", f"helm upgrade x --set db.password={SECRET}",
+    f"az login --service-principal -u a -p {SECRET}", f"openssl enc -k {SECRET} -in x", f"zip -P {SECRET} a.zip b",
+    f"openssl rsa -passin pass:{SECRET}", f"ldapsearch -D cn=a -w {SECRET} x", f"mongosh -u a -p {SECRET} --host x",
+    f"htpasswd -b f ana {SECRET}", f"7z x -p{SECRET} a.7z", f'echo "{SECRET}" | sudo -S ls',
+    f'echo "ana:{SECRET}" | chpasswd', f"smbclient //x/y -U ana%{SECRET}", f"npm config set //r/:_authToken {SECRET}9",
+    f"git clone https://oauth2:{SECRET}@git.example.org/x",
+]  # fmt: skip
+
+HARMLESS = [
+    "max_tokens: 5", "da39a3ee5e6b4b0d3255bfef95601890afd80709", "8f14e45f-ceea-467f-a9c4-0e2b1d5a7c33",
+    "www.example.com", "report.final.pdf", "1.2.3", "Choose a strong password and never share it.",
+    "The password is required.", "The password is wrong", "password = get_password()", "password = getpass.getpass()",
+    "token: str", "token: Optional[str] = None", "os.environ[\"TOKEN\"]", "token = os.environ[\"TOKEN\"]",
+    "token = os.getenv(\"GITHUB_TOKEN\")", "api_key=settings.API_KEY", "<your-token>", "TOKEN=<your-token>",
+    "api_key: ${TOKEN}", "password=${DB_PASSWORD}", "password=xxxx", "api_key = \"xxxxxxxx\"",
+    "API_KEY=your_api_key_here", "api_key: \"YOUR_API_KEY\"", "password: ********", "password: \"•••••\"",
+    "token=...", "secret: <secret>", "Authorization: Bearer <token>", "Authorization: Bearer ${TOKEN}",
+    "curl -H \"Authorization: Bearer $TOKEN\" x", "curl -u user:$PASS x", "mysql -u root -p",
+    "mysql -u root -p < dump.sql", "git log -p main", "cp -p a b", "mkdir -p /srv/app", "tar -xpf a",
+    "docker run -p 8080:80 nginx", "ssh -p 2222 host", "python -u main.py", "sort -u file", "100%", "50%20of",
+    "%d tokens", "a%20b%3Dc", "https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc", "&lt;b&gt;x&lt;/b&gt;", "key: value",
+    "primary key", "for key, value in items:", "if (token === null) return;", "token = next(tokens)",
+    "password_field = forms.CharField()", "self.password = password", "password: { type: string }",
+    "\"password\": {\"type\": \"string\", \"minLength\": 8}", "passwordInput.value",
+    "<input type=\"password\" name=\"password\">", "<label>Password</label>", "SELECT password FROM users",
+    "password VARCHAR(255) NOT NULL", "author: Ana",
+    "tokenizer = AutoTokenizer.from_pretrained(\"bert-base-uncased\")", "const { token } = useAuth();",
+    "session = requests.Session()", "cookie: true", "auth: none", "pin: left", "key=lambda x: x[1]",
+    "sorted(d, key=len)", "import secrets", "from auth import login", "auth_required", "# TODO: rotate keys",
+    "The API key is stored in the vault.", "Passwort vergessen?", "signature: def f(x)", "print(f\"Token: {token}\")",
+    "\"token\": \"the\"", "{\"name\": \"token\", \"type\": \"string\"}", "cookies=None",
+    "private_key_path = \"/etc/ssl/key.pem\"", "ssh-keygen -t ed25519", "keyboard shortcuts: ctrl+c",
+    "password reset link", "login page at /login", "access token expired", "bearer of good news",
+    "basic understanding", "Bearer token", "token bucket algorithm", "secret santa", "csrf_token()",
+    "{{ csrf_token }}", "{% csrf_token %}", "@PasswordProperty", "pass the salt", "passport: A", "bypass=true",
+    "compass: north", "x = y if key else z", "max_tokens=4096",
+    "\"usage\": {\"prompt_tokens\": 12, \"total_tokens\": 30}", "sk-learn", "sk-SK", "key-value-store-configuration",
+    "pat-downs", "test_user_can_login_with_password", "secret_key_base is missing", "v1.0-beta", "sha256:abc",
+    "eyJust", "SG.UN", "AKIA", "AC power adapter", "re_compile_all_the_patterns",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "secret"), ENCODED)
+def test_a_secret_behind_an_encoding_is_redacted(text: str, secret: str) -> None:
+    redacted = SANITIZER.redact_text(text)
+    assert secret not in redacted
+    assert "[REDACTED: " in redacted
+    assert SANITIZER.redact_text(redacted) == redacted
+
+
+@pytest.mark.parametrize("text", [*FILES, *COMMANDS])
+def test_a_secret_in_a_file_or_a_command_line_is_redacted(text: str) -> None:
+    redacted = SANITIZER.redact_text(text)
+    assert SECRET not in redacted
+    assert SANITIZER.redact_text(redacted) == redacted
+    assert SECRET not in str(SANITIZER.redact({"content": f"first line\n{text}\nlast line"}))
+    assert SECRET not in SANITIZER.preview({"command": text})
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_resembles_a_secret_stays(text: str) -> None:
+    assert SANITIZER.redact_text(text) == text
+    assert SANITIZER.redact({"text": [text]}) == {"text": [text]}
+
+
+def test_only_the_secret_behind_an_escape_is_replaced() -> None:
+    text = f"a=%22b%22&next=%2Flogin%3Fpassword%3D{SECRET}%26user%3Dana"
+    assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
+    text = nested({"a": "b", "password": SECRET, "c": 1}, 3)
+    assert SANITIZER.redact_text(text) == text.replace(SECRET, "[REDACTED: PASSWORD]")
+
+
+def test_a_text_of_nothing_but_secrets_is_redacted_from_where_it_grows_too_dense() -> None:
+    lines = [f"token_{number}: {SECRET}{number}" for number in range(4000)]
+    redacted = SANITIZER.redact_text("\n".join(["# accounts", *lines]))
+    assert redacted.startswith("# accounts\ntoken_0: [REDACTED: TOKEN]\ntoken_1: [REDACTED: TOKEN]\n")
+    assert redacted.endswith("[REDACTED: SECRET]")
+    assert SECRET not in redacted
+    assert SANITIZER.redact_text(redacted) == redacted
