@@ -35,6 +35,8 @@ def _declared(tool: Any) -> Any:
 
 def _described(tool: Any) -> dict[str, Any]:
     name = _name(tool)
+    if not hasattr(tool, "__name__"):
+        raise ToolDeclarationError(name, "it has no name")
     schema = _schema(tool, name)
     if schema.get("type") == "array":
         raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
