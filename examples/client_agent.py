@@ -1,7 +1,7 @@
-"""An agent that gets stuck, asks a person, and finishes: with the client, `pip install "retrycontract[client]" pydantic`.
+"""An agent that gets stuck, asks a person, and finishes: with the client.
 
-`model` stands in for your LLM. RETRYCONTRACT_URL and RETRYCONTRACT_API_KEY say where the service is and who asks;
-examples/agent.py does the same with plain HTTP.
+It needs `pip install "retrycontract[client]" pydantic`. `model` stands in for your LLM. RETRYCONTRACT_URL and
+RETRYCONTRACT_API_KEY say where the service is and who asks; examples/agent.py does the same with plain HTTP.
 """
 
 from typing import Annotated, Literal

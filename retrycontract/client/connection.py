@@ -14,7 +14,7 @@ from retrycontract.client.exchange import Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 15.0  # for a request that the service does not hold: its database may be busy for ten
+ANSWER_SECONDS = 30.0  # for a request that the service does not hold: its database may be busy for twenty
 # The service closes a silent connection after five seconds; ours must be gone before, for a request that is sent at
 # that very moment is lost.
 KEEP_ALIVE_SECONDS = 2.0

@@ -121,7 +121,7 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) ->
 
 def test_without_a_key_the_error_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RETRYCONTRACT_API_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match="RETRYCONTRACT_API_KEY.*create_agent NAME"):
+    with pytest.raises(MissingKeyError, match=r"RETRYCONTRACT_API_KEY.*create_agent NAME"):
         Client(URL)
 
 

@@ -120,7 +120,7 @@ def test_a_long_wait_is_made_of_polls_that_proxies_let_live(scripted: Scripted) 
     with service.client() as client:
         guidance = client.wait_for_guidance("call-1", timeout=3600)
     assert [request.headers["prefer"] for request in service.requests] == ["wait=50"] * 3
-    assert [request.extensions["timeout"]["read"] for request in service.requests] == [65.0] * 3
+    assert [request.extensions["timeout"]["read"] for request in service.requests] == [80.0] * 3
     assert guidance.decision is Decision.HINT
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -120,13 +122,13 @@ def test_a_cancelled_call_asks_nobody_any_more(client: Any) -> None:
 
 
 def test_the_agent_of_the_readme_is_short_gets_stuck_is_helped_and_finishes(
-    service: Service, key: str, desk: Desk
+    service: Service, key: str, desk: Desk, flavour: str
 ) -> None:
     source = (ROOT / "examples" / "client_agent.py").read_text(encoding="utf-8")
     assert len(source.partition("    while True:\n")[2].partition("\n\n\n")[0].splitlines()) < 15
     messages, said = [{"role": "user", "content": "A seat to London, please."}], []
     others = calls_on(desk)
-    with opened("sync", service.url, key) as client:
+    with opened(flavour, service.url, key) as client:
         assert client.register_tools([client_agent.book_flight]).refused == ()
         agent = threading.Thread(target=lambda: said.append(client_agent.run(client, messages)), daemon=True)
         agent.start()
@@ -172,12 +174,13 @@ def test_a_first_attempt_whose_answer_was_lost_is_not_sent_twice(
 def test_an_agent_waits_and_submits_through_a_restart(tmp_path: Path, flavour: str) -> None:
     service = Service(tmp_path / "data")
     service.start()
-    with opened(flavour, service.url, service.new_key("restarted"), patience=60) as client:
+    with opened(flavour, service.url, service.new_key("restarted"), patience=120) as client:
         client.register_tool("open_file", SCHEMA)
         outcome = blocked(client)
         with ThreadPoolExecutor(2) as agents:
             waiting = agents.submit(client.wait_for_guidance, outcome, 120)
-            service.stop()
+            time.sleep(0.3)  # by now it is held by the service
+            service.stop(signal.SIGKILL)
             submitting = agents.submit(partial(client.submit, "open_file", tool_call_id="new", arguments=RIGHT))
             service.start()
             assert submitting.result(60).status == "valid"
