@@ -40,7 +40,7 @@ class Reply:
         """Give how many seconds the answer asks to wait, 0 when it does not; a date counts from the answer's own."""
         asked = self.headers.get("retry-after", "").strip()
         if asked.isascii() and asked.isdigit():
-            return float(asked[:9])  # 30 years; more digits would only overflow
+            return float(asked)
         try:
             until, now = parsedate_to_datetime(asked), parsedate_to_datetime(self.headers.get("date", ""))
             return max(0.0, (until - now).total_seconds())

@@ -112,7 +112,6 @@ class Operations:
     def cancel(self, call: AnyCall) -> Conversation[CallState]:
         """Give a call up."""
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
-        self.sent.forget(_id(call))
         return reading.read(reply, self.url, reading.state)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:

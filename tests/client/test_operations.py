@@ -73,6 +73,13 @@ def test_an_outcome_says_what_the_library_says(scripted: Scripted) -> None:
     assert not outcome.is_observed
 
 
+def test_an_observed_failure_says_that_execution_may_proceed(scripted: Scripted) -> None:
+    with scripted(answer(200, RETRY | {"status": "valid", "state": "observed"})).client() as client:
+        outcome = client.submit("open", **ATTEMPT)
+    assert (outcome.status, outcome.is_observed, outcome.arguments) == ("valid", True, ATTEMPT["arguments"])
+    assert len(outcome.errors) == 2
+
+
 @pytest.mark.parametrize("arguments", [{"mode": "read"}, '{"mode": "read"}', b'{"mode": "read"}'])
 def test_a_valid_outcome_gives_the_parsed_arguments_back(scripted: Scripted, arguments: Any) -> None:
     with scripted(answer(200, VALID)).client() as client:

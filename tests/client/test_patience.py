@@ -20,6 +20,8 @@ ATTEMPT: dict[str, Any] = {"tool_call_id": "t1", "arguments": {"mode": "raed"}}
 NOT_TAKEN_IN = {
     "connection refused": httpx2.ConnectError("[Errno 111] Connection refused"),
     "no connection in time": httpx2.ConnectTimeout("timed out"),
+    "no free connection": httpx2.PoolTimeout("timed out"),
+    "a proxy that refuses": httpx2.ProxyError("403 Forbidden"),
     "too many requests": problem(429, "too-many-requests"),
     "busy": problem(503, "busy"),
     "a proxy without a service": httpx2.Response(503, content=b"<html>unavailable</html>"),

@@ -215,9 +215,13 @@ def test_a_tool_list_is_registered_and_a_refused_schema_is_named(client: Any) ->
     assert client.dry_run(SCHEMA, WRONG).feedback.startswith("Validation failed for tool 'tool' (attempt 1/3)")
 
 
-@pytest.mark.parametrize("arguments", [float("nan"), '"\ud800"', "\ud800", b"\xff", {"path": "\ud800"}, "", None])
-def test_whatever_a_model_writes_gets_a_verdict(client: Any, arguments: Any) -> None:
-    assert client.submit("open_file", tool_call_id="odd", arguments=arguments).status == "retry"
+def test_whatever_a_model_writes_gets_a_verdict(client: Any) -> None:
+    odd = [float("nan"), '"\ud800"', "\ud800", b"\xff", {"path": "\ud800"}, "", None]
+    outcomes = [
+        client.submit("open_file", tool_call_id=f"odd-{number}", arguments=arguments)
+        for number, arguments in enumerate(odd)
+    ]
+    assert [outcome.status for outcome in outcomes] == ["retry"] * len(odd)
 
 
 def test_a_wrong_key_and_a_stopped_service_say_what_to_do(service: Service, flavour: str) -> None:
