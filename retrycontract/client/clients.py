@@ -14,7 +14,7 @@ import httpx2
 
 from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
-from retrycontract.client.operations import AnyCall, Attempt, DryRunOptions, Operations, ToolOptions
+from retrycontract.client.operations import AnyCall, Details, DryRunOptions, Operations, ToolOptions
 from retrycontract.client.patience import Patience
 from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
 from retrycontract.client.submissions import Submissions
@@ -50,12 +50,14 @@ class Client:
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._sleep = sleep
 
-    def submit(self, tool: str, *, wait: float = WAIT, **attempt: Unpack[Attempt]) -> Outcome:
+    def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
         """Submit an attempt and wait at most `wait` seconds for its verdict; `status` is None without one.
 
         `arguments` are JSON text as the model wrote it, or the parsed value. Pass `call_id` of the outcome before.
         """
-        return self._drive(self._operations.submit(tool, attempt, wait))
+        return self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
 
     def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""
@@ -136,9 +138,11 @@ class AsyncClient:
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._sleep = sleep
 
-    async def submit(self, tool: str, *, wait: float = WAIT, **attempt: Unpack[Attempt]) -> Outcome:
+    async def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
         """Submit an attempt and wait at most `wait` seconds for its verdict; see `Client.submit`."""
-        return await self._drive(self._operations.submit(tool, attempt, wait))
+        return await self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
 
     async def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""

@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Required, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import UncertainSubmissionError, UnreachableError, refusal
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
 from retrycontract.client.patience import Patience, is_uncertain
 from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
 from retrycontract.client.submissions import Submissions
@@ -25,11 +25,9 @@ LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 LOOKS = (0.5, 1.0, 2.0, 4.0)
 
 
-class Attempt(TypedDict, total=False):
-    """What is said of an attempt; what is left out, or None, is not sent."""
+class Details(TypedDict, total=False):
+    """What else is said of an attempt; what is left out, or None, is not sent."""
 
-    tool_call_id: Required[str]
-    arguments: Required[Any]  # JSON text as the model wrote it, or the parsed value
     call_id: str | None  # of the call that this attempt continues: always the surest way
     session_id: str | None
     turn: int | None
@@ -74,25 +72,25 @@ class Operations:
     sent: Submissions
     new_key: Callable[[], str]
 
-    def submit(self, tool: str, attempt: Attempt, wait: float) -> Conversation[Outcome]:
+    def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
+    ) -> Conversation[Outcome]:
         """Submit an attempt without waiting, then wait for its verdict: what only waits may be asked again."""
-        text = _text(attempt["arguments"])
-        body = {name: value for name, value in attempt.items() if value is not None and name != "arguments"}
-        output = {"raw": text} if _is_text(attempt["arguments"]) else {"arguments": attempt["arguments"]}
+        known = {name: value for name, value in details.items() if value is not None}
+        body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
-        request = _post("/calls", {"tool": tool} | body | output, headers=headers, is_repeatable=False)
-        newest = self.sent.newest(attempt.get("call_id"))
-        result = yield from self.patience.until_answered(request)
-        if is_uncertain(result):
-            call_id, number = yield from self._look_up(attempt, newest, result)
-            self.sent.keep(call_id, number, text)
-            return (yield from self._verdict(call_id, number, wait))
-        reply = self._accepted(result)
-        call_id, number = reading.read(reply, self.url, reading.place)
-        self.sent.keep(call_id, number, text)
-        if reply.status == 202 and wait > 0:
-            return (yield from self._verdict(call_id, number, wait))
-        return self._outcome(reply)
+        call_id = details.get("call_id")
+        newest = self.sent.newest(call_id)
+        result = yield from self.patience.until_answered(_post("/calls", body, headers=headers, is_repeatable=False))
+        reply = None if is_uncertain(result) else self._accepted(result)
+        if reply is None:
+            call_id, number = yield from self._look_up(call_id, tool_call_id, newest, result)
+        else:
+            call_id, number = self._read(reply, reading.place)
+        self.sent.keep(call_id, number, _text(arguments))
+        if reply is not None and (reply.status == 200 or wait <= 0):
+            return self._outcome(reply)
+        return (yield from self._verdict(call_id, number, wait))
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
         """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""
@@ -102,47 +100,48 @@ class Operations:
     def wait_for_guidance(self, call: AnyCall, timeout: float | None) -> Conversation[Guidance]:
         """Wait until a person has answered, or the call has ended, or time is up."""
         reply = yield from self._polled(f"{_path(call)}/wait?for=guidance", timeout)
-        return reading.read(reply, self.url, lambda data: reading.guidance(data, self.sent))
+        return self._read(reply, partial(reading.guidance, self.sent))
 
     def acknowledge(self, call: AnyCall) -> Conversation[bool]:
         """Say that the guidance has arrived."""
         reply = yield from self._asked(_post(f"{_path(call)}/guidance/ack"))
-        return reading.read(reply, self.url, lambda data: bool(data["acknowledged"]))
+        return self._read(reply, reading.acknowledged)
 
     def cancel(self, call: AnyCall) -> Conversation[CallState]:
         """Give a call up."""
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
-        return reading.read(reply, self.url, reading.state)
+        return self._read(reply, reading.state)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""
         body = _json({"input_schema": input_schema, **options})
         reply = yield from self._asked(Request("PUT", f"/tools/{quote(name, safe='')}", body))
-        return reading.read(reply, self.url, reading.registered_tool)
+        return self._read(reply, reading.registered_tool)
 
     def register_tools(self, tools: Any) -> Conversation[ImportedTools]:
         """Register a list of tools."""
         reply = yield from self._asked(_post("/tools/import", tool_list(tools)))
-        return reading.read(reply, self.url, reading.imported_tools)
+        return self._read(reply, reading.imported_tools)
 
     def dry_run(self, input_schema: Any, arguments: Any, options: DryRunOptions) -> Conversation[DryRun]:
         """Try an output against a schema."""
-        output = {"raw": _text(arguments)} if _is_text(arguments) else {"arguments": arguments}
-        reply = yield from self._asked(_post("/check", {"input_schema": input_schema, **options, **output}))
-        return reading.read(reply, self.url, reading.dry_run)
+        body = {"input_schema": input_schema, **options, **_output(arguments)}
+        reply = yield from self._asked(_post("/check", body))
+        return self._read(reply, reading.dry_run)
 
-    def _look_up(self, attempt: Attempt, newest: int | None, result: Reply | Lost) -> Conversation[tuple[str, int]]:
+    def _look_up(
+        self, call_id: str | None, tool_call_id: str, newest: int | None, result: Reply | Lost
+    ) -> Conversation[tuple[str, int]]:
         """Find an attempt whose answer was lost in its call's history; raises UncertainSubmissionError.
 
         Without the call's id, or what it held before, nothing tells this attempt from others.
         """
-        call_id, tool_call_id = attempt.get("call_id"), attempt["tool_call_id"]
         if call_id is not None and newest is not None:
             for pause in LOOKS:
                 found = yield from self.patience.until_answered(replace(Request("GET", _path(call_id)), after=pause))
                 if isinstance(found, Lost) or found.status != 200:
                     break
-                number = reading.read(found, self.url, partial(reading.newer_attempt, tool_call_id, newest))
+                number = self._read(found, partial(reading.newer_attempt, tool_call_id, newest))
                 if number is not None:
                     return call_id, number
         raise UncertainSubmissionError(self.url, _reason(result), call_id)
@@ -153,7 +152,7 @@ class Operations:
         return self._outcome(reply)
 
     def _outcome(self, reply: Reply) -> Outcome:
-        outcome = reading.read(reply, self.url, lambda data: reading.outcome(data, self.sent))
+        outcome = self._read(reply, partial(reading.outcome, self.sent))
         if outcome.state in (CallState.VALID, CallState.OBSERVED):
             self.sent.forget(outcome.call_id)  # nobody will correct it any more
         return outcome
@@ -171,6 +170,9 @@ class Operations:
             if reply.status != 202 or left <= 0:
                 return reply
             pause = min(left, reply.retry_after)  # a service that stops answers at once what it holds
+
+    def _read(self, reply: Reply, reader: Callable[[Any], T]) -> T:
+        return reading.read(reply, self.url, reader)
 
     def _asked(self, request: Request) -> Conversation[Reply]:
         return self._accepted((yield from self.patience.until_answered(request)))
@@ -192,8 +194,8 @@ def _json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _is_text(arguments: Any) -> bool:
-    return isinstance(arguments, str | bytes)
+def _output(arguments: Any) -> dict[str, Any]:
+    return {"raw": _text(arguments)} if isinstance(arguments, str | bytes) else {"arguments": arguments}
 
 
 def _text(arguments: Any) -> str:

@@ -27,7 +27,7 @@ def read(reply: Reply, url: str, reader: Callable[[Any], T]) -> T:
         raise UnexpectedAnswerError(url, reply.status, f"something else than it should ({kind[:80]})") from None
 
 
-def outcome(data: Any, sent: Submissions) -> Outcome:
+def outcome(sent: Submissions, data: Any) -> Outcome:
     """Read a verdict; `sent` gives the arguments back once they are valid."""
     status = Status(data["status"]) if data["status"] else None
     text = sent.text_of(data["call_id"], data["attempt_number"]) if status is Status.VALID else None
@@ -50,7 +50,7 @@ def place(data: Any) -> tuple[str, int]:
     return str(data["call_id"]), int(data["attempt_number"])
 
 
-def guidance(data: Any, sent: Submissions) -> Guidance:
+def guidance(sent: Submissions, data: Any) -> Guidance:
     """Read where a waiting agent's call stands, and the answer where there is one."""
     call_id, state, given = str(data["call_id"]), CallState(data["state"]), data["guidance"]
     if given is None:
@@ -69,6 +69,11 @@ def guidance(data: Any, sent: Submissions) -> Guidance:
         patch=tuple(given["patch"]) if given["patch"] is not None else None,
         base=sent.text_of(call_id, base),
     )
+
+
+def acknowledged(data: Any) -> bool:
+    """Read whether an acknowledgement was the first."""
+    return bool(data["acknowledged"])
 
 
 def state(data: Any) -> CallState:

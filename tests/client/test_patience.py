@@ -59,7 +59,10 @@ def test_an_attempt_that_may_have_arrived_is_not_sent_again(scripted: Scripted, 
 
 
 @pytest.mark.parametrize("failure", PERHAPS_TAKEN_IN.values(), ids=list(PERHAPS_TAKEN_IN))
-def test_an_attempt_that_arrived_is_found_in_the_history_of_its_call(scripted: Scripted, failure: Any) -> None:
+@pytest.mark.parametrize("wait", [0, 60])
+def test_an_attempt_that_arrived_is_found_in_the_history_of_its_call(
+    scripted: Scripted, failure: Any, wait: float
+) -> None:
     known = {"number": 1, "tool_call_id": "t1"}  # providers and agents reuse ids
     arrived = {"number": 2, "tool_call_id": "t1"}
     service = scripted(
@@ -71,7 +74,7 @@ def test_an_attempt_that_arrived_is_found_in_the_history_of_its_call(scripted: S
     )
     with service.client() as client:
         client.submit("open", **ATTEMPT)
-        outcome = client.submit("open", tool_call_id="t1", arguments={"mode": "read"}, call_id="call-1")
+        outcome = client.submit("open", "t1", {"mode": "read"}, call_id="call-1", wait=wait)
     assert service.lines[2:] == ["GET /calls/call-1"] * 2 + ["GET /calls/call-1/wait?for=verdict&attempt=2"]
     assert (outcome.status, outcome.arguments) == ("valid", {"mode": "read"})
 
