@@ -191,6 +191,20 @@ def test_an_agent_waits_and_submits_through_a_restart(tmp_path: Path, flavour: s
     service.stop()
 
 
+def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path, flavour: str) -> None:
+    service = Service(tmp_path / "data", {"RETRYCONTRACT_JUDGE": "worker"})
+    service.start()
+    with opened(flavour, service.url, service.new_key("later")) as client:
+        client.register_tool("open_file", SCHEMA)
+        first = client.submit("open_file", "t1", WRONG)
+        assert (first.status, first.tool_result.tool_call_id) == ("retry", "t1")
+        second = client.submit("open_file", "t2", RIGHT, call_id=first.call_id, wait=0)
+        assert (second.status, second.attempt_number) == (None, 2)
+        done = client.wait_for_verdict(second)
+        assert (done.status, done.arguments) == ("valid", RIGHT)
+    service.stop()
+
+
 def test_one_client_serves_many_threads(client: Any) -> None:
     ready = threading.Barrier(8)
 
