@@ -42,6 +42,8 @@ CLOSED_DOORS: Final = {
     "retrycontract.waiting": ("django.db", "django.contrib", "ninja"),
     "retrycontract.bridge": ("django.db", "django.contrib", "ninja"),
     "retrycontract.in_process": SERVER_PACKAGES,
+    # pydantic describes an agent's functions as tools, where it is installed
+    "retrycontract.client": tuple(name for name in SERVER_PACKAGES if name != "pydantic"),
 }
 
 
@@ -129,6 +131,11 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.settings", id="facade-settings"),
         pytest.param("library", "retrycontract/configuration_file.py", "import worker", id="configuration-worker"),
         pytest.param("library", "retrycontract/__main__.py", "import retrycontract.usecases", id="command-usecase"),
+        pytest.param("client", "retrycontract/client/wrong.py", "import django.conf", id="client-django"),
+        pytest.param("client", "retrycontract/client/wrong.py", "import retrycontract.store", id="client-store"),
+        pytest.param(
+            "client", "retrycontract/client/wrong.py", "from retrycontract import in_process", id="client-library"
+        ),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import django.conf", id="contract-django"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "from ninja import Schema", id="contract-ninja"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import redis", id="contract-redis"),
@@ -177,6 +184,13 @@ def test_no_module_reaches_a_package_that_is_closed_to_it(graph: grimp.ImportGra
         path = ROOT / module.replace(".", "/")
         source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         assert closed_doors_opened(source.read_text(encoding="utf-8"), CLOSED_DOORS[package]) == [], module
+
+
+def test_the_client_imports_the_contract_and_one_http_package(graph: grimp.ImportGraph) -> None:
+    own = {"retrycontract.client", *graph.find_descendants("retrycontract.client")}
+    imported = set().union(*(graph.find_modules_directly_imported_by(module) for module in own)) - own
+    foreign = {name for name in imported if not is_within(name, "retrycontract.contract")}
+    assert {name.split(".")[0] for name in foreign} - sys.stdlib_module_names == {"httpx2", "pydantic"}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from retrycontract import client
 from retrycontract.api import problems
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
@@ -69,10 +70,23 @@ def test_every_problem_code_is_described() -> None:
     assert {code for code in used if f"`{code}`" not in described} <= {"internal"}
 
 
-def test_the_readme_shows_the_loop_of_the_example_agent() -> None:
-    loop = re.search(r"```python\n(    while True:.*?)```", read("README.md"), re.DOTALL)
+@pytest.mark.parametrize(
+    ("document", "example"), [("README.md", "examples/client_agent.py"), ("docs/agents.md", "examples/agent.py")]
+)
+def test_a_document_shows_the_loop_of_an_example_agent(document: str, example: str) -> None:
+    loop = re.search(r"```python\n(    while True:.*?)```", read(document), re.DOTALL)
     assert loop is not None
-    assert loop.group(1).rstrip() in read("examples/agent.py")
+    assert loop.group(1).rstrip() in read(example)
+
+
+@pytest.mark.parametrize("name", [name for name in client.__all__ if name.endswith("Error")])
+def test_every_error_of_the_client_is_described(name: str) -> None:
+    assert f"`{name}`" in read("docs/agents.md")
+
+
+@pytest.mark.parametrize("name", [name for name in vars(client.Client) if name[0] != "_"])
+def test_every_operation_of_the_client_is_described(name: str) -> None:
+    assert f"`{name}(" in read("docs/agents.md")
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:

@@ -1,0 +1,52 @@
+"""The agent's side of the service: submit, wait, take a person's guidance over; no Django, one HTTP package."""
+
+from __future__ import annotations
+
+try:
+    import httpx2 as _httpx2  # noqa: F401 - the one package that the base install does not bring
+except ImportError as missing:
+    raise ImportError('the client needs httpx2: pip install "retrycontract[client]"') from missing
+
+from retrycontract.client.clients import AsyncClient, Client
+from retrycontract.client.errors import (
+    ClientError,
+    ConflictError,
+    CorrectionError,
+    InvalidRequestError,
+    MissingKeyError,
+    NotAuthenticatedError,
+    NotFoundError,
+    RefusedError,
+    TooLargeError,
+    ToolDeclarationError,
+    UnavailableError,
+    UncertainSubmissionError,
+    UnexpectedAnswerError,
+    UnreachableError,
+)
+from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "ClientError",
+    "ConflictError",
+    "CorrectionError",
+    "DryRun",
+    "Guidance",
+    "ImportedTools",
+    "InvalidRequestError",
+    "MissingKeyError",
+    "NotAuthenticatedError",
+    "NotFoundError",
+    "Outcome",
+    "RefusedError",
+    "RefusedTool",
+    "RegisteredTool",
+    "TooLargeError",
+    "ToolDeclarationError",
+    "UnavailableError",
+    "UncertainSubmissionError",
+    "UnexpectedAnswerError",
+    "UnreachableError",
+]

@@ -1,0 +1,210 @@
+"""The two clients: one drives the operations in the caller's thread, the other in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import random as chance
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+import httpx2
+
+from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request
+from retrycontract.client.operations import AnyCall, Details, DryRunOptions, Operations, ToolOptions
+from retrycontract.client.patience import Patience
+from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.submissions import Submissions
+from retrycontract.contract.lifecycle import CallState
+
+T = TypeVar("T")
+
+WAIT = 60.0  # seconds for a verdict; most come at once
+PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
+
+
+class Client:
+    """Submit what a model wrote, and wait for verdicts and people's guidance; for any number of threads.
+
+    `url` and `api_key` default to RETRYCONTRACT_URL and RETRYCONTRACT_API_KEY. What fails on the way is asked again
+    for `patience` seconds; an attempt never counts twice. Raises the errors of `retrycontract.client.errors`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        patience: float = PATIENCE,
+        transport: httpx2.BaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        connection = Connection.of(url, api_key)
+        self.url = connection.url
+        self._http = httpx2.Client(transport=transport, **connection.options)
+        self._operations = _operations(connection, Patience(patience, clock, random))
+        self._sleep = sleep
+
+    def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
+        """Submit an attempt and wait at most `wait` seconds for its verdict; `status` is None without one.
+
+        `arguments` are JSON text as the model wrote it, or the parsed value. Pass `call_id` of the outcome before.
+        """
+        return self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
+
+    def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
+        """Wait at most `timeout` seconds for the verdict on an outcome that had none."""
+        return self._drive(self._operations.wait_for_verdict(call, timeout))
+
+    def wait_for_guidance(self, call: AnyCall, timeout: float | None = None) -> Guidance:
+        """Wait until a person has answered or the call has ended, at most `timeout` seconds; None sets no limit."""
+        return self._drive(self._operations.wait_for_guidance(call, timeout))
+
+    def acknowledge(self, call: AnyCall) -> bool:
+        """Tell the person that the guidance has arrived; False when that was said before."""
+        return self._drive(self._operations.acknowledge(call))
+
+    def cancel(self, call: AnyCall) -> CallState:
+        """Give a call up, and learn how it ended."""
+        return self._drive(self._operations.cancel(call))
+
+    def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
+        """Register a tool, or change its schema and options."""
+        return self._drive(self._operations.register_tool(name, input_schema, options))
+
+    def register_tools(self, tools: Any) -> ImportedTools:
+        """Register a tool list of OpenAI, Anthropic or MCP, or a list of functions, pydantic models and dataclasses."""
+        return self._drive(self._operations.register_tools(tools))
+
+    def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
+        """Try an output against a schema; nothing is stored."""
+        return self._drive(self._operations.dry_run(input_schema, arguments, options))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def _drive(self, conversation: Conversation[T]) -> T:
+        try:
+            request = next(conversation)
+            while True:
+                if request.after:
+                    self._sleep(request.after)
+                request = conversation.send(self._send(request))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    def _send(self, request: Request) -> Reply | Lost:
+        try:
+            return from_httpx(self._http.request(**to_httpx(request)))
+        except httpx2.RequestError as error:
+            return lost(error)
+
+
+class AsyncClient:
+    """Do what `Client` does in an event loop; for any number of tasks."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        patience: float = PATIENCE,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        connection = Connection.of(url, api_key)
+        self.url = connection.url
+        self._http = httpx2.AsyncClient(transport=transport, **connection.options)
+        self._operations = _operations(connection, Patience(patience, clock, random))
+        self._sleep = sleep
+
+    async def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
+        """Submit an attempt and wait at most `wait` seconds for its verdict; see `Client.submit`."""
+        return await self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
+
+    async def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
+        """Wait at most `timeout` seconds for the verdict on an outcome that had none."""
+        return await self._drive(self._operations.wait_for_verdict(call, timeout))
+
+    async def wait_for_guidance(self, call: AnyCall, timeout: float | None = None) -> Guidance:
+        """Wait until a person has answered or the call has ended, at most `timeout` seconds; None sets no limit."""
+        return await self._drive(self._operations.wait_for_guidance(call, timeout))
+
+    async def acknowledge(self, call: AnyCall) -> bool:
+        """Tell the person that the guidance has arrived; False when that was said before."""
+        return await self._drive(self._operations.acknowledge(call))
+
+    async def cancel(self, call: AnyCall) -> CallState:
+        """Give a call up, and learn how it ended."""
+        return await self._drive(self._operations.cancel(call))
+
+    async def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
+        """Register a tool, or change its schema and options."""
+        return await self._drive(self._operations.register_tool(name, input_schema, options))
+
+    async def register_tools(self, tools: Any) -> ImportedTools:
+        """Register a tool list of OpenAI, Anthropic or MCP, or a list of functions, pydantic models and dataclasses."""
+        return await self._drive(self._operations.register_tools(tools))
+
+    async def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
+        """Try an output against a schema; nothing is stored."""
+        return await self._drive(self._operations.dry_run(input_schema, arguments, options))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self.url!r})"
+
+    async def _drive(self, conversation: Conversation[T]) -> T:
+        try:
+            request = next(conversation)
+            while True:
+                if request.after:
+                    await self._sleep(request.after)
+                request = conversation.send(await self._send(request))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    async def _send(self, request: Request) -> Reply | Lost:
+        try:
+            return from_httpx(await self._http.request(**to_httpx(request)))
+        except httpx2.RequestError as error:
+            return lost(error)
+
+
+def _operations(connection: Connection, patience: Patience) -> Operations:
+    """Give what both clients drive; uuid4 gives each submission its key."""
+    return Operations(connection.url, patience, Submissions(), lambda: str(uuid.uuid4()))

@@ -1,0 +1,190 @@
+"""What can go wrong between an agent and the service, and what to do then.
+
+    ClientError
+    ├── MissingKeyError               no API key was given
+    ├── UnreachableError              no answer came, however often it was asked
+    │   └── UncertainSubmissionError  an attempt may have arrived, but its answer did not
+    ├── RefusedError                  the service said no: status, code, detail, errors with pointers
+    │   ├── InvalidRequestError       400, 415, 422
+    │   ├── NotAuthenticatedError     401, 403
+    │   ├── NotFoundError             404
+    │   ├── ConflictError             409: the call has ended, is of another tool, or several could be meant
+    │   ├── TooLargeError             413
+    │   └── UnavailableError          429, 500 and above
+    ├── UnexpectedAnswerError         what answered is not this service, or speaks another version
+    ├── CorrectionError               a correction cannot be applied to what was sent
+    └── ToolDeclarationError          a function or type cannot be described as a tool
+
+What a model got wrong is never an exception: it is an Outcome. No message holds the API key or a value that was sent.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.client.exchange import Reply
+
+
+class ClientError(Exception):
+    """Stand for everything that this package raises on its own account."""
+
+
+class MissingKeyError(ClientError):
+    """Raised when no API key was given, or one that cannot be one."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}: {NEW_KEY}")
+
+
+class UnreachableError(ClientError):
+    """Raised when the service gave no answer; `url` is where it was looked for, `reason` what happened last."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        self.url, self.reason = url, reason
+        super().__init__(
+            f"no answer from {url} ({reason}): is the service running there? Start it with 'python manage.py up', or "
+            "say where it is with RETRYCONTRACT_URL"
+        )
+
+
+class UncertainSubmissionError(UnreachableError):
+    """Raised when the connection broke under an attempt, and the service cannot be asked whether it arrived.
+
+    It is not sent again on its own: it would count twice. `call_id` is the call's where it was known.
+    """
+
+    def __init__(self, url: str, reason: str, call_id: str | None) -> None:
+        super().__init__(url, reason)
+        self.call_id = call_id
+        advice = "It was not sent again, because it could count twice; submit it again where that does no harm"
+        self.args = (f"the answer to an attempt was lost ({reason}), and nobody knows whether {url} got it. {advice}",)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Name one fault of a request: where it is, its code and what is wrong."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class RefusedError(ClientError):
+    """Raised when the service refuses a request: `status`, a stable `code`, `detail` and `errors` with pointers."""
+
+    advice = ""
+
+    def __init__(self, reply: Reply) -> None:
+        problem = _problem(reply)
+        self.status = reply.status
+        self.code = str(problem.get("code", ""))
+        self.detail = str(problem.get("detail") or "The answer says nothing more; a proxy may have given it.")
+        self.errors = tuple(_faults(problem))
+        lines = [f"{self.detail} (HTTP {self.status}{self.code and ', '}{self.code})"]
+        lines += [f"  {fault.pointer or '(root)'}: {fault.detail}" for fault in self.errors]
+        super().__init__("\n".join([*lines, self.advice] if self.advice else lines))
+
+
+class InvalidRequestError(RefusedError):
+    """Raised when a request is malformed; `errors` name the places."""
+
+
+class NotAuthenticatedError(RefusedError):
+    """Raised when the API key is missing, unknown, revoked or expired."""
+
+    advice = (
+        "Make a key with 'python manage.py create_agent NAME', and give it as api_key= or in RETRYCONTRACT_API_KEY."
+    )
+
+
+class NotFoundError(RefusedError):
+    """Raised when this agent has no such call, guidance or tool version."""
+
+    advice = "Agents see their own calls only: check the id, RETRYCONTRACT_URL and whose key RETRYCONTRACT_API_KEY is."
+
+
+class ConflictError(RefusedError):
+    """Raised when an attempt fits no call: `call_id` and `state` name the one meant, `candidates` those possible."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        problem = _problem(reply)
+        self.call_id: str | None = problem.get("call_id")
+        self.state: str | None = problem.get("state")
+        self.candidates: tuple[str, ...] = tuple(problem.get("candidates") or ())
+        if self.candidates:
+            self.args = (f"{self.args[0]}\n  candidates: {', '.join(self.candidates)}",)
+
+
+class TooLargeError(RefusedError):
+    """Raised when a request is larger than the service takes."""
+
+
+class UnavailableError(RefusedError):
+    """Raised when the service failed, or was still too busy when patience ended; `retry_after` seconds are asked."""
+
+    advice = "Try again later; 'python manage.py doctor' tells the service's operator what is wrong."
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        self.retry_after = reply.retry_after
+
+
+class UnexpectedAnswerError(ClientError):
+    """Raised for an answer that this client cannot read."""
+
+    def __init__(self, url: str, status: int, reason: str) -> None:
+        self.url, self.status = url, status
+        super().__init__(
+            f"{url} answered HTTP {status} with {reason}: is it the address of a retrycontract service, and of this "
+            "client's version?"
+        )
+
+
+class CorrectionError(ClientError):
+    """Raised when a correction cannot be applied: its base is not known here, or does not fit."""
+
+
+class ToolDeclarationError(ClientError):
+    """Raised for a function or type that no JSON Schema can be made of; `name` is its name."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"{name} cannot be described as a tool: {reason}")
+
+
+NEW_KEY = "give api_key=, or set RETRYCONTRACT_API_KEY; 'python manage.py create_agent NAME' makes a key"
+
+REFUSALS: dict[int, type[RefusedError]] = {
+    400: InvalidRequestError,
+    401: NotAuthenticatedError,
+    403: NotAuthenticatedError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: TooLargeError,
+    415: InvalidRequestError,
+    422: InvalidRequestError,
+    429: UnavailableError,
+}
+
+
+def refusal(reply: Reply) -> RefusedError:
+    """Give the error for an answer of 400 and above."""
+    kind = REFUSALS.get(reply.status, UnavailableError if reply.status >= 500 else RefusedError)
+    return kind(reply)
+
+
+def _problem(reply: Reply) -> dict[str, Any]:
+    """Read a problem document (RFC 9457); what is none says nothing."""
+    try:
+        problem = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, dict) else {}
+
+
+def _faults(problem: dict[str, Any]) -> list[Fault]:
+    faults = [fault for fault in problem.get("errors") or () if isinstance(fault, dict)]
+    return [Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail"))) for fault in faults]

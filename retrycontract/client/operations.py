@@ -1,0 +1,218 @@
+"""What an agent can do, as conversations: each yields requests, is sent their answers and returns a result."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, TypedDict
+from urllib.parse import quote
+
+from retrycontract.client import reading
+from retrycontract.client.declarations import tool_list
+from retrycontract.client.errors import UncertainSubmissionError, UnreachableError, refusal
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
+from retrycontract.client.patience import Patience, is_uncertain
+from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.submissions import Submissions
+from retrycontract.contract.lifecycle import CallState
+
+LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
+# Pauses before each look for an attempt whose answer was lost: what arrived is stored within milliseconds, unless the
+# database is busy.
+LOOKS = (0.5, 1.0, 2.0, 4.0)
+
+
+class Details(TypedDict, total=False):
+    """What else is said of an attempt; what is left out, or None, is not sent."""
+
+    call_id: str | None  # of the call that this attempt continues: always the surest way
+    session_id: str | None
+    turn: int | None
+    task_id: str | None
+    correlation_id: str | None
+    finish_reason: str | None
+    callback_error: str | None  # why a check of the agent's own rejects it
+    version: str | None  # hash of the schema's version to judge by
+    context: dict[str, Any] | None  # what helps a person: goal, last_user_message, trace_url
+
+
+class ToolOptions(TypedDict, total=False):
+    """How a tool is judged; what is left out stays as it was."""
+
+    description: str
+    strict: bool
+    hold: bool
+    mode: str
+    max_attempts: int
+    expires_after: int | str
+    on_expiry: str
+
+
+class DryRunOptions(TypedDict, total=False):
+    """How an output is tried: the tool's name in the feedback, `strict`, and which attempt it is of how many."""
+
+    tool: str
+    strict: bool
+    attempt: int
+    max_attempts: int
+
+
+AnyCall: TypeAlias = Outcome | Guidance | str
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Hold what conversations need beside their arguments; `new_key` gives a key for each submission."""
+
+    url: str
+    patience: Patience
+    sent: Submissions
+    new_key: Callable[[], str]
+
+    def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
+    ) -> Conversation[Outcome]:
+        """Submit an attempt without waiting, then wait for its verdict: what only waits may be asked again."""
+        known = {name: value for name, value in details.items() if value is not None}
+        body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
+        headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
+        call_id = details.get("call_id")
+        newest = self.sent.newest(call_id)
+        result = yield from self.patience.until_answered(_post("/calls", body, headers=headers, is_repeatable=False))
+        reply = None if is_uncertain(result) else self._accepted(result)
+        if reply is None:
+            call_id, number = yield from self._look_up(call_id, tool_call_id, newest, result)
+        else:
+            call_id, number = self._read(reply, reading.place)
+        self.sent.keep(call_id, number, _text(arguments))
+        if reply is not None and (reply.status == 200 or wait <= 0):
+            return self._outcome(reply)
+        return (yield from self._verdict(call_id, number, wait))
+
+    def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
+        """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""
+        number = call.attempt_number if isinstance(call, Outcome) else None
+        return (yield from self._verdict(_id(call), number, timeout))
+
+    def wait_for_guidance(self, call: AnyCall, timeout: float | None) -> Conversation[Guidance]:
+        """Wait until a person has answered, or the call has ended, or time is up."""
+        reply = yield from self._polled(f"{_path(call)}/wait?for=guidance", timeout)
+        return self._read(reply, partial(reading.guidance, self.sent))
+
+    def acknowledge(self, call: AnyCall) -> Conversation[bool]:
+        """Say that the guidance has arrived."""
+        reply = yield from self._asked(_post(f"{_path(call)}/guidance/ack"))
+        return self._read(reply, reading.acknowledged)
+
+    def cancel(self, call: AnyCall) -> Conversation[CallState]:
+        """Give a call up."""
+        reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
+        return self._read(reply, reading.state)
+
+    def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
+        """Register one tool with its options."""
+        body = _json({"input_schema": input_schema, **options})
+        reply = yield from self._asked(Request("PUT", f"/tools/{quote(name, safe='')}", body))
+        return self._read(reply, reading.registered_tool)
+
+    def register_tools(self, tools: Any) -> Conversation[ImportedTools]:
+        """Register a list of tools."""
+        reply = yield from self._asked(_post("/tools/import", tool_list(tools)))
+        return self._read(reply, reading.imported_tools)
+
+    def dry_run(self, input_schema: Any, arguments: Any, options: DryRunOptions) -> Conversation[DryRun]:
+        """Try an output against a schema."""
+        body = {"input_schema": input_schema, **options, **_output(arguments)}
+        reply = yield from self._asked(_post("/check", body))
+        return self._read(reply, reading.dry_run)
+
+    def _look_up(
+        self, call_id: str | None, tool_call_id: str, newest: int | None, result: Reply | Lost
+    ) -> Conversation[tuple[str, int]]:
+        """Find an attempt whose answer was lost in its call's history; raises UncertainSubmissionError.
+
+        Without the call's id, or what it held before, nothing tells this attempt from others.
+        """
+        if call_id is not None and newest is not None:
+            for pause in LOOKS:
+                found = yield from self.patience.until_answered(replace(Request("GET", _path(call_id)), after=pause))
+                if isinstance(found, Lost) or found.status != 200:
+                    break
+                number = self._read(found, partial(reading.newer_attempt, tool_call_id, newest))
+                if number is not None:
+                    return call_id, number
+        raise UncertainSubmissionError(self.url, _reason(result), call_id)
+
+    def _verdict(self, call_id: str, number: int | None, timeout: float) -> Conversation[Outcome]:
+        attempt = "" if number is None else f"&attempt={number}"
+        reply = yield from self._polled(f"{_path(call_id)}/wait?for=verdict{attempt}", timeout)
+        return self._outcome(reply)
+
+    def _outcome(self, reply: Reply) -> Outcome:
+        outcome = self._read(reply, partial(reading.outcome, self.sent))
+        if outcome.state in (CallState.VALID, CallState.OBSERVED):
+            self.sent.forget(outcome.call_id)  # nobody will correct it any more
+        return outcome
+
+    def _polled(self, path: str, timeout: float | None) -> Conversation[Reply]:
+        """Ask by long polls until there is an answer, at most `timeout` seconds."""
+        deadline = math.inf if timeout is None else self.patience.clock() + timeout
+        pause = 0.0
+        while True:
+            left = max(0.0, deadline - self.patience.clock() - pause)
+            wait = math.ceil(min(LONGEST_POLL, left))
+            request = Request("GET", path, headers={"Prefer": f"wait={wait}"}, wait=wait, after=pause)
+            reply = yield from self._asked(request)
+            left = deadline - self.patience.clock()
+            if reply.status != 202 or left <= 0:
+                return reply
+            pause = min(left, reply.retry_after)  # a service that stops answers at once what it holds
+
+    def _read(self, reply: Reply, reader: Callable[[Any], T]) -> T:
+        return reading.read(reply, self.url, reader)
+
+    def _asked(self, request: Request) -> Conversation[Reply]:
+        return self._accepted((yield from self.patience.until_answered(request)))
+
+    def _accepted(self, result: Reply | Lost) -> Reply:
+        if isinstance(result, Lost):
+            raise UnreachableError(self.url, result.reason)
+        if result.status >= 400:
+            raise refusal(result)
+        return result
+
+
+def _post(path: str, body: Any = None, **options: Any) -> Request:
+    return Request("POST", path, None if body is None else _json(body), **options)
+
+
+def _json(value: Any) -> bytes:
+    """Write what the service reads; NaN and lone surrogates in arguments are the model's mistake, and get a verdict."""
+    return json.dumps(value).encode()
+
+
+def _output(arguments: Any) -> dict[str, Any]:
+    return {"raw": _text(arguments)} if isinstance(arguments, str | bytes) else {"arguments": arguments}
+
+
+def _text(arguments: Any) -> str:
+    """Give the JSON text; what UTF-8 cannot carry is escaped, so that it gets a verdict like any other mistake."""
+    if isinstance(arguments, bytes):
+        return arguments.decode("utf-8", "backslashreplace")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _id(call: AnyCall) -> str:
+    return call if isinstance(call, str) else call.call_id
+
+
+def _path(call: AnyCall) -> str:
+    return f"/calls/{quote(_id(call), safe='')}"
+
+
+def _reason(result: Reply | Lost) -> str:
+    return result.reason if isinstance(result, Lost) else f"HTTP {result.status}"

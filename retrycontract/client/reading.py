@@ -1,0 +1,107 @@
+"""Read the service's answers into results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from retrycontract.client.errors import UnexpectedAnswerError
+from retrycontract.client.exchange import Reply
+from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
+from retrycontract.client.submissions import Submissions
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.tool_result import ToolResult
+
+T = TypeVar("T")
+
+
+def read(reply: Reply, url: str, reader: Callable[[Any], T]) -> T:
+    """Turn an answer into a result; raises UnexpectedAnswerError for anything that the service would not send."""
+    try:
+        return reader(json.loads(reply.body))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        kind = reply.headers.get("content-type", "no content type").partition(";")[0]
+        raise UnexpectedAnswerError(url, reply.status, f"something else than it should ({kind[:80]})") from None
+
+
+def outcome(sent: Submissions, data: Any) -> Outcome:
+    """Read a verdict; `sent` gives the arguments back once they are valid."""
+    status = Status(data["status"]) if data["status"] else None
+    text = sent.text_of(data["call_id"], data["attempt_number"]) if status is Status.VALID else None
+    answer = data["tool_result"]
+    return Outcome(
+        call_id=str(data["call_id"]),
+        status=status,
+        state=CallState(data["state"]),
+        attempt=int(data["attempt"]),
+        max_attempts=int(data["max_attempts"]),
+        attempt_number=int(data["attempt_number"]),
+        errors=_errors([*data["errors"], *data["warnings"]]),
+        tool_result=ToolResult(**answer) if answer else None,
+        arguments=parse_json(text)[0] if text is not None else None,
+    )
+
+
+def place(data: Any) -> tuple[str, int]:
+    """Read which call an attempt belongs to, and its number in it."""
+    return str(data["call_id"]), int(data["attempt_number"])
+
+
+def guidance(sent: Submissions, data: Any) -> Guidance:
+    """Read where a waiting agent's call stands, and the answer where there is one."""
+    call_id, state, given = str(data["call_id"]), CallState(data["state"]), data["guidance"]
+    if given is None:
+        return Guidance(call_id, state, text=data["expiry"] or "")
+    base = given["base"]["attempt"] if given["base"] else None
+    return Guidance(
+        call_id,
+        state,
+        decision=Decision(given["decision"]),
+        text=given["text"],
+        operator_text=given["operator_text"],
+        granted=given["granted"],
+        max_attempts=given["max_attempts"],
+        base_attempt=base,
+        corrected=given["arguments"],
+        patch=tuple(given["patch"]) if given["patch"] is not None else None,
+        base=sent.text_of(call_id, base),
+    )
+
+
+def acknowledged(data: Any) -> bool:
+    """Read whether an acknowledgement was the first."""
+    return bool(data["acknowledged"])
+
+
+def state(data: Any) -> CallState:
+    """Read where a call stands."""
+    return CallState(data["state"])
+
+
+def newer_attempt(tool_call_id: str, newest: int, data: Any) -> int | None:
+    """Find the attempt of an id in a call's history that is newer than one already known."""
+    attempts = [attempt for attempt in data["attempts"] if attempt["number"] > newest]
+    return next((int(each["number"]) for each in attempts if each["tool_call_id"] == tool_call_id), None)
+
+
+def registered_tool(data: Any) -> RegisteredTool:
+    """Read what became of a tool."""
+    return RegisteredTool(data["name"], data["version"], data["schema_hash"], data["created"], data["changed"])
+
+
+def imported_tools(data: Any) -> ImportedTools:
+    """Read what became of a tool list."""
+    refused = [RefusedTool(each["name"], each["pointer"], each["code"], each["detail"]) for each in data["refused"]]
+    return ImportedTools(tuple(map(registered_tool, data["registered"])), tuple(refused))
+
+
+def dry_run(data: Any) -> DryRun:
+    """Read the verdict on an output that was only tried."""
+    return DryRun(data["valid"], _errors(data["errors"]), data["feedback"], data["characters"], data["tokens_estimate"])
+
+
+def _errors(items: list[Any]) -> tuple[ValidationError, ...]:
+    return tuple(ValidationError.from_json(item) for item in items)

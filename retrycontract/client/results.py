@@ -1,0 +1,133 @@
+"""What the service answered, as values; the words are those of the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrycontract.client.errors import CorrectionError
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.tool_result import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Say what became of one attempt.
+
+    `status` is "valid", "retry" or "blocked", and None while it is not judged; `arguments` is the parsed value when
+    valid, `tool_result` the answer for the model when not. `attempt_number` counts every attempt of the call, `attempt`
+    is the number that the model reads.
+    """
+
+    call_id: str
+    status: Status | None
+    state: CallState
+    attempt: int
+    max_attempts: int
+    attempt_number: int
+    errors: tuple[ValidationError, ...] = ()
+    tool_result: ToolResult | None = None
+    arguments: Any = field(default=None, repr=False)  # the agent's own, secrets and all
+
+    @property
+    def warnings(self) -> tuple[ValidationError, ...]:
+        """List what should be fixed but did not block."""
+        return tuple(error for error in self.errors if error.severity is not ErrorSeverity.ERROR)
+
+    @property
+    def is_observed(self) -> bool:
+        """Tell whether the tool is only observed: the errors stand, but execution may proceed."""
+        return self.state is CallState.OBSERVED
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """Say what a person answered, and `text`, what the model should read.
+
+    `decision` is None while nobody has answered: then `state` says where the call stands, and when its time is over
+    `text` says so. `base_attempt` is the attempt that was answered.
+    """
+
+    call_id: str
+    state: CallState
+    decision: Decision | None = None
+    text: str = ""
+    operator_text: str = ""
+    granted: int = 0
+    max_attempts: int = 0
+    base_attempt: int | None = None
+    corrected: Any = None
+    patch: tuple[Operation, ...] | None = None
+    base: str | None = field(default=None, repr=False)  # what this client sent as that attempt, secrets and all
+
+    @property
+    def arguments(self) -> Any:
+        """Give the arguments that count now: the corrected ones, the accepted ones, or None where the model's turn is.
+
+        Raises CorrectionError when they rest on an attempt that this client did not send.
+        """
+        if self.decision is Decision.CORRECTED:
+            return self.corrected if self.patch is None else self.applied_to(self._sent())
+        return self._sent() if self.decision is Decision.ACCEPT else None
+
+    def applied_to(self, arguments: Any) -> Any:
+        """Apply the correction's patch to the arguments of `base_attempt`; raises CorrectionError."""
+        try:
+            return apply_patch(arguments, self.patch or ())
+        except PatchError as error:
+            raise CorrectionError(
+                f"the correction of call {self.call_id} does not fit attempt {self.base_attempt} "
+                f"({error}): ask for a hint instead, or let the model write the arguments anew"
+            ) from None
+
+    def _sent(self) -> Any:
+        value, fault = (None, None) if self.base is None else parse_json(self.base)
+        if self.base is None or fault is not None:
+            raise CorrectionError(
+                f"the answer to call {self.call_id} rests on attempt {self.base_attempt}, and this client does not "
+                "hold what was sent then: give it to guidance.applied_to(arguments)"
+            )
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredTool:
+    """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version."""
+
+    name: str
+    version: int
+    schema_hash: str
+    created: bool
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedTool:
+    """Name a tool of a list that was not registered: calls of it are judged as calls of an unknown tool."""
+
+    name: str
+    pointer: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTools:
+    """Say what became of a tool list."""
+
+    registered: tuple[RegisteredTool, ...]
+    refused: tuple[RefusedTool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """Hold the verdict on an output that was only tried, and the exact text that a model would read."""
+
+    is_valid: bool
+    errors: tuple[ValidationError, ...]
+    feedback: str
+    characters: int
+    tokens_estimate: int

@@ -1,0 +1,43 @@
+"""What this client has sent, so that a correction can be applied to it and a lost answer be found again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+MAX_CALLS = 1_000  # the oldest are forgotten: an agent has few calls open at once
+MAX_ATTEMPTS = 20  # kept of each call: what is tried while Blocked has no limit
+
+
+class Submissions:
+    """Remember the text of each attempt by call and number; thread-safe. It holds secrets: nothing prints it."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[str, dict[int, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, call_id: str, number: int, text: str) -> None:
+        """Remember an attempt."""
+        with self._lock:
+            attempts = self._calls.setdefault(call_id, {})
+            self._calls.move_to_end(call_id)
+            attempts[number] = text
+            if len(attempts) > MAX_ATTEMPTS:
+                del attempts[min(attempts)]
+            if len(self._calls) > MAX_CALLS:
+                self._calls.popitem(last=False)
+
+    def text_of(self, call_id: str, number: int | None) -> str | None:
+        """Give the text of an attempt, or None when it is not known."""
+        with self._lock:
+            return self._calls.get(call_id, {}).get(number or 0)
+
+    def newest(self, call_id: str | None) -> int | None:
+        """Give the number of the newest attempt known of a call."""
+        with self._lock:
+            return max(self._calls.get(call_id or "", ()), default=None)
+
+    def forget(self, call_id: str) -> None:
+        """Drop a call that has ended."""
+        with self._lock:
+            self._calls.pop(call_id, None)

@@ -1,0 +1,157 @@
+"""What goes wrong says what to do, and never shows the key or what was sent."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+import retrycontract.client
+from retrycontract.client import Client, ClientError, MissingKeyError, RefusedError, errors
+from tests.client.scripted import KEY, RETRY, URL, answer, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.client.conftest import Scripted
+
+ATTEMPT: dict[str, Any] = {"tool_call_id": "t1", "arguments": {"password": "hunter2-horse"}}
+
+PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
+    "unknown key": (
+        problem(401, "unknown-key", "The API key is unknown."),
+        errors.NotAuthenticatedError,
+        ["The API key is unknown. (HTTP 401, unknown-key)", "manage.py create_agent NAME", "RETRYCONTRACT_API_KEY"],
+    ),
+    "not found": (problem(404, "not-found"), errors.NotFoundError, ["Do this.", "Agents see their own calls only"]),
+    "conflict": (
+        problem(409, "ambiguous-call", "Send a call_id.", candidates=["a1", "b2"]),
+        errors.ConflictError,
+        ["Send a call_id. (HTTP 409, ambiguous-call)", "candidates: a1, b2"],
+    ),
+    "too large": (problem(413, "body-too-large", "Send less."), errors.TooLargeError, ["Send less. (HTTP 413"]),
+    "invalid": (
+        problem(422, "invalid-request", "Correct it.", errors=[{"pointer": "/turn", "code": "int", "detail": "No."}]),
+        errors.InvalidRequestError,
+        ["Correct it. (HTTP 422, invalid-request)\n  /turn: No."],
+    ),
+    "broken": (problem(500, "internal"), errors.UnavailableError, ["HTTP 500", "manage.py doctor"]),
+    "a proxy's page": (httpx2.Response(502, content=b"<html>"), errors.UncertainSubmissionError, ["HTTP 502", URL]),
+    "teapot": (httpx2.Response(418, content=b"[]"), RefusedError, ["HTTP 418", "a proxy may have given it"]),
+    "problem of another shape": (
+        answer(422, {"errors": ["no", {"pointer": ""}], "detail": None}),
+        errors.InvalidRequestError,
+        ["HTTP 422", "(root): "],
+    ),
+    "refused connection": (
+        httpx2.ConnectError("[Errno 111] Connection refused"),
+        errors.UnreachableError,
+        [f"no answer from {URL}", "Connection refused", "manage.py up", "RETRYCONTRACT_URL"],
+    ),
+    "another server": (httpx2.Response(200, content=b"<html>"), errors.UnexpectedAnswerError, [URL, "HTTP 200"]),
+    "a redirect": (httpx2.Response(301), errors.UnexpectedAnswerError, ["HTTP 301"]),
+    "an unknown state": (answer(200, RETRY | {"state": "new"}), errors.UnexpectedAnswerError, ["client's version"]),
+    "a list": (answer(200, []), errors.UnexpectedAnswerError, ["application/json"]),
+    "bottomless": (httpx2.Response(200, content=b"[" * 100_000), errors.UnexpectedAnswerError, ["HTTP 200"]),
+}
+
+
+@pytest.mark.parametrize(("given", "kind", "said"), PROBLEMS.values(), ids=list(PROBLEMS))
+def test_an_error_says_what_to_do(
+    scripted: Scripted, caplog: pytest.LogCaptureFixture, given: Any, kind: type[Exception], said: list[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with scripted(given).client(patience=0) as client, pytest.raises(kind) as caught:
+        client.submit("open", **ATTEMPT)
+    assert type(caught.value) is kind
+    assert [text for text in said if text not in str(caught.value)] == []
+    everything = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + caplog.text
+    assert KEY not in everything
+    assert "hunter2" not in everything
+
+
+def test_a_conflict_names_the_call_and_where_it_stands(scripted: Scripted) -> None:
+    service = scripted(problem(409, "call-ended", "It has ended.", call_id="c1", state="rejected"))
+    with service.client() as client, pytest.raises(errors.ConflictError) as caught:
+        client.submit("open", **ATTEMPT)
+    assert (caught.value.code, caught.value.call_id, caught.value.state) == ("call-ended", "c1", "rejected")
+
+
+def tree(kind: type[ClientError], depth: int = 0) -> Iterator[tuple[int, str]]:
+    yield depth, kind.__name__
+    for child in kind.__subclasses__():
+        yield from tree(child, depth + 1)
+
+
+def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
+    drawn = [line for line in inspect.getdoc(errors).splitlines() if "Error" in line]  # type: ignore[union-attr]
+    names = {
+        line.split("Error")[0].split()[-1] + "Error": line.index(line.split("Error")[0].split()[-1]) for line in drawn
+    }
+    grown = {name: 4 * (depth + 1) for depth, name in tree(ClientError)}
+    assert names == grown
+    assert set(grown) <= set(retrycontract.client.__all__)
+
+
+def test_the_key_is_in_no_repr(scripted: Scripted) -> None:
+    with scripted(answer(200, RETRY)).client() as client:
+        assert repr(client).endswith(f"Client('{URL}')")
+        assert KEY not in repr(client) + str(vars(client) if isinstance(client, Client) else "")
+
+
+@pytest.mark.parametrize(
+    "url", ["desk.example", "ftp://desk.example", "http://", "http://user:hunter2@desk.example", "/api"]
+)
+def test_an_address_that_is_none_is_refused_without_being_repeated(url: str) -> None:
+    with pytest.raises(ValueError, match="http:// or https://") as caught:
+        Client(url, KEY)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["rc_ä", "rc_1 2", "rc_1\n2", "rc_\x7f"])
+def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) -> None:
+    with pytest.raises(MissingKeyError, match="characters that none has") as caught:
+        Client(URL, key)
+    assert key not in str(caught.value)
+
+
+def test_without_a_key_the_error_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RETRYCONTRACT_API_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match=r"RETRYCONTRACT_API_KEY.*create_agent NAME"):
+        Client(URL)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "used"),
+    [
+        (None, None, ("http://there:1", "Bearer rc_there")),
+        ("http://here:2/", "rc_here\n", ("http://here:2", "Bearer rc_here")),
+        ("https://here/below/", None, ("https://here/below", "Bearer rc_there")),
+    ],
+)
+def test_what_is_not_given_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, url: str | None, key: str | None, used: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("RETRYCONTRACT_URL", "http://there:1")
+    monkeypatch.setenv("RETRYCONTRACT_API_KEY", "rc_there")
+    asked: list[httpx2.Request] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return answer(200, {"acknowledged": True})
+
+    with Client(url, key, transport=httpx2.MockTransport(handle)) as client:
+        client.acknowledge("c1")
+    assert client.url == used[0]
+    assert str(asked[0].url) == f"{used[0]}/api/v1/calls/c1/guidance/ack"
+    assert asked[0].headers["authorization"] == used[1]
+
+
+def test_the_service_is_looked_for_where_it_starts_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RETRYCONTRACT_URL", raising=False)
+    with Client(api_key=KEY) as client:
+        assert client.url == "http://127.0.0.1:8000"

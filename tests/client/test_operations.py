@@ -1,0 +1,234 @@
+"""What the client sends, and what it makes of the answers; both clients do the same."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome
+from retrycontract.contract.lifecycle import CallState, Decision, Status
+from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, answer, guided
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Scripted
+
+ATTEMPT: dict[str, Any] = {"tool_call_id": "t1", "arguments": {"mode": "raed"}}
+TOOL = {"name": "t", "namespace": "n", "version": 2, "schema_hash": "ab", "created": False, "changed": True}
+
+
+def test_both_clients_offer_the_same() -> None:
+    def offered(kind: type) -> dict[str, list[str]]:
+        methods = {name: member for name, member in vars(kind).items() if name[0] != "_" or name == "__init__"}
+        return {name: list(inspect.signature(method).parameters) for name, method in methods.items()}
+
+    assert offered(Client) == offered(AsyncClient)
+
+
+def test_a_submission_carries_what_was_given_and_nothing_else(scripted: Scripted) -> None:
+    service = scripted(answer(200, RETRY))
+    with service.client() as client:
+        client.submit("open", **ATTEMPT, session_id="s", turn=0, correlation_id=None, context={"goal": "read"})
+    assert service.lines == ["POST /calls"]
+    assert service.bodies == [{"tool": "open", **ATTEMPT, "session_id": "s", "turn": 0, "context": {"goal": "read"}}]
+    headers = service.requests[0].headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert headers["content-type"] == "application/json"
+    assert headers["prefer"] == "wait=0", "what changes something is never held: its answer could be lost"
+    assert len(headers["idempotency-key"]) == 36
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        ({"a": 1}, b'"arguments": {"a": 1}'),
+        (None, b'"arguments": null'),
+        ([], b'"arguments": []'),
+        (float("nan"), b'"arguments": NaN'),
+        ('{"a": 1', b'"raw": "{\\"a\\": 1"'),
+        (b'{"a": 1', b'"raw": "{\\"a\\": 1"'),
+        ("", b'"raw": ""'),
+        ('"\ud800"', rb'"raw": "\"\\ud800\""'),
+        (b'"\xff"', rb'"raw": "\"\\xff\""'),
+    ],
+)
+def test_arguments_travel_as_text_or_parsed_as_they_were_given(scripted: Scripted, arguments: Any, sent: bytes) -> None:
+    service = scripted(answer(200, VALID))
+    with service.client() as client:
+        client.submit("open", tool_call_id="t1", arguments=arguments)
+    assert sent in service.requests[0].content
+
+
+def test_an_outcome_says_what_the_library_says(scripted: Scripted) -> None:
+    with scripted(answer(200, RETRY)).client() as client:
+        outcome = client.submit("open", **ATTEMPT)
+    assert (outcome.status, outcome.state, outcome.attempt, outcome.max_attempts) == ("retry", "retrying", 1, 3)
+    assert [error.to_json() | {"patch": None} for error in outcome.errors[:1]] == [ERROR | {"patch": None}]
+    assert [error.field_path for error in outcome.warnings] == ["/old"]
+    assert outcome.tool_result.render("anthropic")["tool_use_id"] == "t1"
+    assert outcome.arguments is None
+    assert not outcome.is_observed
+
+
+def test_an_observed_failure_says_that_execution_may_proceed(scripted: Scripted) -> None:
+    with scripted(answer(200, RETRY | {"status": "valid", "state": "observed"})).client() as client:
+        outcome = client.submit("open", **ATTEMPT)
+    assert (outcome.status, outcome.is_observed, outcome.arguments) == ("valid", True, ATTEMPT["arguments"])
+    assert len(outcome.errors) == 2
+
+
+@pytest.mark.parametrize("arguments", [{"mode": "read"}, '{"mode": "read"}', b'{"mode": "read"}'])
+def test_a_valid_outcome_gives_the_parsed_arguments_back(scripted: Scripted, arguments: Any) -> None:
+    with scripted(answer(200, VALID)).client() as client:
+        outcome = client.submit("open", tool_call_id="t1", arguments=arguments)
+    assert outcome.status is Status.VALID
+    assert outcome.arguments == {"mode": "read"}
+
+
+def test_what_an_agent_changes_after_it_submitted_is_not_what_it_submitted(scripted: Scripted) -> None:
+    arguments = {"mode": "raed"}
+    given = guided(decision="corrected", patch=[{"op": "replace", "path": "/mode", "value": "read"}])
+    with scripted(answer(200, RETRY), answer(200, given)).client() as client:
+        outcome = client.submit("open", tool_call_id="t1", arguments=arguments)
+        del arguments["mode"]
+        assert client.wait_for_guidance(outcome).arguments == {"mode": "read"}
+
+
+def test_a_verdict_that_takes_longer_is_waited_for_with_a_request_that_can_be_repeated(scripted: Scripted) -> None:
+    service = scripted(answer(202, PENDING), httpx2.ReadError("gone"), answer(200, VALID))
+    with service.client() as client:
+        outcome = client.submit("open", **ATTEMPT, wait=20)
+    assert service.lines == ["POST /calls", *["GET /calls/call-1/wait?for=verdict&attempt=1"] * 2]
+    assert [request.headers["prefer"] for request in service.requests] == ["wait=0", "wait=20", "wait=20"]
+    assert outcome.arguments == ATTEMPT["arguments"]
+
+
+def test_without_a_verdict_in_time_the_outcome_says_so_and_can_be_waited_for(scripted: Scripted) -> None:
+    service = scripted(answer(202, PENDING))
+    with service.client() as client:
+        outcome = client.submit("open", **ATTEMPT, wait=0)
+        assert (outcome.status, outcome.state) == (None, CallState.PENDING)
+        assert service.lines == ["POST /calls"]
+        assert client.wait_for_verdict(outcome, timeout=5).status is None
+        service.answers = [answer(200, VALID)]
+        assert client.wait_for_verdict(outcome).status is Status.VALID
+        assert client.wait_for_verdict("call-1").arguments is None, "which attempt it was is not known from the id"
+    assert service.lines[1:] == [
+        *["GET /calls/call-1/wait?for=verdict&attempt=1"] * 2,
+        "GET /calls/call-1/wait?for=verdict",
+    ]
+
+
+def test_a_long_wait_is_made_of_polls_that_proxies_let_live(scripted: Scripted) -> None:
+    service = scripted(*[answer(202, WAITING, retry_after="1")] * 2, answer(200, guided()))
+    with service.client() as client:
+        guidance = client.wait_for_guidance("call-1", timeout=3600)
+    assert [request.headers["prefer"] for request in service.requests] == ["wait=50"] * 3
+    assert [request.extensions["timeout"]["read"] for request in service.requests] == [80.0] * 3
+    assert guidance.decision is Decision.HINT
+
+
+def test_a_wait_ends_when_its_time_is_up_and_can_be_taken_up_again(scripted: Scripted) -> None:
+    service = scripted(answer(202, WAITING, retry_after="1"))
+    with service.client() as client:
+        guidance = client.wait_for_guidance("call-1", timeout=120)
+    assert service.now == 1_120.0
+    assert (guidance.decision, guidance.state, guidance.text) == (None, CallState.BLOCKED, "")
+
+
+def test_a_service_that_stops_and_answers_at_once_is_not_asked_in_a_tight_loop(scripted: Scripted) -> None:
+    service = scripted(answer(202, WAITING, retry_after="1"))
+    service.holds = False
+    with service.client() as client:
+        client.wait_for_guidance("call-1", timeout=10)
+    assert service.slept == [1.0] * 10
+
+
+def test_silence_is_told_with_the_services_own_words(scripted: Scripted) -> None:
+    expired = WAITING | {"state": "expired", "expiry": "No one answered."}
+    with scripted(answer(200, expired)).client() as client:
+        guidance = client.wait_for_guidance("call-1")
+    assert (guidance.decision, guidance.state, guidance.text) == (None, CallState.EXPIRED, "No one answered.")
+    assert guidance.state.has_ended
+
+
+PATCH = [{"op": "replace", "path": "/mode", "value": "read"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        pytest.param(guided(), None, id="a hint leaves it to the model"),
+        pytest.param(guided("rejected", decision="reject"), None, id="a no"),
+        pytest.param(guided(decision="corrected", arguments={"mode": "read"}), {"mode": "read"}, id="whole"),
+        pytest.param(guided(decision="corrected", patch=PATCH), {"mode": "read", "key": "s3cret"}, id="a patch"),
+        pytest.param(guided(decision="corrected", patch=[]), {"mode": "raed", "key": "s3cret"}, id="an empty patch"),
+        pytest.param(guided("accepted", decision="accept"), {"mode": "raed", "key": "s3cret"}, id="accepted"),
+    ],
+)
+@pytest.mark.parametrize("dumps", [dict, json.dumps])
+def test_guidance_gives_the_arguments_that_count(
+    scripted: Scripted, given: dict[str, Any], arguments: Any, dumps: Any
+) -> None:
+    with scripted(answer(200, RETRY), answer(200, given)).client() as client:
+        outcome = client.submit("open", tool_call_id="t1", arguments=dumps({"mode": "raed", "key": "s3cret"}))
+        guidance = client.wait_for_guidance(outcome)
+    assert guidance.arguments == arguments
+    assert "s3cret" not in repr(outcome) + repr(guidance)
+
+
+def test_a_correction_is_applied_to_the_attempt_that_it_answers_not_to_the_last(scripted: Scripted) -> None:
+    given = guided(decision="corrected", patch=PATCH)
+    second = RETRY | {"attempt_number": 2}
+    with scripted(answer(200, RETRY), answer(200, second), answer(200, given)).client() as client:
+        client.submit("open", tool_call_id="t1", arguments={"mode": "raed", "key": "first"})
+        client.submit("open", tool_call_id="t2", arguments={"mode": 5, "key": "second"}, call_id="call-1")
+        assert client.wait_for_guidance("call-1").arguments == {"mode": "read", "key": "first"}
+
+
+def test_a_correction_without_its_base_is_a_clear_error_and_can_be_applied_by_hand(scripted: Scripted) -> None:
+    with scripted(answer(200, guided(decision="corrected", patch=PATCH))).client() as client:
+        guidance = client.wait_for_guidance("call-1")
+    assert guidance.text == "A person answered", "the text can be read all the same"
+    with pytest.raises(CorrectionError, match=r"attempt 1.*does not hold.*applied_to\(arguments\)"):
+        guidance.arguments  # noqa: B018
+    assert guidance.applied_to({"mode": "raed"}) == {"mode": "read"}
+
+
+@pytest.mark.parametrize("path", ["/mood", "/list/7", "mode", "/mode/deeper"])
+def test_a_patch_that_does_not_fit_is_a_clear_error_without_values(scripted: Scripted, path: str) -> None:
+    given = guided(decision="corrected", patch=[{"op": "replace", "path": path, "value": 1}])
+    with scripted(answer(200, RETRY), answer(200, given)).client() as client:
+        outcome = client.submit("open", tool_call_id="t1", arguments={"mode": "s3cret", "list": ["s3cret"]})
+        with pytest.raises(CorrectionError, match="does not fit attempt 1") as caught:
+            client.wait_for_guidance(outcome).arguments  # noqa: B018
+    assert "s3cret" not in str(caught.value)
+
+
+def test_the_other_operations_ask_for_what_they_are_called(scripted: Scripted) -> None:
+    outcome = Outcome("c/1", Status.BLOCKED, CallState.BLOCKED, 3, 3, 3)
+    service = scripted(answer(200, {"acknowledged": True}), answer(200, WAITING | {"state": "cancelled"}),
+                       answer(200, TOOL))  # fmt: skip
+    with service.client() as client:
+        assert client.acknowledge(outcome) is True
+        assert client.cancel("c/1") is CallState.CANCELLED
+        tool = client.register_tool("files/open", {"type": "object"}, max_attempts=5, expires_after="30m")
+    assert service.lines == [
+        "POST /calls/c%2F1/guidance/ack",
+        "POST /calls/c%2F1/cancel",
+        "PUT /tools/files%2Fopen",
+    ]
+    assert service.bodies[2] == {"input_schema": {"type": "object"}, "max_attempts": 5, "expires_after": "30m"}
+    assert (tool.name, tool.version, tool.changed) == ("t", 2, True)
+
+
+def test_a_dry_run_gives_the_verdict_and_the_models_text(scripted: Scripted) -> None:
+    body = {"valid": False, "errors": [ERROR], "feedback": "Validation failed", "characters": 17, "tokens_estimate": 5}
+    service = scripted(answer(200, body))
+    with service.client() as client:
+        result = client.dry_run({"type": "object"}, '{"mode"', tool="open", attempt=2)
+    assert service.bodies == [{"input_schema": {"type": "object"}, "raw": '{"mode"', "tool": "open", "attempt": 2}]
+    assert (result.is_valid, result.feedback, result.errors[0].field_path) == (False, "Validation failed", "/mode")

@@ -1,0 +1,194 @@
+"""What is asked again, how long, and what never reaches the service twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from retrycontract.client import UnavailableError, UncertainSubmissionError, UnreachableError
+from tests.client.scripted import PENDING, RETRY, URL, VALID, WAITING, answer, guided, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.client.conftest import Scripted
+
+ATTEMPT: dict[str, Any] = {"tool_call_id": "t1", "arguments": {"mode": "raed"}}
+
+NOT_TAKEN_IN = {
+    "connection refused": httpx2.ConnectError("[Errno 111] Connection refused"),
+    "no connection in time": httpx2.ConnectTimeout("timed out"),
+    "no free connection": httpx2.PoolTimeout("timed out"),
+    "a proxy that refuses": httpx2.ProxyError("403 Forbidden"),
+    "too many requests": problem(429, "too-many-requests"),
+    "busy": problem(503, "busy"),
+    "a proxy without a service": httpx2.Response(503, content=b"<html>unavailable</html>"),
+}
+PERHAPS_TAKEN_IN = {
+    "the answer broke off": httpx2.ReadError("Connection reset by peer"),
+    "no answer in time": httpx2.ReadTimeout("timed out"),
+    "closed without an answer": httpx2.RemoteProtocolError("Server disconnected without sending a response."),
+    "broken while sending": httpx2.WriteError("Broken pipe"),
+    "a proxy lost the answer": httpx2.Response(502),
+    "a proxy lost its patience": httpx2.Response(504),
+}
+
+
+@pytest.mark.parametrize("failure", NOT_TAKEN_IN.values(), ids=list(NOT_TAKEN_IN))
+def test_an_attempt_that_was_not_taken_in_is_sent_again_under_the_same_key(scripted: Scripted, failure: Any) -> None:
+    service = scripted(failure, failure, answer(200, VALID))
+    with service.client() as client:
+        assert client.submit("open", **ATTEMPT).status == "valid"
+        client.submit("open", **ATTEMPT)
+    keys = [request.headers["idempotency-key"] for request in service.requests]
+    assert len(set(keys[:3])) == 1
+    assert keys[3] != keys[0], "another submission has another key"
+    assert service.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("failure", PERHAPS_TAKEN_IN.values(), ids=list(PERHAPS_TAKEN_IN))
+def test_an_attempt_that_may_have_arrived_is_not_sent_again(scripted: Scripted, failure: Any) -> None:
+    service = scripted(failure, answer(200, VALID))
+    with service.client() as client, pytest.raises(UncertainSubmissionError, match="could count twice") as caught:
+        client.submit("open", **ATTEMPT, call_id="another-process-began-it")
+    assert service.lines == ["POST /calls"]
+    assert caught.value.call_id == "another-process-began-it"
+    assert service.slept == []
+
+
+@pytest.mark.parametrize("failure", PERHAPS_TAKEN_IN.values(), ids=list(PERHAPS_TAKEN_IN))
+@pytest.mark.parametrize("wait", [0, 60])
+def test_an_attempt_that_arrived_is_found_in_the_history_of_its_call(
+    scripted: Scripted, failure: Any, wait: float
+) -> None:
+    known = {"number": 1, "tool_call_id": "t1"}  # providers and agents reuse ids
+    arrived = {"number": 2, "tool_call_id": "t1"}
+    service = scripted(
+        answer(200, RETRY),
+        failure,
+        answer(200, {"attempts": [known]}),  # the request was still on its way
+        answer(200, {"attempts": [known, arrived]}),
+        answer(200, VALID | {"attempt_number": 2}),
+    )
+    with service.client() as client:
+        client.submit("open", **ATTEMPT)
+        outcome = client.submit("open", "t1", {"mode": "read"}, call_id="call-1", wait=wait)
+    assert service.lines[2:] == ["GET /calls/call-1"] * 2 + ["GET /calls/call-1/wait?for=verdict&attempt=2"]
+    assert (outcome.status, outcome.arguments) == ("valid", {"mode": "read"})
+
+
+def test_an_attempt_that_is_not_found_is_left_to_the_agent_to_decide(scripted: Scripted) -> None:
+    history = {"attempts": [{"number": 1, "tool_call_id": "t1"}, {"number": 2, "tool_call_id": "someone-elses"}]}
+    service = scripted(answer(200, RETRY), httpx2.ReadError("gone"), answer(200, history))
+    with service.client() as client:
+        client.submit("open", **ATTEMPT)
+        with pytest.raises(UncertainSubmissionError):
+            client.submit("open", **ATTEMPT, call_id="call-1")
+    assert service.lines.count("POST /calls") == 2
+    assert service.slept == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_an_attempt_is_uncertain_too_when_its_call_cannot_be_read(scripted: Scripted) -> None:
+    service = scripted(answer(200, RETRY), httpx2.ReadError("gone"), httpx2.ConnectError("refused"))
+    with service.client(patience=3) as client:
+        client.submit("open", **ATTEMPT)
+        with pytest.raises(UncertainSubmissionError, match="gone"):
+            client.submit("open", **ATTEMPT, call_id="call-1")
+
+
+REPEATABLE: dict[str, tuple[Callable[[Any], Any], httpx2.Response]] = {
+    "verdict": (lambda client: client.wait_for_verdict("call-1"), answer(200, VALID)),
+    "guidance": (lambda client: client.wait_for_guidance("call-1"), answer(200, guided())),
+    "acknowledge": (lambda client: client.acknowledge("call-1"), answer(200, {"acknowledged": True})),
+    "cancel": (lambda client: client.cancel("call-1"), answer(200, WAITING | {"state": "cancelled"})),
+    "register": (lambda client: client.register_tools([]), answer(200, {"registered": [], "refused": []})),
+}
+
+
+@pytest.mark.parametrize("failure", [*NOT_TAKEN_IN.values(), *PERHAPS_TAKEN_IN.values()])
+@pytest.mark.parametrize(("operation", "good"), REPEATABLE.values(), ids=list(REPEATABLE))
+def test_what_does_no_harm_twice_is_sent_again_whatever_happened(
+    scripted: Scripted, failure: Any, operation: Callable[[Any], Any], good: httpx2.Response
+) -> None:
+    service = scripted(failure, good)
+    with service.client() as client:
+        operation(client)
+    assert len(service.requests) == 2
+    assert service.lines[0] == service.lines[1]
+
+
+def test_pauses_grow_to_a_limit_and_end_with_patience(scripted: Scripted) -> None:
+    service = scripted(httpx2.ConnectError("[Errno 111] Connection refused"))
+    with service.client(patience=30) as client, pytest.raises(UnreachableError, match="Connection refused"):
+        client.submit("open", **ATTEMPT)
+    assert service.slept == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+    assert sum(service.slept) <= 30
+
+
+@pytest.mark.parametrize(("chance", "pause"), [(0.0, 0.25), (0.5, 0.375), (1.0, 0.5)])
+def test_pauses_are_jittered(scripted: Scripted, chance: float, pause: float) -> None:
+    service = scripted(problem(503, "busy"), answer(200, VALID))
+    with service.client(random=lambda: chance) as client:
+        client.submit("open", **ATTEMPT)
+    assert service.slept == [pause]
+
+
+@pytest.mark.parametrize(
+    ("headers", "asked"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": " 7 "}, 7.0),
+        ({"Retry-After": "Sun, 14 Mar 2027 12:00:09 GMT", "Date": "Sun, 14 Mar 2027 12:00:00 GMT"}, 9.0),
+        ({"Retry-After": "Sun, 14 Mar 2027 11:00:00 GMT", "Date": "Sun, 14 Mar 2027 12:00:00 GMT"}, 0.0),
+        ({"Retry-After": "Sun, 14 Mar 2027 12:00:09 GMT"}, 0.0),
+        ({"Retry-After": "Sun, 14 Mar 2027 12:00:09 -0000", "Date": "Sun, 14 Mar 2027 12:00:00 GMT"}, 0.0),
+        ({"Retry-After": "soon"}, 0.0),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "²"}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_the_services_word_on_when_to_come_back_is_kept(
+    scripted: Scripted, headers: dict[str, str], asked: float
+) -> None:
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    service = scripted(problem(429, "too-many-requests", headers=dict(encoded)), answer(200, VALID))
+    with service.client() as client:
+        client.submit("open", **ATTEMPT)
+    assert service.slept == [asked + 0.5]
+
+
+@pytest.mark.parametrize("asked", ["31", "86400", "9" * 400])
+def test_a_service_that_asks_for_more_time_than_there_is_ends_the_patience_at_once(
+    scripted: Scripted, asked: str
+) -> None:
+    service = scripted(problem(429, "too-many-requests", headers={"Retry-After": asked}))
+    with service.client(patience=30) as client, pytest.raises(UnavailableError) as caught:
+        client.submit("open", **ATTEMPT)
+    assert service.slept == []
+    assert caught.value.retry_after >= 31
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 415, 422, 500])
+def test_what_would_be_answered_the_same_is_not_asked_again(scripted: Scripted, status: int) -> None:
+    service = scripted(problem(status, "x"))
+    with service.client() as client, pytest.raises(Exception, match=f"HTTP {status}"):
+        client.wait_for_guidance("call-1")
+    assert len(service.requests) == 1
+
+
+def test_patience_begins_with_the_first_failure_not_with_a_long_wait(scripted: Scripted) -> None:
+    service = scripted(answer(202, PENDING), *[httpx2.ReadError("gone")] * 3, answer(200, VALID))
+    with service.client(patience=5) as client:
+        service.now += 1_000
+        assert client.wait_for_verdict("call-1", timeout=600).status == "valid"
+
+
+def test_no_patience_means_one_try(scripted: Scripted) -> None:
+    service = scripted(httpx2.ConnectError("refused"))
+    with service.client(patience=0) as client, pytest.raises(UnreachableError) as caught:
+        client.cancel("call-1")
+    assert len(service.requests) == 1
+    assert caught.value.url == URL

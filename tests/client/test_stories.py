@@ -1,0 +1,251 @@
+"""The client against the running service: stuck and helped, cut off, restarted, and many threads at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from examples import client_agent
+from retrycontract.client import NotAuthenticatedError, UncertainSubmissionError, UnreachableError
+from tests.client.flavours import opened
+from tests.client.lossy_proxy import losing_answers
+from tests.desk import Desk
+from tests.live_server import eventually
+from tests.service import ROOT, AgentClient, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"path": {"type": "string", "pattern": "^/"}, "api_key": {"type": "string"}},
+    "required": ["path"],
+}
+WRONG = {"path": "report.txt"}
+RIGHT = {"path": "/srv/report.txt"}
+
+
+@pytest.fixture
+def key(service: Service, request: pytest.FixtureRequest) -> str:
+    return service.new_key(re.sub(r"\W", "-", request.node.name))
+
+
+@pytest.fixture
+def client(service: Service, key: str, flavour: str) -> Iterator[Any]:
+    with opened(flavour, service.url, key) as found:
+        found.register_tool("open_file", SCHEMA)
+        yield found
+
+
+@pytest.fixture
+def desk(service: Service) -> Desk:
+    found = Desk(service)
+    found.log_in()
+    return found
+
+
+def blocked(client: Any, arguments: Any = WRONG, session: str | None = None) -> Any:
+    call_id = None
+    for number in range(1, 4):
+        attempt = {"tool_call_id": f"t{number}", "arguments": arguments, "session_id": session, "call_id": call_id}
+        outcome = client.submit("open_file", **attempt)
+        call_id = outcome.call_id
+        assert (outcome.attempt, outcome.attempt_number) == (number, number)
+    assert outcome.status == "blocked"
+    return outcome
+
+
+def attempts_of(service: Service, key: str, call_id: str) -> list[str]:
+    call = AgentClient(service, key).send("GET", f"/calls/{call_id}").body
+    return [attempt["tool_call_id"] for attempt in call["attempts"]]
+
+
+def answered(desk: Desk, client: Any, call: Any, **fields: str) -> Any:
+    """Wait for guidance while a person writes it."""
+    with ThreadPoolExecutor(1) as waiting:
+        found = waiting.submit(client.wait_for_guidance, call, 60)
+        desk.answer(call.call_id, **fields)
+        return found.result(60)
+
+
+def test_a_stuck_agent_gets_a_hint_and_finishes(client: Any, desk: Desk) -> None:
+    outcome = blocked(client)
+    guidance = answered(desk, client, outcome, text="Absolute paths only.", grant="2")
+    assert (guidance.decision, guidance.granted, guidance.max_attempts) == ("hint", 2, 5)
+    assert "> Absolute paths only." in guidance.text
+    assert guidance.arguments is None
+    assert client.acknowledge(guidance) is True
+    assert client.acknowledge(outcome) is False
+    failed = client.submit("open_file", tool_call_id="t4", arguments="{", call_id=outcome.call_id)
+    assert (failed.status, failed.attempt, failed.max_attempts) == ("retry", 4, 5)
+    assert failed.tool_result.render("openai")["tool_call_id"] == "t4"
+    done = client.submit("open_file", tool_call_id="t5", arguments=json.dumps(RIGHT), call_id=outcome.call_id)
+    assert (done.status, done.arguments, done.tool_result) == ("valid", RIGHT, None)
+
+
+def test_a_correction_is_applied_to_what_was_sent_and_the_secret_never_travels(client: Any, desk: Desk) -> None:
+    secret = "hunter2-" + "correct-horse"
+    outcome = blocked(client, {**WRONG, "api_key": secret})
+    shown = re.search(r"\[REDACTED: [^]]+\]", desk.get(f"/calls/{outcome.call_id}/"))
+    assert shown is not None
+    corrected = json.dumps({**RIGHT, "api_key": shown.group()})
+    guidance = answered(desk, client, outcome, decision="corrected", arguments=corrected)
+    assert guidance.patch == ({"op": "replace", "path": "/path", "value": RIGHT["path"]},)
+    assert guidance.arguments == {**RIGHT, "api_key": secret}
+    assert secret not in repr(guidance)
+    done = client.submit("open_file", tool_call_id="t4", arguments=guidance.arguments, call_id=outcome.call_id)
+    assert (done.status, done.arguments) == ("valid", {**RIGHT, "api_key": secret})
+    assert secret not in desk.service.log
+
+
+def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client: Any, desk: Desk) -> None:
+    accepted = answered(desk, client, blocked(client), decision="accept", text="Fine.")
+    assert (accepted.state, accepted.arguments) == ("accepted", WRONG)
+    rejected = answered(desk, client, blocked(client), decision="reject", text="Leave it.")
+    assert (rejected.state, rejected.arguments) == ("rejected", None)
+    assert rejected.state.has_ended
+
+
+def test_a_cancelled_call_asks_nobody_any_more(client: Any) -> None:
+    outcome = blocked(client)
+    assert client.cancel(outcome) == "cancelled"
+    assert client.wait_for_guidance(outcome, 5).state == "cancelled"
+
+
+def test_the_agent_of_the_readme_is_short_gets_stuck_is_helped_and_finishes(
+    service: Service, key: str, desk: Desk, flavour: str
+) -> None:
+    source = (ROOT / "examples" / "client_agent.py").read_text(encoding="utf-8")
+    assert len(source.partition("    while True:\n")[2].partition("\n\n\n")[0].splitlines()) < 15
+    messages, said = [{"role": "user", "content": "A seat to London, please."}], []
+    others = calls_on(desk)
+    with opened(flavour, service.url, key) as client:
+        assert client.register_tools([client_agent.book_flight]).refused == ()
+        agent = threading.Thread(target=lambda: said.append(client_agent.run(client, messages)), daemon=True)
+        agent.start()
+        eventually(lambda: calls_on(desk) - others)
+        [call_id] = calls_on(desk) - others
+        assert [message["role"] for message in messages] == ["user", *["tool"] * 3]
+        desk.answer(call_id, text="Use IATA codes; cabin is 'business'.")
+        agent.join(60)
+    assert said == ["The flight from ZRH to LHR is booked in business."]
+    [guidance] = [message["content"] for message in messages if message["role"] == "user"][1:]
+    assert "> Use IATA codes" in guidance
+
+
+def calls_on(desk: Desk) -> set[str]:
+    return set(re.findall(r"/calls/([\w-]+)/", desk.get("/?q=book_flight")))
+
+
+def test_an_attempt_whose_answer_was_lost_counts_once(service: Service, key: str, flavour: str, client: Any) -> None:
+    with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
+        first = cut.submit("open_file", tool_call_id="same", arguments=WRONG)
+        proxy.lost = 1
+        second = cut.submit("open_file", tool_call_id="same", arguments="{", call_id=first.call_id)
+        assert (second.status, second.attempt, second.errors[0].error_code) == ("retry", 2, "VAL-004")
+        assert proxy.posted == 2
+        third = cut.submit("open_file", tool_call_id="same", arguments=RIGHT, call_id=first.call_id)
+        assert (third.status, third.attempt_number) == ("valid", 3)
+    assert attempts_of(service, key, first.call_id) == ["same"] * 3
+
+
+def test_a_first_attempt_whose_answer_was_lost_is_not_sent_twice(
+    service: Service, key: str, flavour: str, client: Any
+) -> None:
+    session = {"session_id": "cut", "tool_call_id": "first"}
+    with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
+        proxy.lost = 1
+        with pytest.raises(UncertainSubmissionError):
+            cut.submit("open_file", arguments=WRONG, **session)
+        assert proxy.posted == 1
+    outcome = client.submit("open_file", arguments=WRONG, **session)
+    assert outcome.attempt == 2, "it had arrived: had the client sent it again this would be the third"
+
+
+def test_an_agent_waits_and_submits_through_a_restart(tmp_path: Path, flavour: str) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    with opened(flavour, service.url, service.new_key("restarted"), patience=120) as client:
+        client.register_tool("open_file", SCHEMA)
+        outcome = blocked(client)
+        with ThreadPoolExecutor(2) as agents:
+            waiting = agents.submit(client.wait_for_guidance, outcome, 120)
+            time.sleep(0.3)  # by now it is held by the service
+            service.stop(signal.SIGKILL)
+            submitting = agents.submit(partial(client.submit, "open_file", tool_call_id="new", arguments=RIGHT))
+            service.start()
+            assert submitting.result(60).status == "valid"
+            desk = Desk(service)
+            desk.log_in()
+            desk.answer(outcome.call_id, text="Absolute paths only.")
+            assert waiting.result(60).decision == "hint"
+    service.stop()
+
+
+def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path, flavour: str) -> None:
+    service = Service(tmp_path / "data", {"RETRYCONTRACT_JUDGE": "worker"})
+    service.start()
+    with opened(flavour, service.url, service.new_key("later")) as client:
+        client.register_tool("open_file", SCHEMA)
+        first = client.submit("open_file", "t1", WRONG)
+        assert (first.status, first.tool_result.tool_call_id) == ("retry", "t1")
+        second = client.submit("open_file", "t2", RIGHT, call_id=first.call_id, wait=0)
+        assert (second.status, second.attempt_number) == (None, 2)
+        done = client.wait_for_verdict(second)
+        assert (done.status, done.arguments) == ("valid", RIGHT)
+    service.stop()
+
+
+def test_one_client_serves_many_threads(client: Any) -> None:
+    ready = threading.Barrier(8)
+
+    def run(number: int) -> list[Any]:
+        ready.wait(30)
+        outcome = blocked(client, {"path": f"report-{number}"}, session=f"s{number}")
+        done = client.submit("open_file", tool_call_id="t4", arguments={"path": f"/{number}"}, call_id=outcome.call_id)
+        return [outcome.call_id, done.call_id, done.arguments]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(run, range(8)))
+    assert len({call_id for call_id, _, _ in found}) == 8
+    assert all(first == last for first, last, _ in found)
+    assert [arguments for _, _, arguments in found] == [{"path": f"/{number}"} for number in range(8)]
+
+
+def test_a_tool_list_is_registered_and_a_refused_schema_is_named(client: Any) -> None:
+    tools = [client_agent.book_flight, {"name": "bad", "input_schema": {"type": "nonsense"}}]
+    result = client.register_tools(tools)
+    assert [tool.name for tool in result.registered] == ["book_flight"]
+    assert [(tool.name, tool.pointer) for tool in result.refused] == [("bad", "/type")]
+    assert client.dry_run(SCHEMA, WRONG).feedback.startswith("Validation failed for tool 'tool' (attempt 1/3)")
+
+
+def test_whatever_a_model_writes_gets_a_verdict(client: Any) -> None:
+    odd = [float("nan"), '"\ud800"', "\ud800", b"\xff", {"path": "\ud800"}, "", None]
+    outcomes = [
+        client.submit("open_file", tool_call_id=f"odd-{number}", arguments=arguments)
+        for number, arguments in enumerate(odd)
+    ]
+    assert [outcome.status for outcome in outcomes] == ["retry"] * len(odd)
+
+
+def test_a_wrong_key_and_a_stopped_service_say_what_to_do(service: Service, flavour: str) -> None:
+    with (
+        opened(flavour, service.url, "rc_wrong") as client,
+        pytest.raises(NotAuthenticatedError, match="create_agent NAME"),
+    ):
+        client.register_tools([])
+    with (
+        opened(flavour, "http://127.0.0.1:9", "rc_wrong", patience=0) as client,
+        pytest.raises(UnreachableError, match=r"no answer from http://127.0.0.1:9 .*manage.py up"),
+    ):
+        client.register_tools([])
