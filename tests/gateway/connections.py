@@ -1,0 +1,63 @@
+"""Connections to the gateway, as the SDK's own client makes them, and what the upstream was told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+ROOT = Path(__file__).resolve().parents[2]
+UPSTREAM = (sys.executable, str(ROOT / "tests/gateway/upstream.py"))
+SECONDS = 60  # what a story may take on a busy machine before it counts as hung
+
+Story = Callable[[Client], Awaitable[None]]
+
+
+def gateway_command(*options: str, upstream: tuple[str, ...] = UPSTREAM) -> list[str]:
+    """Give the command line of a gateway in front of an upstream."""
+    return [sys.executable, "-m", "retrycontract", "mcp-gateway", *options, "--", *upstream]
+
+
+def run(
+    story: Story,
+    folder: Path,
+    *options: str,
+    upstream: tuple[str, ...] = (),
+    env: dict[str, str] | None = None,
+    **client: Any,
+) -> str:
+    """Run a story with a client of a gateway in front of an upstream; gives what the gateway wrote to stderr."""
+    command, *arguments = gateway_command(*options, upstream=upstream or (*UPSTREAM, str(folder)))
+    return run_command(story, folder, command, *arguments, env=env, **client)
+
+
+def run_command(
+    story: Story, folder: Path, command: str, *arguments: str, env: dict[str, str] | None = None, **client: Any
+) -> str:
+    """Run a story with a client of any MCP server."""
+    parameters = StdioServerParameters(command=command, args=list(arguments), env=env, cwd=ROOT)
+
+    async def connect() -> None:
+        with anyio.fail_after(SECONDS), (folder / "stderr").open("w") as log:
+            async with Client(stdio_client(parameters, log), **client) as connected:
+                await story(connected)
+
+    anyio.run(connect)
+    return (folder / "stderr").read_text()
+
+
+def told(folder: Path, name: str) -> list[Any]:
+    """Read what the upstream was told."""
+    path = folder / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def text_of(result: Any) -> str:
+    """Join the texts of a result, as a model reads them."""
+    return "\n".join(block.text for block in result.content)

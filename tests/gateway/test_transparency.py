@@ -1,0 +1,122 @@
+"""Everything but a wrong tool call passes the gateway as if it were not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
+
+from tests.gateway.connections import ROOT, SECONDS, UPSTREAM, gateway_command, run, text_of, told
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
+
+
+async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
+    answers = []
+    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
+    with anyio.fail_after(SECONDS):
+        async with stdio_client(parameters) as (incoming, outgoing):
+            for number, (method, params) in enumerate([("initialize", INITIALIZE), *requests]):
+                request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+                await outgoing.send(SessionMessage(request))
+                received = await incoming.receive()
+                assert isinstance(received, SessionMessage)
+                answers.append(received.message.model_dump(mode="json", exclude_unset=True))
+    return answers
+
+
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("tools/list", {}),
+    ("tools/list", {"cursor": "4"}),
+    ("tools/list", {"cursor": "nonsense"}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "memo://one"}),
+    ("prompts/list", {}),
+    ("prompts/get", {"name": "greet", "arguments": {"who": "Ana"}}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "A"}},
+    ),
+    ("ping", {}),
+    ("tools/call", {"name": "double", "arguments": {"number": 4}}),
+    ("tools/call", {"name": "fail"}),
+    ("tools/call", {"arguments": {}}),
+    ("com.example/unheard", {"of": 1}),
+]
+
+
+def test_the_answers_are_those_of_the_upstream_itself() -> None:
+    direct = anyio.run(raw_answers, list(UPSTREAM), REQUESTS)
+    through = anyio.run(raw_answers, gateway_command(), REQUESTS)
+    assert through == direct
+    assert [tool["name"] for tool in direct[1]["result"]["tools"]] == ["read_file", "double", "elsewhere", "fail"]
+    assert {"annotations", "_meta", "title"} <= set(direct[1]["result"]["tools"][0])
+    assert [answer["id"] for answer in direct if "error" in answer] == [3, 12, 13]
+
+
+def test_what_the_server_asks_of_the_client_arrives_and_is_answered(tmp_path: Path) -> None:
+    logged: list[Any] = []
+
+    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        content = types.TextContent(type="text", text="yes")
+        return types.CreateMessageResult(role="assistant", content=content, model="none")
+
+    async def roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
+
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"sure": True})
+
+    async def log(params: types.LoggingMessageNotificationParams) -> None:
+        logged.append(params.data)
+
+    async def story(client: Client) -> None:
+        answer = text_of(await client.call_tool("ask", {}))
+        assert answer == '{"model": "yes", "roots": ["file:///srv"], "user": {"sure": true}}'
+
+    run(
+        story, tmp_path, mode="legacy", sampling_callback=sample, list_roots_callback=roots,
+        elicitation_callback=elicit, logging_callback=log,
+    )  # fmt: skip
+    assert logged == ["asked"]
+
+
+@pytest.mark.parametrize("listed_first", [True, False])
+def test_a_tool_that_comes_later_is_announced_and_checked(tmp_path: Path, listed_first: bool) -> None:
+    heard = []
+
+    async def hear(message: Any) -> None:
+        heard.append(type(message).__name__)
+
+    async def story(client: Client) -> None:
+        if listed_first:
+            await client.list_tools()
+        await client.call_tool("grow", {})
+        answer = await client.call_tool("grown", {"number": "x"})
+        assert "/number (VAL-002)" in text_of(answer)
+        assert text_of(await client.call_tool("grown", {"number": 1})) == '{"grown": {"number": 1}}'
+
+    run(story, tmp_path, mode="legacy", message_handler=hear)
+    assert "ToolListChangedNotification" in heard
+    assert [call["tool"] for call in told(tmp_path, "calls")] == ["grow", "grown"]
+
+
+def test_the_upstream_gets_our_environment_but_never_the_key(tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        await client.list_tools()
+
+    run(story, tmp_path, env={"RETRYCONTRACT_API_KEY": "rc_secret", "COLOUR": "blue"})
+    (environment,) = told(tmp_path, "environment")
+    assert environment["COLOUR"] == "blue"
+    assert "RETRYCONTRACT_API_KEY" not in environment
