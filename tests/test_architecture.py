@@ -42,6 +42,7 @@ CLOSED_DOORS: Final = {
     "retrycontract.waiting": ("django.db", "django.contrib", "ninja"),
     "retrycontract.bridge": ("django.db", "django.contrib", "ninja"),
     "retrycontract.in_process": SERVER_PACKAGES,
+    "retrycontract.mcp": SERVER_PACKAGES,
 }
 
 
@@ -129,6 +130,10 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.settings", id="facade-settings"),
         pytest.param("library", "retrycontract/configuration_file.py", "import worker", id="configuration-worker"),
         pytest.param("library", "retrycontract/__main__.py", "import retrycontract.usecases", id="command-usecase"),
+        pytest.param("library", "retrycontract/in_process.py", "import retrycontract.mcp", id="facade-mcp"),
+        pytest.param("library", "retrycontract/mcp/process.py", "import retrycontract.store", id="mcp-store"),
+        pytest.param("agent", "retrycontract/mcp/process.py", "import django.conf", id="mcp-django"),
+        pytest.param("agent", "retrycontract/mcp/gateway.py", "from celery import shared_task", id="mcp-celery"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import django.conf", id="contract-django"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "from ninja import Schema", id="contract-ninja"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import redis", id="contract-redis"),

@@ -9,7 +9,7 @@ from typing import Any
 KEPT_ATTEMPTS = 20  # a person answers one of the last; each may be a megabyte
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class OpenCall:
     """Hold a call between its attempts, and what the model sent: secrets in it are stored nowhere else."""
 

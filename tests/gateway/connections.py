@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as types
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.shared.message import SessionMessage
 
 ROOT = Path(__file__).resolve().parents[2]
 UPSTREAM = (sys.executable, str(ROOT / "tests/gateway/upstream.py"))
 SECONDS = 60  # what a story may take on a busy machine before it counts as hung
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
 
 Story = Callable[[Client], Awaitable[None]]
 
@@ -61,3 +69,18 @@ def told(folder: Path, name: str) -> list[Any]:
 def text_of(result: Any) -> str:
     """Join the texts of a result, as a model reads them."""
     return "\n".join(block.text for block in result.content)
+
+
+async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
+    answers = []
+    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
+    with anyio.fail_after(SECONDS):
+        async with stdio_client(parameters) as (incoming, outgoing):
+            for number, (method, params) in enumerate([("initialize", INITIALIZE), *requests]):
+                request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+                await outgoing.send(SessionMessage(request))
+                received = await incoming.receive()
+                assert isinstance(received, SessionMessage)
+                answers.append(received.message.model_dump(mode="json", exclude_unset=True))
+    return answers

@@ -9,32 +9,8 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.shared.message import SessionMessage
 
-from tests.gateway.connections import ROOT, SECONDS, UPSTREAM, gateway_command, run, text_of, told
-
-INITIALIZE = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "raw", "version": "1"},
-}
-
-
-async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
-    answers = []
-    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
-    with anyio.fail_after(SECONDS):
-        async with stdio_client(parameters) as (incoming, outgoing):
-            for number, (method, params) in enumerate([("initialize", INITIALIZE), *requests]):
-                request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
-                await outgoing.send(SessionMessage(request))
-                received = await incoming.receive()
-                assert isinstance(received, SessionMessage)
-                answers.append(received.message.model_dump(mode="json", exclude_unset=True))
-    return answers
-
+from tests.gateway.connections import UPSTREAM, gateway_command, raw_answers, run, text_of, told
 
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("tools/list", {}),
