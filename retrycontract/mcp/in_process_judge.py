@@ -16,7 +16,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract, UnknownCallError
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Ruling
+from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Ruling, as_text
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -47,8 +47,9 @@ class InProcessJudge:
         number = next(self._numbers)
         # One turn for the whole connection: the contract then continues a call by its call_id only.
         check = partial(self._contract.check, call_id=call_id, session_id=self._session_id, turn=0)
+        output = as_text(arguments) if isinstance(arguments, str) else arguments
         try:
-            outcome = await run_sync(check, tool_name, f"mcp-{number}", arguments)
+            outcome = await run_sync(check, tool_name, f"mcp-{number}", output)
         except UnknownCallError as error:
             raise CallEndedError(call_id) from error
         if outcome.escalation is not None:

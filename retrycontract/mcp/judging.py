@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,6 +47,11 @@ class Expiry:
     """Say that the time for an answer is over; `text` tells the model."""
 
     text: str
+
+
+def as_text(arguments: str) -> str:
+    """Write arguments that are one string as JSON text: where JSON text is expected it would be read as such."""
+    return json.dumps(arguments)
 
 
 class Judge(Protocol):

@@ -37,13 +37,32 @@ logger = logging.getLogger("retrycontract.mcp")
 
 def run_gateway(options: argparse.Namespace) -> int:
     """Serve one client until it leaves or a signal comes; raises ConfigurationError, OSError and ValueError."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="retrycontract: %(message)s")
+    log_to_stderr()
     configuration = read_configuration(options)
     if options.url and not os.environ.get(API_KEY):
         raise ValueError(f"--url needs the agent's key in {API_KEY}; make one with: manage.py create_agent NAME")
     if shutil.which(options.upstream[0]) is None:
         raise ValueError(f"{options.upstream[0]}: there is no such command; what follows '--' starts the MCP server")
     return anyio.run(_serve, options, configuration)
+
+
+class _Line(logging.Formatter):
+    """Write an event on one line, with the tool, the attempt and the codes where it has some."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = vars(record)
+        line = f"retrycontract: {super().format(record)}"
+        if "tool_name" not in fields:
+            return line
+        errors = ", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in fields["errors"])
+        return f"{line}: {fields['tool_name']} (attempt {fields['retry_attempt']}/{fields['max_retries']}): {errors}"
+
+
+def log_to_stderr() -> None:
+    """Send warnings where people look: stdout belongs to the protocol."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
 def read_configuration(options: argparse.Namespace) -> RetryConfiguration:

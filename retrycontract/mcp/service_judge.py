@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,9 @@ import anyio
 import httpx2
 
 from retrycontract.contract.lifecycle import Decision, Status
-from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.contract.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, NoVerdictError, Ruling
+from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, NoVerdictError, Ruling, as_text
 
 API = "/api/v1"
 ENDED = frozenset({"call-ended", "call-not-found"})
@@ -43,15 +44,17 @@ class ServiceJudge:
 
     async def register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
         """Import the tools; those with settings of their own are registered one by one."""
-        listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in tools]
-        done = _body(await self._send("POST", "/tools/import", json={"tools": listed}))
-        refused = {tool["name"]: f"{tool['pointer'] or '(root)'}: {tool['detail']}" for tool in done["refused"]}
+        refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
+        named = [tool for tool in tools if tool.name not in refused]
+        listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
+        done = _body(await self._send("POST", "/tools/import", {"tools": listed}))
+        refused |= {tool["name"]: f"{tool['pointer'] or '(root)'}: {tool['detail']}" for tool in done["refused"]}
         # The version is named with each call: another server behind the same key may have a tool of the same name.
         self._versions |= {tool["name"]: tool["schema_hash"] for tool in done["registered"]}
-        for tool in tools if self._settings else ():
+        for tool in named if self._settings else ():
             if tool.name not in refused:
                 body = {"input_schema": tool.schema, **self._settings}
-                await self._send("PUT", f"/tools/{quote(tool.name, safe='')}", json=body)
+                await self._send("PUT", f"/tools/{quote(tool.name, safe='')}", body)
         return refused
 
     async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
@@ -59,14 +62,14 @@ class ServiceJudge:
         body = {
             "tool": tool_name,
             "tool_call_id": f"mcp-{next(self._numbers)}",
-            "arguments": arguments,
             "session_id": self._session_id,
             "turn": 0,  # one turn for the whole connection: a call is continued by its call_id only
             "call_id": call_id,
             "version": self._versions.get(tool_name),
         }
-        sent = {name: value for name, value in body.items() if value is not None or name == "arguments"}
-        verdict = await self._verdict(await self._send("POST", "/calls", json=sent, headers={"Prefer": "wait=30"}))
+        sent = {name: value for name, value in body.items() if value is not None}
+        sent |= {"raw": as_text(arguments)} if isinstance(arguments, str) else {"arguments": arguments}
+        verdict = await self._verdict(await self._send("POST", "/calls", sent, wait=30))
         result = verdict["tool_result"]
         return Ruling(
             verdict["call_id"],
@@ -95,8 +98,7 @@ class ServiceJudge:
                 return None
 
     async def _poll(self, call_id: str, wait: int) -> httpx2.Response:
-        path = f"/calls/{call_id}/wait?for=guidance"
-        return await self._send("GET", path, headers={"Prefer": f"wait={wait}"})
+        return await self._send("GET", f"/calls/{call_id}/wait?for=guidance", wait=wait)
 
     async def _taken_over(self, call_id: str, body: Mapping[str, Any]) -> Guidance | Expiry | None:
         given = body["guidance"]
@@ -119,19 +121,30 @@ class ServiceJudge:
         with anyio.move_on_after(JUDGING_SECONDS):
             while answer.status_code == 202:
                 path = answer.headers["Location"].removeprefix(API)
-                answer = await self._send("GET", path, headers={"Prefer": "wait=30"})
+                answer = await self._send("GET", path, wait=30)
         if answer.status_code == 202:
             raise NoVerdictError("the service did not judge it in time.")
         return _body(answer)
 
-    async def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, wait: int | None = None
+    ) -> httpx2.Response:
+        headers = {"Content-Type": "application/json"} | ({"Prefer": f"wait={wait}"} if wait is not None else {})
         try:
-            answer = await self._http.request(method, f"{API}{path}", **options)
+            # Written here: models send NaN, which the HTTP client would not encode and the service refuses in words.
+            content = None if body is None else json.dumps(body)
+            answer = await self._http.request(method, f"{API}{path}", content=content, headers=headers)
         except httpx2.HTTPError as error:
             raise _UnreachableError(f"the service cannot be reached ({type(error).__name__}).") from error
+        except ValueError as error:
+            raise NoVerdictError("it holds a number that is too long to be sent.") from error
         if answer.status_code >= 400:
             raise _problem(answer)
         return answer
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
 def _body(answer: httpx2.Response) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def test_third_failed_attempt_blocks_the_call_until_a_right_one_comes(tmp_path: 
 
     stderr = run(story, tmp_path)
     assert "Tool 'read_file' validation failed after 3 attempts." in stderr
+    assert "Tool validation failed: read_file (attempt 3/3): /encoding VAL-008, /path VAL-007\n" in stderr
 
 
 def test_a_right_call_ends_the_count_and_tools_are_counted_apart(tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.gateway.connections import ROOT, UPSTREAM, gateway_command, told
+from tests.gateway.connections import INITIALIZE, ROOT, UPSTREAM, gateway_command, told
 from tests.live_server import eventually
 
-PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n"
+INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
+PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
@@ -38,7 +40,7 @@ def upstream_of(gateway: subprocess.Popen[str], folder: Path) -> int:
     assert gateway.stdout is not None
     gateway.stdin.write(PING)
     gateway.stdin.flush()
-    assert json.loads(gateway.stdout.readline())["id"] == 1
+    assert json.loads(gateway.stdout.readline())["id"] == "ping"
     (process_id,) = told(folder, "process")
     return int(process_id)
 
@@ -108,3 +110,44 @@ def test_the_gateway_loads_no_server_package_and_no_other_command_loads_the_sdk(
     look = "import sys, retrycontract.__main__\nprint(*sorted({'mcp', 'httpx2', 'anyio'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
+
+
+def call(number: int, params: str) -> str:
+    return f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}\n'
+
+
+STRANGE = [
+    '{"name": "read_file", "arguments": {"path": NaN}}',
+    '{"name": "read_file", "arguments": {"path": 1e400}}',
+    '{"name": "read_file", "arguments": ' + "[" * 150 + "]" * 150 + "}",
+    '{"name": "read_file", "arguments": [1]}',
+    '{"name": "read_file", "arguments": "{\\"path\\": \\"/a\\"}"}',
+    '{"name": "read_file", "arguments": null}',
+    '{"name": "read_file"}',
+    '{"name": ""}',
+]
+STRANGE_REQUESTS = ['{"name": 5}', "{}", '{"name": "read_file", "arguments": {"path": "/a"}, "_meta": 3}']
+STRANGE_MESSAGES = [
+    "[]",
+    '{"jsonrpc": "2.0", "method": "notifications/cancelled"}',
+    '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [1]}}',
+    '{"jsonrpc": "2.0", "id": "nobody asked", "result": {}}',
+]
+
+
+def test_strange_calls_are_answered_and_end_nothing(tmp_path: Path) -> None:
+    calls = [call(number, params) for number, params in enumerate(STRANGE + STRANGE_REQUESTS)]
+    lines = [INITIALIZED, *calls, *(message + "\n" for message in STRANGE_MESSAGES), PING]
+    answers: dict[int, dict[str, Any]] = {}
+    with start(tmp_path) as gateway:
+        assert gateway.stdin is not None
+        assert gateway.stdout is not None
+        gateway.stdin.write("".join(lines))
+        gateway.stdin.flush()
+        while len(answers) < len(calls) + 3:  # initialize, ping, and the batch that has no id
+            answer = json.loads(gateway.stdout.readline())
+            answers[answer["id"]] = answer
+        gateway.stdin.close()
+    assert [answers[number]["result"]["isError"] for number in range(len(STRANGE))] == [True] * len(STRANGE)
+    assert {answers[len(STRANGE) + number]["error"]["code"] for number in range(len(STRANGE_REQUESTS))} == {-32602}
+    assert told(tmp_path, "calls") == []
