@@ -43,15 +43,15 @@ def _check(options: argparse.Namespace) -> int:
     return VALID if outcome.status == "valid" else INVALID
 
 
-def _gateway(options: argparse.Namespace) -> int:
+def _speak_mcp(options: argparse.Namespace) -> int:
     try:
-        from retrycontract.mcp.process import run_gateway  # the extra may be missing
+        from retrycontract.mcp.commands import run_gateway, run_server  # the extra may be missing
     except ModuleNotFoundError as error:
         raise ValueError(f'this needs the package {error.name}: pip install "retrycontract[mcp]"') from error
-    return run_gateway(options)
+    return run_gateway(options) if options.command == "mcp-gateway" else run_server(options)
 
 
-COMMANDS = {"check": _check, "mcp-gateway": _gateway}
+COMMANDS = {"check": _check, "mcp-gateway": _speak_mcp, "mcp": _speak_mcp}
 
 
 def _parser() -> argparse.ArgumentParser:

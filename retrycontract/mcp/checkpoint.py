@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
-
-import anyio
 
 from retrycontract.contract.lifecycle import Decision, Status
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.contract.sanitizer import ValueSanitizer, visible
 from retrycontract.contract.tool_result import ToolResult
+from retrycontract.mcp.asking import Patience, Tick, ask
 from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Judge, NoVerdictError, Ruling
 from retrycontract.mcp.open_calls import OpenCall, OpenCalls
 
-TICK = 5.0  # seconds between signs of life; clients give up after 30 to 60 without one
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
 NOTHING_RAN = "Nothing was executed."
-
-Tick = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +43,23 @@ class Checkpoint:
     async def decide(self, tool_name: str, arguments: Any, tick: Tick) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for."""
         call = self._calls.take(tool_name)
-        deadline = anyio.current_time() + self._wait
+        patience = Patience.of(self._wait, tick)
         try:
             if call.is_blocked and call.call_id is not None:
                 answer = await self._judge.guidance(call.call_id, wait=0)
                 if isinstance(answer, Guidance):
-                    return await self._follow(call, answer, deadline, tick)
-            return await self._submit(call, arguments, deadline, tick)
+                    return await self._follow(call, answer, patience)
+            return await self._submit(call, arguments, patience)
         except NoVerdictError as error:
             return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
             self._calls.put_back(call)
 
     async def _submit(
-        self, call: OpenCall, arguments: Any, deadline: float, tick: Tick, note: str | None = None
+        self, call: OpenCall, arguments: Any, patience: Patience, note: str | None = None
     ) -> Forward | Refusal:
         ruling = await self._rule(call, arguments)
-        call.call_id = ruling.call_id
-        call.is_blocked = ruling.status is Status.BLOCKED
-        call.has_ended = ruling.status is Status.VALID
+        call.take_over(ruling)
         call.sent.append((ruling.number, arguments))
         match ruling.status:
             case Status.VALID:
@@ -74,7 +67,7 @@ class Checkpoint:
             case Status.RETRY:
                 return _feedback(ruling)
             case Status.BLOCKED:
-                return await self._ask(call, ruling, deadline, tick)
+                return await self._ask(call, ruling, patience)
         assert_never(ruling.status)
 
     async def _rule(self, call: OpenCall, arguments: Any) -> Ruling:
@@ -84,28 +77,21 @@ class Checkpoint:
             call.sent.clear()
             return await self._judge.rule(call.tool_name, arguments, call_id=None)
 
-    async def _ask(self, call: OpenCall, ruling: Ruling, deadline: float, tick: Tick) -> Refusal | Forward:
+    async def _ask(self, call: OpenCall, ruling: Ruling, patience: Patience) -> Refusal | Forward:
         blocked = _feedback(ruling)
         if self._wait <= 0:
             return blocked
-        answer = await self._answer(ruling.call_id, max(deadline - anyio.current_time(), 0), tick)
+        answer = await ask(self._judge, ruling.call_id, patience)
         match answer:
             case Guidance():
-                return await self._follow(call, answer, deadline, tick)
+                return await self._follow(call, answer, patience)
             case Expiry(text):
                 return _told(text)
             case None:
                 return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
         assert_never(answer)
 
-    async def _answer(self, call_id: str, wait: float, tick: Tick) -> Guidance | Expiry | None:
-        async with anyio.create_task_group() as signs:
-            signs.start_soon(_keep_ticking, tick)
-            answer = await self._judge.guidance(call_id, wait=wait)
-            signs.cancel_scope.cancel()
-        return answer
-
-    async def _follow(self, call: OpenCall, answer: Guidance, deadline: float, tick: Tick) -> Forward | Refusal:
+    async def _follow(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
         call.is_blocked = False
         match answer.decision:
             case Decision.HINT:
@@ -114,10 +100,10 @@ class Checkpoint:
                 call.has_ended = True
                 return _told(answer.text)
             case Decision.CORRECTED | Decision.ACCEPT:
-                return await self._run(call, answer, deadline, tick)
+                return await self._run(call, answer, patience)
         assert_never(answer.decision)
 
-    async def _run(self, call: OpenCall, answer: Guidance, deadline: float, tick: Tick) -> Forward | Refusal:
+    async def _run(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
         try:
             arguments = _decided_arguments(call, answer)
         except (LookupError, PatchError):
@@ -126,7 +112,7 @@ class Checkpoint:
         if answer.decision is Decision.ACCEPT:
             call.has_ended = True
             return Forward(arguments, note)
-        return await self._submit(call, arguments, deadline, tick, note)  # checked again, like any attempt
+        return await self._submit(call, arguments, patience, note)  # checked again, like any attempt
 
     def _note(self, tool_name: str, answer: Guidance, arguments: Any) -> str:
         did = "corrected" if answer.decision is Decision.CORRECTED else "accepted"
@@ -159,9 +145,3 @@ def _feedback(ruling: Ruling) -> Refusal:
 
 def _told(text: str) -> Refusal:
     return Refusal(ToolResult(tool_call_id="", content=text))
-
-
-async def _keep_ticking(tick: Tick) -> None:
-    while True:
-        await tick()
-        await anyio.sleep(TICK)

@@ -15,17 +15,21 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Declare both commands."""
     gateway = commands.add_parser("mcp-gateway", help="put the contract in front of an MCP server (stdio)")
     _add_service(gateway)
-    gateway.add_argument("--max-attempts", type=int, metavar="N", help="attempts before a call is Blocked (1 to 10)")
-    gateway.add_argument("--observe", action="store_true", help="check and record everything, block nothing")
-    gateway.add_argument("--lenient", action="store_true", help="let fields pass that a schema does not declare")
+    gateway.add_argument(
+        "--wait", type=float, default=WAIT, metavar="SECONDS",
+        help="how long a Blocked call waits for a person, with --url (default: %(default)g)",
+    )  # fmt: skip
     gateway.add_argument("upstream", nargs="+", metavar="COMMAND", help="how to start the server, after '--'")
+
+    server = commands.add_parser("mcp", help="serve the contract's own tools to an MCP client (stdio)")
+    _add_service(server)
+    server.add_argument("--tools", type=Path, metavar="FILE", help="tool list, as OpenAI, Anthropic or MCP write it")
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL", help=f"the service to use; its key is read from {API_KEY}")
     parser.add_argument("--session", default="mcp", metavar="NAME", help="what the service calls this connection")
-    parser.add_argument(
-        "--wait", type=float, default=WAIT, metavar="SECONDS",
-        help="how long a Blocked call waits for a person, with --url (default: %(default)g)",
-    )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help=f"configuration file (default: {DEFAULT_PATH})")
+    parser.add_argument("--max-attempts", type=int, metavar="N", help="attempts before a call is Blocked (1 to 10)")
+    parser.add_argument("--observe", action="store_true", help="check and record everything, block nothing")
+    parser.add_argument("--lenient", action="store_true", help="let fields pass that a schema does not declare")

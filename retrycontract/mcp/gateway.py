@@ -28,7 +28,8 @@ from mcp_types import (
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.mcp import messages
-from retrycontract.mcp.checkpoint import Checkpoint, Forward, Tick
+from retrycontract.mcp.asking import Tick
+from retrycontract.mcp.checkpoint import Checkpoint, Forward
 from retrycontract.mcp.judging import Judge, NoVerdictError
 from retrycontract.mcp.toolbox import Toolbox
 

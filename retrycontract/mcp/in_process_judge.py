@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -24,8 +24,8 @@ logger = logging.getLogger("retrycontract.mcp")
 class InProcessJudge:
     """Judge with a RetryContract of our own; an escalation is written to the log, the only desk there is."""
 
-    def __init__(self, configuration: RetryConfiguration, *, strict: bool = True) -> None:
-        self._contract, self._strict = RetryContract(configuration=configuration), strict
+    def __init__(self, configuration: RetryConfiguration, *, settings: Mapping[str, Any]) -> None:
+        self._contract, self._settings = RetryContract(configuration=configuration), settings
         self._session_id = uuid.uuid4().hex
         self._numbers = count(1)
 
@@ -37,7 +37,7 @@ class InProcessJudge:
         refused = {}
         for tool in tools:
             try:
-                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, strict=self._strict))
+                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, **self._settings))
             except InvalidSchema as fault:
                 refused[tool.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
         return refused

@@ -64,4 +64,4 @@ class Judge(Protocol):
         """Judge one attempt; raises CallEndedError and NoVerdictError."""
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:
-        """Wait at most so many seconds for the answer to a Blocked call; None when there is none."""
+        """Wait at most so many seconds for the answer to a Blocked call; raises NoVerdictError."""

@@ -6,6 +6,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from retrycontract.contract.lifecycle import Status
+from retrycontract.mcp.judging import Ruling
+
 KEPT_ATTEMPTS = 20  # a person answers one of the last; each may be a megabyte
 
 
@@ -18,6 +21,12 @@ class OpenCall:
     is_blocked: bool = False
     has_ended: bool = False
     sent: deque[tuple[int, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_ATTEMPTS))
+
+    def take_over(self, ruling: Ruling) -> None:
+        """Note where an attempt has left the call."""
+        self.call_id = ruling.call_id
+        self.is_blocked = ruling.status is Status.BLOCKED
+        self.has_ended = ruling.status is Status.VALID
 
     def arguments_of(self, attempt: int | None) -> Any:
         """Give what an attempt sent, by default the last one; raises LookupError when that is forgotten."""
@@ -39,15 +48,20 @@ class OpenCalls:
     def __init__(self) -> None:
         self._idle: dict[str, deque[OpenCall]] = {}
 
-    def take(self, tool_name: str) -> OpenCall:
-        """Take the call to continue out, or begin a new one."""
-        waiting = self._idle.get(tool_name)
-        if not waiting:
-            return OpenCall(tool_name)
-        call = waiting.popleft()
+    def take(self, tool_name: str, call_id: str | None = None) -> OpenCall:
+        """Take out the call to continue, the one with that id if one is given; or begin a new one."""
+        waiting = self._idle.get(tool_name, deque())
+        call = next((call for call in waiting if call_id in (None, call.call_id)), None)
+        if call is None:
+            return OpenCall(tool_name, call_id)
+        waiting.remove(call)
         if not waiting:
             del self._idle[tool_name]
         return call
+
+    def idle(self) -> list[OpenCall]:
+        """List the calls that wait for their next attempt."""
+        return [call for waiting in self._idle.values() for call in waiting]
 
     def put_back(self, call: OpenCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""

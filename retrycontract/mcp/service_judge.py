@@ -88,9 +88,6 @@ class ServiceJudge:
             except _UnreachableError as error:
                 logger.warning("Cannot ask for guidance at the moment: %s", error)
                 await anyio.sleep(min(PAUSE, left))
-            except (NoVerdictError, CallEndedError) as error:
-                logger.error("Cannot ask for guidance: %s", error)  # noqa: TRY400 - the sentence says it all
-                return None
             else:
                 if answer.status_code == 200:
                     return await self._taken_over(call_id, answer.json())

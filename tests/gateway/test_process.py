@@ -102,7 +102,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_the_gateway_loads_no_server_package_and_no_other_command_loads_the_sdk() -> None:
     look = (
-        "import sys, retrycontract.mcp.process\n"
+        "import sys, retrycontract.mcp.commands\n"
         "print(*sorted({'django', 'ninja', 'celery', 'kombu', 'redis', 'structlog', 'psycopg'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
