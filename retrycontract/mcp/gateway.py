@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,17 +24,15 @@ from mcp_types import (
     RequestId,
 )
 
-from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.mcp import messages
 from retrycontract.mcp.asking import Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
 from retrycontract.mcp.judging import Judge, NoVerdictError
+from retrycontract.mcp.tool_listing import NoToolListError, ToolListing
 from retrycontract.mcp.toolbox import Toolbox
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
-LIST_SECONDS = 30.0  # for one page of the upstream's tools
-MAX_PAGES = 100
 ENDED = "The MCP server behind the gateway has ended: start it again. Whether this call was executed is not known."
 NEVER_SENT = "The MCP server behind the gateway has ended: start it again. Nothing was executed."
 
@@ -59,23 +56,6 @@ class Outgoing(Protocol):
 Streams = tuple[Incoming, Outgoing]
 
 
-class NoToolListError(Exception):
-    """Raised when the upstream does not list its tools."""
-
-
-class _Question:
-    """Hold a request of our own until the upstream has answered it; no result when it did not."""
-
-    def __init__(self) -> None:
-        self.answered = anyio.Event()
-        self.result: dict[str, Any] | None = None
-
-    def take(self, message: JSONRPCResponse | JSONRPCError) -> None:
-        """Take the upstream's answer; an error is none."""
-        self.result = message.result if isinstance(message, JSONRPCResponse) else None
-        self.answered.set()
-
-
 @dataclass(slots=True)
 class _Forwarded:
     """Remember a request that the upstream has to answer."""
@@ -90,12 +70,10 @@ class Gateway:
     def __init__(self, client: Streams, upstream: Streams, judge: Judge, checkpoint: Checkpoint) -> None:
         self._from_client, self._to_client = client
         self._from_upstream, self._to_upstream = upstream
-        self._judge, self._checkpoint = judge, checkpoint
-        self._toolbox, self._registering = Toolbox(), anyio.Lock()
-        self._unchecked: set[str] = set()
+        self._checkpoint, self._listing = checkpoint, ToolListing(self._send_upstream)
+        self._toolbox = Toolbox(judge, self._listing)
         self._forwarded: dict[RequestId, _Forwarded] = {}
         self._being_judged: dict[RequestId, anyio.CancelScope] = {}
-        self._asked: dict[RequestId, _Question] = {}
         self._upstream_ended = False
 
     async def run(self) -> None:
@@ -143,7 +121,7 @@ class Gateway:
     async def _decide(self, request: JSONRPCRequest, params: dict[str, Any]) -> None:
         name = params["name"]
         try:
-            await self._look_up(name, messages.meta_of(params))
+            await self._toolbox.look_up(name, messages.meta_of(params))
         except NoToolListError as error:
             logger.warning("Tool %r is passed on unchecked: %s", name, error)
             await self._forward(request)
@@ -151,7 +129,7 @@ class Gateway:
         except NoVerdictError as error:
             await self._refuse(request, f"This call could not be checked: {error} Nothing was executed.")
             return
-        if name in self._unchecked:
+        if self._toolbox.is_unchecked(name):
             await self._forward(request)
             return
         arguments = params.get("arguments")
@@ -174,51 +152,6 @@ class Gateway:
                 await self._answer(messages.progress(token, next(counter), WAITING))
 
         return tick
-
-    async def _look_up(self, name: str, meta: Any) -> None:
-        """See to it that the judge has the tool's present schema."""
-        async with self._registering:
-            if not self._toolbox.knows(name):
-                self._toolbox.is_stale = False  # before the upstream is asked: it may change its list while it answers
-                try:
-                    self._toolbox.replace(await self._list_tools(meta))
-                except NoToolListError:
-                    self._toolbox.is_stale = True
-                    raise
-            if new := self._toolbox.unseen():
-                self._note_refused(new, await self._judge.register(new))
-
-    def _note_refused(self, tools: list[DeclaredTool], refused: dict[str, str]) -> None:
-        self._toolbox.mark_seen(tools)
-        for tool in tools:
-            self._unchecked.discard(tool.name)
-        for name, reason in refused.items():
-            logger.warning("Tool %r is passed on unchecked, its schema cannot be judged: %s", name, reason)
-            self._unchecked.add(name)
-
-    async def _list_tools(self, meta: Any) -> list[Any]:
-        tools: list[Any] = []
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            page = await self._ask_for_page(meta, cursor)
-            tools += page.get("tools") or []
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str):
-                return tools
-        raise NoToolListError(f"its list has more than {MAX_PAGES} pages")
-
-    async def _ask_for_page(self, meta: Any, cursor: str | None) -> dict[str, Any]:
-        request = messages.list_request(f"retrycontract-{uuid.uuid4().hex}", meta, cursor)
-        question = self._asked[request.id] = _Question()
-        try:
-            with anyio.move_on_after(LIST_SECONDS):
-                await self._send_upstream(request)
-                await question.answered.wait()
-        finally:
-            del self._asked[request.id]
-        if question.result is None:
-            raise NoToolListError("the server does not list its tools")
-        return question.result
 
     async def _forward(self, request: JSONRPCRequest, note: str | None = None) -> None:
         self._forwarded[request.id] = _Forwarded(request, note)
@@ -246,24 +179,20 @@ class Gateway:
                 await self._from_the_upstream(received.message)
         self._upstream_ended = True
         logger.error("The MCP server behind the gateway has ended")
-        for question in self._asked.values():
-            question.answered.set()
+        self._listing.give_up()
         for request_id in list(self._forwarded):
             await self._give_up(request_id, ENDED)
 
     async def _from_the_upstream(self, message: JSONRPCMessage) -> None:
+        if self._listing.takes(message):
+            return
         match message:
-            case JSONRPCResponse(id=request_id) | JSONRPCError(id=int() | str() as request_id) if (
-                request_id in self._asked
-            ):
-                self._asked[request_id].take(message)
-                return
             case JSONRPCResponse() as response:
                 message = self._answered(response)
             case JSONRPCError(id=int() | str() as request_id):
                 self._forwarded.pop(request_id, None)
             case JSONRPCNotification(method="notifications/tools/list_changed"):
-                self._toolbox.is_stale = True
+                self._toolbox.has_changed()
         await self._answer(message)
 
     def _answered(self, response: JSONRPCResponse) -> JSONRPCResponse:
@@ -271,19 +200,8 @@ class Gateway:
         if answered is None:
             return response
         if answered.request.method == "tools/list":
-            self._learn(answered.request, response)
+            self._toolbox.read_along(answered.request, response)
         return messages.with_note(response, answered.note) if answered.note else response
-
-    def _learn(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:
-        """Read along what the client asked for: most clients list the tools before they call one."""
-        tools = response.result.get("tools")
-        if not isinstance(tools, list):
-            return
-        if (request.params or {}).get("cursor") is None and response.result.get("nextCursor") is None:
-            self._toolbox.replace(tools)
-            self._toolbox.is_stale = False
-        else:
-            self._toolbox.declare(tools)
 
     async def _give_up(self, request_id: RequestId, text: str) -> None:
         forwarded = self._forwarded.pop(request_id, None)

@@ -157,6 +157,8 @@ def test_an_upstream_that_dies_is_named_and_the_gateway_goes_on_answering(tmp_pa
         later = await client.call_tool("read_file", RIGHT)
         assert later.is_error
         assert "Nothing was executed." in text_of(later)
+        unknown = await client.call_tool("raed_file", RIGHT)
+        assert "Nothing was executed." in text_of(unknown)
         with pytest.raises(MCPError, match="has ended"):
             await client.list_prompts()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,39 @@ def test_what_the_server_asks_of_the_client_arrives_and_is_answered(tmp_path: Pa
         elicitation_callback=elicit, logging_callback=log,
     )  # fmt: skip
     assert logged == ["asked"]
+
+
+def test_a_server_of_the_stateless_protocol_may_ask_back_before_it_answers(tmp_path: Path) -> None:
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"sure": True})
+
+    async def story(client: Client) -> None:
+        assert (await client.call_tool("confirm", {"number": "x"})).is_error
+        assert text_of(await client.call_tool("confirm", {"number": 1})) == '{"confirm": {"number": 1}}'
+
+    run(story, tmp_path, mode="2026-07-28", elicitation_callback=elicit)
+    assert told(tmp_path, "calls") == [{"tool": "confirm", "arguments": {"number": 1}}] * 2
+
+
+NO_LIST = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] == "tools/list":
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    else:
+        answer["result"] = {"content": [{"type": "text", "text": request["method"]}], "ends": [1.0, 2**60, None, "ü"]}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_server_that_lists_no_tools_is_passed_on_unchecked() -> None:
+    command = [sys.executable, "-c", NO_LIST]
+    requests = [("tools/call", {"name": "any", "arguments": {"a": 1}})]
+    assert anyio.run(raw_answers, gateway_command(upstream=tuple(command)), requests) == anyio.run(
+        raw_answers, command, requests
+    )
 
 
 @pytest.mark.parametrize("listed_first", [True, False])

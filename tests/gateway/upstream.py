@@ -31,6 +31,7 @@ READ_FILE = {
 }
 NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 ANYTHING = {"type": "object"}
+SURE = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
 ELSEWHERE = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
 TOOLS = [
     types.Tool(
@@ -47,6 +48,9 @@ TOOLS = [
     types.Tool(name="slow", description="Reports progress and never ends.", input_schema=ANYTHING),
     types.Tool(name="crash", description="Ends the server.", input_schema=ANYTHING),
     types.Tool(name="ask", description="Asks the client for its model, its roots and its user.", input_schema=ANYTHING),
+    types.Tool(
+        name="confirm", description="Wants its user to say yes first (stateless protocol).", input_schema=NUMBER
+    ),
     types.Tool(name="grow", description="Adds a tool and says so.", input_schema=ANYTHING),
 ]
 GROWN = types.Tool(name="grown", input_schema=NUMBER)
@@ -69,7 +73,9 @@ async def list_tools(context: Any, params: types.PaginatedRequestParams | None) 
     return types.ListToolsResult(tools=TOOLS[start:following], next_cursor=cursor)
 
 
-async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call_tool(
+    context: Any, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
     arguments = params.arguments or {}
     told("calls", {"tool": params.name, "arguments": arguments})
     match params.name:
@@ -85,6 +91,11 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.
             os._exit(3)
         case "ask":
             return text(await ask(context.session))
+        case "confirm" if not params.input_responses:
+            question = types.ElicitRequestFormParams(message="Sure?", requested_schema=SURE)
+            return types.InputRequiredResult(
+                input_requests={"sure": types.ElicitRequest(params=question)}, request_state="asked"
+            )
         case "grow":
             TOOLS.append(GROWN)
             await context.session.send_tool_list_changed()
@@ -106,8 +117,7 @@ async def ask(session: Any) -> dict[str, Any]:
         sampled = await session.create_message([message], max_tokens=5)
         roots = await session.list_roots()
         await session.send_log_message("info", "asked")
-    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-    elicited = await session.elicit_form("Sure?", schema)
+    elicited = await session.elicit_form("Sure?", SURE)
     return {"model": sampled.content.text, "roots": [str(root.uri) for root in roots.roots], "user": elicited.content}
 
 
