@@ -68,6 +68,8 @@ def run_server(options: argparse.Namespace) -> int:
 
 
 def _configuration(options: argparse.Namespace) -> RetryConfiguration:
+    if options.url and not options.url.startswith(("http://", "https://")):
+        raise ValueError(f"--url {options.url}: an address begins with https:// or http://")
     if options.url and not os.environ.get(API_KEY):
         raise ValueError(f"--url needs the agent's key in {API_KEY}; make one with: manage.py create_agent NAME")
     if options.config is not None:

@@ -195,8 +195,12 @@ def test_a_client_that_gives_up_waiting_leaves_the_call_to_the_next_attempt(
 ) -> None:
     async def story(client: Client) -> None:
         call_id = await two_failures(client)
-        with anyio.move_on_after(2) as patience:
-            await client.call_tool("read_file", WRONG)
+        with anyio.CancelScope() as patience:
+
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                patience.cancel()
+
+            await client.call_tool("read_file", WRONG, progress_callback=progress)
         assert patience.cancelled_caught
         await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
         assert "> Absolute paths." in text_of(await client.call_tool("read_file", WRONG))
@@ -210,6 +214,14 @@ def test_options_reach_the_service(behind: Callable[..., str], tmp_path: Path) -
 
     behind(story, "--observe")
     assert told(tmp_path, "calls")[0] == {"tool": "read_file", "arguments": WRONG}
+
+
+def test_a_tool_that_the_service_refuses_is_passed_on_unchecked(behind: Callable[..., str]) -> None:
+    async def story(client: Client) -> None:
+        assert text_of(await client.call_tool("elsewhere", {"a": 1})) == '{"elsewhere": {"a": 1}}'
+        assert "(attempt 1/3)" in text_of(await client.call_tool("elsewhre", {"a": 1}))
+
+    assert "Tool 'elsewhere' is passed on unchecked, its schema cannot be judged: /properties/a/$ref" in behind(story)
 
 
 def test_a_service_that_is_not_there_lets_nothing_through(tmp_path: Path) -> None:
