@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from itertools import count
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
@@ -22,15 +23,14 @@ API = "/api/v1"
 ENDED = frozenset({"call-ended", "call-not-found"})
 LONGEST_POLL = 60  # seconds that the service keeps one question open
 JUDGING_SECONDS = 60.0  # a verdict takes milliseconds; a service that is this busy has a problem of its own
-PAUSE = 1.0  # second before a service that did not answer is asked again
+PAUSE = 1.0  # second between two questions: a service that is stopping holds none open
 TIMEOUT = httpx2.Timeout(10.0, read=LONGEST_POLL + 15.0)
+
+logger = logging.getLogger("retrycontract.mcp")
 
 
 class _UnreachableError(NoVerdictError):
     """Raised when the service did not answer, or said that it cannot at the moment."""
-
-
-logger = logging.getLogger("retrycontract.mcp")
 
 
 class ServiceJudge:
@@ -70,13 +70,9 @@ class ServiceJudge:
         sent = {name: value for name, value in body.items() if value is not None}
         sent |= {"raw": as_text(arguments)} if isinstance(arguments, str) else {"arguments": arguments}
         verdict = await self._verdict(await self._send("POST", "/calls", sent, wait=30))
-        result = verdict["tool_result"]
-        return Ruling(
-            verdict["call_id"],
-            Status(verdict["status"]),
-            verdict["attempt_number"],
-            ToolResult(**result) if result else None,
-        )
+        given = verdict["tool_result"]
+        result = ToolResult(given["tool_call_id"], given["content"], metadata=given["metadata"]) if given else None
+        return Ruling(verdict["call_id"], Status(verdict["status"]), verdict["attempt_number"], result)
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:
         """Poll until somebody has answered; what goes wrong on the way is tried again."""
@@ -84,15 +80,15 @@ class ServiceJudge:
         while True:
             left = max(deadline - anyio.current_time(), 0)
             try:
-                answer = await self._poll(call_id, min(int(left), LONGEST_POLL))
+                answer = await self._poll(call_id, min(ceil(left), LONGEST_POLL))
             except _UnreachableError as error:
                 logger.warning("Cannot ask for guidance at the moment: %s", error)
-                await anyio.sleep(min(PAUSE, left))
             else:
                 if answer.status_code == 200:
                     return await self._taken_over(call_id, answer.json())
             if anyio.current_time() >= deadline:
                 return None
+            await anyio.sleep(min(PAUSE, left))
 
     async def _poll(self, call_id: str, wait: int) -> httpx2.Response:
         return await self._send("GET", f"/calls/{call_id}/wait?for=guidance", wait=wait)

@@ -241,3 +241,26 @@ def test_a_key_that_the_service_does_not_know_lets_nothing_through(service: Serv
         assert "the service says unknown-key" in text_of(answer)
 
     run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": "rc_00000000_unknown"})
+
+
+def test_a_service_that_restarts_meanwhile_is_asked_again(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    key = service.new_key("gateway")
+
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+
+        def answer() -> None:
+            service.stop()
+            service.start()
+            desk = Desk(service)
+            desk.log_in()
+            desk.answer(call_id, text="Absolute paths.", grant="1")
+
+        assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
+
+    try:
+        run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
+    finally:
+        service.stop()
