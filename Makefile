@@ -53,6 +53,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(LOCK) --output-file requirements.lock
 	$(LOCK) --extra client --extra mcp --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
+	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
 	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

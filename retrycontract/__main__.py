@@ -1,4 +1,4 @@
-"""The command line of the contract: `python -m retrycontract check --schema S.json OUTPUT.json`."""
+"""The command line: `retrycontract check --schema S.json OUTPUT.json`, and the contract in front of MCP servers."""
 
 from __future__ import annotations
 
@@ -16,26 +16,42 @@ from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
+from retrycontract.mcp.command_line import add_commands
 
 VALID, INVALID, WRONG_USE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; exit status 0 valid, 1 not valid, 2 wrong use."""
+    """Run a command; exit status 0 for success or valid, 1 for not valid, 2 for wrong use."""
     options = _parser().parse_args(arguments)
     try:
-        if options.config is not None:
-            options.config.stat()  # a file that was asked for must be there, the default one need not
-        configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
-        schema = _read_json(options.schema)
-        output = sys.stdin.buffer.read() if options.output == "-" else Path(options.output).read_bytes()
-        tool = Tool(name=options.tool, input_schema=schema, strict=not options.lenient)
-        contract = RetryContract([tool], configuration)
+        return COMMANDS[options.command](options)
     except (OSError, ValueError) as error:
         _wrong_use(error)
+
+
+def _check(options: argparse.Namespace) -> int:
+    if options.config is not None:
+        options.config.stat()  # a file that was asked for must be there, the default one need not
+    configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
+    schema = _read_json(options.schema)
+    output = sys.stdin.buffer.read() if options.output == "-" else Path(options.output).read_bytes()
+    tool = Tool(name=options.tool, input_schema=schema, strict=not options.lenient)
+    contract = RetryContract([tool], configuration)
     outcome = contract.check(options.tool, "", output)
     print(_as_json(outcome) if options.format == "json" else _as_text(outcome))
     return VALID if outcome.status == "valid" else INVALID
+
+
+def _speak_mcp(options: argparse.Namespace) -> int:
+    try:
+        from retrycontract.mcp.commands import run_gateway, run_server  # the extra may be missing
+    except ModuleNotFoundError as error:
+        raise ValueError(f'this needs the package {error.name}: pip install "retrycontract[mcp]"') from error
+    return run_gateway(options) if options.command == "mcp-gateway" else run_server(options)
+
+
+COMMANDS = {"check": _check, "mcp-gateway": _speak_mcp, "mcp": _speak_mcp}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=("text", "json"), default="text")
     check.add_argument("--lenient", action="store_true", help="only warn about fields that the schema does not declare")
     check.add_argument("--config", type=Path, metavar="FILE", help=f"configuration file (default: {DEFAULT_PATH})")
+    add_commands(commands)
     return parser
 
 

@@ -44,6 +44,7 @@ CLOSED_DOORS: Final = {
     "retrycontract.in_process": SERVER_PACKAGES,
     # pydantic describes an agent's functions as tools, where it is installed
     "retrycontract.client": tuple(name for name in SERVER_PACKAGES if name != "pydantic"),
+    "retrycontract.mcp": SERVER_PACKAGES,
 }
 
 
@@ -136,6 +137,10 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param(
             "client", "retrycontract/client/wrong.py", "from retrycontract import in_process", id="client-library"
         ),
+        pytest.param("library", "retrycontract/in_process.py", "import retrycontract.mcp", id="facade-mcp"),
+        pytest.param("library", "retrycontract/mcp/process.py", "import retrycontract.store", id="mcp-store"),
+        pytest.param("agent", "retrycontract/mcp/process.py", "import django.conf", id="mcp-django"),
+        pytest.param("agent", "retrycontract/mcp/gateway.py", "from celery import shared_task", id="mcp-celery"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import django.conf", id="contract-django"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "from ninja import Schema", id="contract-ninja"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import redis", id="contract-redis"),

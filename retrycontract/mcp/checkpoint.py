@@ -1,0 +1,147 @@
+"""Decide what becomes of a tool call: forward it, or answer it in the upstream's place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.patches import PatchError, apply_patch
+from retrycontract.contract.sanitizer import ValueSanitizer, visible
+from retrycontract.contract.tool_result import ToolResult
+from retrycontract.mcp.asking import Patience, Tick, ask
+from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Judge, NoVerdictError, Ruling
+from retrycontract.mcp.open_calls import OpenCall, OpenCalls
+
+MAX_SHOWN = 4000  # characters of the arguments that a note repeats
+NOTHING_RAN = "Nothing was executed."
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Let a call through; with a `note` for the model when a person changed or accepted its arguments."""
+
+    arguments: Any
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Answer a call in the upstream's place."""
+
+    result: ToolResult
+
+
+class Checkpoint:
+    """Judge the calls of one connection, and wait at most `wait` seconds for a person when one is Blocked."""
+
+    def __init__(self, judge: Judge, sanitizer: ValueSanitizer, *, wait: float) -> None:
+        self._judge, self._sanitizer, self._wait = judge, sanitizer, wait
+        self._calls = OpenCalls()
+
+    async def decide(self, tool_name: str, arguments: Any, tick: Tick) -> Forward | Refusal:
+        """Judge an attempt; `tick` is awaited again and again while a person is waited for."""
+        call = self._calls.take(tool_name)
+        patience = Patience.of(self._wait, tick)
+        try:
+            if call.is_blocked and call.call_id is not None:
+                answer = await self._judge.guidance(call.call_id, wait=0)
+                if isinstance(answer, Guidance):
+                    return await self._follow(call, answer, patience)
+            return await self._submit(call, arguments, patience)
+        except NoVerdictError as error:
+            return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
+        finally:
+            self._calls.put_back(call)
+
+    async def _submit(
+        self, call: OpenCall, arguments: Any, patience: Patience, note: str | None = None
+    ) -> Forward | Refusal:
+        ruling = await self._rule(call, arguments)
+        call.take_over(ruling)
+        call.sent.append((ruling.number, arguments))
+        match ruling.status:
+            case Status.VALID:
+                return Forward(arguments, note)
+            case Status.RETRY:
+                return _feedback(ruling)
+            case Status.BLOCKED:
+                return await self._ask(call, ruling, patience)
+        assert_never(ruling.status)
+
+    async def _rule(self, call: OpenCall, arguments: Any) -> Ruling:
+        try:
+            return await self._judge.rule(call.tool_name, arguments, call_id=call.call_id)
+        except CallEndedError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
+            call.sent.clear()
+            return await self._judge.rule(call.tool_name, arguments, call_id=None)
+
+    async def _ask(self, call: OpenCall, ruling: Ruling, patience: Patience) -> Refusal | Forward:
+        blocked = _feedback(ruling)
+        if self._wait <= 0:
+            return blocked
+        answer = await ask(self._judge, ruling.call_id, patience)
+        match answer:
+            case Guidance():
+                return await self._follow(call, answer, patience)
+            case Expiry(text):
+                return _told(text)
+            case None:
+                return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
+        assert_never(answer)
+
+    async def _follow(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
+        call.is_blocked = False
+        match answer.decision:
+            case Decision.HINT:
+                return _told(answer.text)
+            case Decision.REJECT:
+                call.has_ended = True
+                return _told(answer.text)
+            case Decision.CORRECTED | Decision.ACCEPT:
+                return await self._run(call, answer, patience)
+        assert_never(answer.decision)
+
+    async def _run(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
+        try:
+            arguments = _decided_arguments(call, answer)
+        except (LookupError, PatchError):
+            return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
+        note = self._note(call.tool_name, answer, arguments)
+        if answer.decision is Decision.ACCEPT:
+            call.has_ended = True
+            return Forward(arguments, note)
+        return await self._submit(call, arguments, patience, note)  # checked again, like any attempt
+
+    def _note(self, tool_name: str, answer: Guidance, arguments: Any) -> str:
+        did = "corrected" if answer.decision is Decision.CORRECTED else "accepted"
+        shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
+        lines = [
+            f"A person {did} the arguments of your Blocked call of tool '{tool_name}'. It was executed with these,",
+            "and the result below is that call's. If you sent other arguments just now, they were not executed.",
+            visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)",
+            *(f"> {visible(line)}" for line in answer.words.strip().splitlines()),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _nobody(self) -> str:
+        return f"Nobody answered within {self._wait:g} seconds. An answer will come with your next call of this tool."
+
+
+def _decided_arguments(call: OpenCall, answer: Guidance) -> Any:
+    if answer.patch is not None:
+        return apply_patch(call.arguments_of(answer.base), answer.patch)
+    if answer.decision is Decision.ACCEPT:
+        return call.arguments_of(answer.base)
+    return answer.arguments
+
+
+def _feedback(ruling: Ruling) -> Refusal:
+    assert ruling.result is not None, "only a valid attempt has no result"
+    return Refusal(ruling.result)
+
+
+def _told(text: str) -> Refusal:
+    return Refusal(ToolResult(tool_call_id="", content=text))

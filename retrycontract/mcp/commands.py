@@ -1,0 +1,111 @@
+"""Run the commands `mcp-gateway` and `mcp`: put together what their options ask for."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.mcp.checkpoint import Checkpoint
+from retrycontract.mcp.command_line import API_KEY
+from retrycontract.mcp.gateway import Gateway
+from retrycontract.mcp.in_process_judge import InProcessJudge
+from retrycontract.mcp.judging import Judge
+from retrycontract.mcp.process import serve
+from retrycontract.mcp.server import ContractServer
+from retrycontract.mcp.service_judge import TIMEOUT, ServiceJudge
+
+logger = logging.getLogger("retrycontract.mcp")
+
+
+def run_gateway(options: argparse.Namespace) -> int:
+    """Stand in front of one upstream; raises ConfigurationError, OSError and ValueError for wrong use."""
+    configuration = _configuration(options)
+    command, *arguments = options.upstream
+    if shutil.which(command) is None:
+        raise ValueError(f"{command}: there is no such command; what follows '--' starts the MCP server")
+    # The upstream gets our environment, since clients configure it through us, but not our key.
+    environment = {name: value for name, value in os.environ.items() if name != API_KEY}
+    parameters = StdioServerParameters(command=command, args=arguments, env=environment)
+    wait = options.wait if options.url else 0
+
+    async def connect(client: tuple[Any, Any]) -> None:
+        async with _judge(options, configuration) as judge, stdio_client(parameters) as upstream:
+            checkpoint = Checkpoint(judge, ValueSanitizer(configuration), wait=wait)
+            await Gateway(client, upstream, judge, checkpoint).run()
+
+    return serve(connect)
+
+
+def run_server(options: argparse.Namespace) -> int:
+    """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
+    configuration = _configuration(options)
+    tools = _tools(options)
+
+    async def connect(client: tuple[Any, Any]) -> None:
+        async with _judge(options, configuration) as judge:
+            refused = await judge.register(tools) if tools else {}
+            for name, reason in refused.items():
+                logger.warning("Tool %r cannot be checked: %s", name, reason)
+            known = [tool for tool in tools if tool.name not in refused]
+            server = ContractServer(judge, known, has_desk=bool(options.url)).as_server()
+            await server.run(*client, server.create_initialization_options())
+
+    return serve(connect)
+
+
+def _configuration(options: argparse.Namespace) -> RetryConfiguration:
+    if options.url and not options.url.startswith(("http://", "https://")):
+        raise ValueError(f"--url {options.url}: an address begins with https:// or http://")
+    if options.url and not os.environ.get(API_KEY):
+        raise ValueError(f"--url needs the agent's key in {API_KEY}; make one with: manage.py create_agent NAME")
+    if options.config is not None:
+        options.config.stat()  # a file that was asked for must be there, the default one need not
+    configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
+    asked = {name: value for name, value in _asked_settings(options).items() if name != "strict"}
+    return replace(configuration, **asked)
+
+
+def _tools(options: argparse.Namespace) -> list[DeclaredTool]:
+    if options.tools is None:
+        if not options.url:
+            raise ValueError("name the tools to check with --tools FILE, or a service that knows them with --url")
+        return []
+    value, fault = parse_json(options.tools.read_bytes())
+    if fault is not None:
+        raise ValueError(f"{options.tools} is not JSON: {fault.reason}")
+    return read_tool_list(value)
+
+
+@asynccontextmanager
+async def _judge(options: argparse.Namespace, configuration: RetryConfiguration) -> AsyncIterator[Judge]:
+    settings = _asked_settings(options)
+    if not options.url:
+        yield InProcessJudge(configuration, settings=settings)
+        return
+    headers = {"Authorization": f"Bearer {os.environ[API_KEY]}"}
+    async with httpx2.AsyncClient(base_url=options.url, headers=headers, timeout=TIMEOUT) as http:
+        yield ServiceJudge(http, session=options.session, settings=settings)
+
+
+def _asked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Give what the command line says of every tool; what it does not say is left to others."""
+    settings: dict[str, Any] = {"strict": False} if options.lenient else {}
+    if options.observe:
+        settings["mode"] = "observe"
+    if options.max_attempts is not None:
+        settings["max_attempts"] = options.max_attempts
+    return settings

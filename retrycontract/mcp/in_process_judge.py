@@ -1,0 +1,61 @@
+"""Judge in this process: no server, no history, nobody at a desk."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+from anyio.to_thread import run_sync
+
+from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.tool import Tool
+from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.in_process import RetryContract, UnknownCallError
+from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Ruling, as_text
+
+logger = logging.getLogger("retrycontract.mcp")
+
+
+class InProcessJudge:
+    """Judge with a RetryContract of our own; an escalation is written to the log, the only desk there is."""
+
+    def __init__(self, configuration: RetryConfiguration, *, settings: Mapping[str, Any]) -> None:
+        self._contract, self._settings = RetryContract(configuration=configuration), settings
+        self._session_id = uuid.uuid4().hex
+        self._numbers = count(1)
+
+    async def register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
+        """Admit and compile the schemas; a thread does it, as hostile ones take their time."""
+        return await run_sync(self._register, tools)
+
+    def _register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
+        refused = {}
+        for tool in tools:
+            try:
+                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, **self._settings))
+            except InvalidSchema as fault:
+                refused[tool.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
+        return refused
+
+    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
+        """Judge in a thread: other calls go on meanwhile."""
+        number = next(self._numbers)
+        # One turn for the whole connection: the contract then continues a call by its call_id only.
+        check = partial(self._contract.check, call_id=call_id, session_id=self._session_id, turn=0)
+        output = as_text(arguments) if isinstance(arguments, str) else arguments
+        try:
+            outcome = await run_sync(check, tool_name, f"mcp-{number}", output)
+        except UnknownCallError as error:
+            raise CallEndedError(call_id) from error
+        if outcome.escalation is not None:
+            logger.warning("Nobody is at a desk to read this:\n%s", outcome.escalation)
+        return Ruling(outcome.call_id, outcome.status, number, outcome.tool_result)
+
+    async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:  # noqa: ARG002 - nobody is asked
+        """Give nothing: there is no desk."""
+        return None

@@ -1,0 +1,163 @@
+"""An MCP server of our own: agents that call tools elsewhere ask it to check a call, and for a person's guidance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from retrycontract.contract.tool import Tool
+from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.contract.tool_result import ToolResult
+from retrycontract.in_process import RetryContract
+from retrycontract.mcp.asking import Patience, Tick, ask
+from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Judge, NoVerdictError
+from retrycontract.mcp.open_calls import OpenCalls
+
+LONGEST_WAIT = 600  # seconds that one question for guidance stays open
+TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
+JSON = "application/json"
+
+CHECK, GUIDANCE = "check_tool_call", "get_guidance"
+INPUTS: dict[str, dict[str, Any]] = {
+    CHECK: {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "minLength": 1, "description": "The name of the tool that is to be called."},
+            "arguments": {"description": "Its arguments."},
+            "call_id": {"type": "string", "description": "From the answer to an earlier attempt of the same call."},
+        },
+        "required": ["tool", "arguments"],
+    },
+    GUIDANCE: {
+        "type": "object",
+        "properties": {
+            "call_id": {"type": "string", "minLength": 1, "description": "From the answer to the Blocked call."},
+            "wait": {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT, "description": "Seconds, default 60."},
+        },
+        "required": ["call_id"],
+    },
+}
+DESCRIPTIONS = {
+    CHECK: "Check the arguments of a tool call before the tool is run. An error says what to correct. "
+    "Run it only when the answer is valid.",
+    GUIDANCE: "Wait for a person's answer to a Blocked call. It says what to do instead.",
+}
+
+
+class ContractServer:
+    """Serve one connection with the tools that its judge knows."""
+
+    def __init__(self, judge: Judge, tools: Sequence[DeclaredTool], *, has_desk: bool) -> None:
+        self._judge, self._tools = judge, {tool.name: tool for tool in tools}
+        # Without a service nobody is asked, so there is nothing to wait for.
+        self._inputs = {name: schema for name, schema in INPUTS.items() if has_desk or name != GUIDANCE}
+        self._calls, self._numbers = OpenCalls(), count(1)
+        self._own = RetryContract(Tool(name=name, input_schema=schema) for name, schema in self._inputs.items())
+
+    def as_server(self) -> Server[Any]:
+        """Give the SDK's server with our handlers."""
+        return Server(
+            "retrycontract",
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+        )
+
+    async def _list_tools(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        listed = [
+            types.Tool(name=name, description=DESCRIPTIONS[name], input_schema=schema)
+            for name, schema in self._inputs.items()
+        ]
+        return types.ListToolsResult(tools=listed)
+
+    async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        # What is asked of us is checked like anything else; an id of its own each time, for nobody counts this.
+        outcome = self._own.check(params.name, f"own-{next(self._numbers)}", params.arguments or {})
+        if outcome.tool_result is not None:
+            return _result(outcome.tool_result)
+        try:
+            if params.name == CHECK:
+                return await self._check(**outcome.arguments)
+            return await self._guidance(context, **outcome.arguments)
+        except NoVerdictError as error:
+            return _result(ToolResult("", f"This could not be done: {error}"))
+
+    async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
+        call = self._calls.take(tool, call_id)
+        try:
+            ruling = await self._judge.rule(tool, arguments, call_id=call.call_id)
+            call.take_over(ruling)
+        except CallEndedError:
+            call.has_ended = True
+            text = f"The call {call.call_id} has ended: check again without call_id to begin a new one."
+            return _result(ToolResult("", text))
+        finally:
+            self._calls.put_back(call)
+        twin = {"call_id": ruling.call_id, "status": ruling.status.value}
+        if ruling.result is None:
+            return _result(ToolResult("", "Valid: run the tool with these arguments.", is_error=False, metadata=twin))
+        text = f"{ruling.result.content}\n\nThis call has the call_id {ruling.call_id}."
+        return _result(ToolResult("", text, metadata=ruling.result.metadata | twin))
+
+    async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
+        match await ask(self._judge, call_id, Patience.of(wait, _signs_of_life(context.session))):
+            case Guidance() as answer:
+                found = {"decision": answer.decision.value, "arguments": answer.arguments, "patch": answer.patch}
+                return _result(ToolResult("", answer.text, is_error=False, metadata=found))
+            case Expiry(text):
+                return _result(ToolResult("", text, is_error=False))
+            case None:
+                return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
+
+    async def _list_resources(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        listed = [
+            types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON),
+            types.Resource(uri=CALLS_URI, name="calls", title="Open calls of this connection", mime_type=JSON),
+            *(
+                types.Resource(
+                    uri=f"{TOOLS_URI}/{quote(name, safe='')}", name=name, description=tool.description, mime_type=JSON
+                )
+                for name, tool in self._tools.items()
+            ),
+        ]
+        return types.ListResourcesResult(resources=listed)
+
+    async def _read_resource(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        text = json.dumps(self._resource(str(params.uri)), ensure_ascii=False, indent=2)
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, mime_type=JSON, text=text)]
+        )
+
+    def _resource(self, uri: str) -> Any:
+        if uri == TOOLS_URI:
+            return [{"name": tool.name, "description": tool.description} for tool in self._tools.values()]
+        if uri == CALLS_URI:
+            return [
+                {"call_id": call.call_id, "tool": call.tool_name, "blocked": call.is_blocked}
+                for call in self._calls.idle()
+            ]
+        tool = self._tools.get(unquote(uri.removeprefix(f"{TOOLS_URI}/")))
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
+        return tool.schema
+
+
+def _result(result: ToolResult) -> types.CallToolResult:
+    return types.CallToolResult.model_validate(result.render("mcp"))
+
+
+def _signs_of_life(session: Any) -> Tick:
+    numbers = count()
+
+    async def tick() -> None:
+        await session.report_progress(next(numbers), None, "Nobody has answered yet.")
+
+    return tick

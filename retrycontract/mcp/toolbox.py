@@ -1,0 +1,89 @@
+"""What the upstream offers, as it last said, and what of it can be judged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio
+from mcp_types import JSONRPCRequest, JSONRPCResponse
+
+from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.mcp.judging import Judge
+from retrycontract.mcp.tool_listing import ToolListing
+
+NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
+
+logger = logging.getLogger("retrycontract.mcp")
+
+
+class Toolbox:
+    """Remember the upstream's tools, and show each to the judge before it is first called."""
+
+    def __init__(self, judge: Judge, listing: ToolListing) -> None:
+        self._judge, self._listing, self._one_at_a_time = judge, listing, anyio.Lock()
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._unseen: dict[str, DeclaredTool] = {}
+        self._unchecked: set[str] = set()
+        self._changes, self._as_of = 0, -1  # the upstream's list has changed so often, and is known as of then
+
+    async def look_up(self, name: str, meta: Mapping[str, Any]) -> None:
+        """See to it that the judge has the tool's present schema; raises NoToolListError and NoVerdictError."""
+        async with self._one_at_a_time:
+            if name not in self._tools or self._as_of != self._changes:
+                as_of = self._changes  # it may change again while the upstream answers
+                self._replace(await self._listing.tools(meta), as_of)
+            if new := list(self._unseen.values()):
+                self._note_refused(new, await self._judge.register(new))
+
+    def is_unchecked(self, name: str) -> bool:
+        """Tell whether a tool's schema was refused."""
+        return name in self._unchecked
+
+    def has_output_schema(self, name: str) -> bool:
+        """Tell whether a tool promises the shape of its structured results."""
+        return bool(self._tools.get(name, {}).get("outputSchema"))
+
+    def has_changed(self) -> None:
+        """Note that the upstream says that its list has changed."""
+        self._changes += 1
+
+    def read_along(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:
+        """Learn from what the client asked for: most clients list the tools before they call one."""
+        tools = response.result.get("tools")
+        if not isinstance(tools, list):
+            return
+        if (request.params or {}).get("cursor") is None and response.result.get("nextCursor") is None:
+            self._replace(tools, self._changes)
+        else:
+            self._declare(tools)
+
+    def _replace(self, tools: list[Any], as_of: int) -> None:
+        names = {tool.get("name") for tool in tools if isinstance(tool, dict)}
+        self._tools = {name: tool for name, tool in self._tools.items() if name in names}
+        self._declare(tools)
+        self._as_of = as_of
+
+    def _declare(self, tools: Iterable[Any]) -> None:
+        """Take over what is new or changed; what is no tool is left to the client."""
+        for tool in tools:
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str) and self._tools.get(tool["name"]) != tool:
+                self._tools[tool["name"]] = tool
+                self._unseen[tool["name"]] = _declared(tool)
+
+    def _note_refused(self, tools: list[DeclaredTool], refused: Mapping[str, str]) -> None:
+        for tool in tools:
+            self._unchecked.discard(tool.name)
+            if self._unseen.get(tool.name) is tool:  # else it has changed meanwhile, and is shown again
+                del self._unseen[tool.name]
+        for name, reason in refused.items():
+            logger.warning("Tool %r is passed on unchecked, its schema cannot be judged: %s", name, reason)
+            self._unchecked.add(name)
+
+
+def _declared(tool: dict[str, Any]) -> DeclaredTool:
+    schema, description = tool.get("inputSchema"), tool.get("description")
+    return DeclaredTool(
+        tool["name"], description if isinstance(description, str) else "", NO_SCHEMA if schema is None else schema
+    )

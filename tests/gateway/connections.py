@@ -1,0 +1,86 @@
+"""Connections to the gateway, as the SDK's own client makes them, and what the upstream was told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.shared.message import SessionMessage
+
+ROOT = Path(__file__).resolve().parents[2]
+UPSTREAM = (sys.executable, str(ROOT / "tests/gateway/upstream.py"))
+SECONDS = 60  # what a story may take on a busy machine before it counts as hung
+
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
+
+Story = Callable[[Client], Awaitable[None]]
+
+
+def gateway_command(*options: str, upstream: tuple[str, ...] = UPSTREAM) -> list[str]:
+    """Give the command line of a gateway in front of an upstream."""
+    return [sys.executable, "-m", "retrycontract", "mcp-gateway", *options, "--", *upstream]
+
+
+def run(
+    story: Story,
+    folder: Path,
+    *options: str,
+    upstream: tuple[str, ...] = (),
+    env: dict[str, str] | None = None,
+    **client: Any,
+) -> str:
+    """Run a story with a client of a gateway in front of an upstream; gives what the gateway wrote to stderr."""
+    command, *arguments = gateway_command(*options, upstream=upstream or (*UPSTREAM, str(folder)))
+    return run_command(story, folder, command, *arguments, env=env, **client)
+
+
+def run_command(
+    story: Story, folder: Path, command: str, *arguments: str, env: dict[str, str] | None = None, **client: Any
+) -> str:
+    """Run a story with a client of any MCP server."""
+    parameters = StdioServerParameters(command=command, args=list(arguments), env=env, cwd=ROOT)
+
+    async def connect() -> None:
+        with anyio.fail_after(SECONDS), (folder / "stderr").open("w") as log:
+            async with Client(stdio_client(parameters, log), **client) as connected:
+                await story(connected)
+
+    anyio.run(connect)
+    return (folder / "stderr").read_text()
+
+
+def told(folder: Path, name: str) -> list[Any]:
+    """Read what the upstream was told."""
+    path = folder / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def text_of(result: Any) -> str:
+    """Join the texts of a result, as a model reads them."""
+    return "\n".join(block.text for block in result.content)
+
+
+async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
+    answers = []
+    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
+    with anyio.fail_after(SECONDS):
+        async with stdio_client(parameters) as (incoming, outgoing):
+            for number, (method, params) in enumerate([("initialize", INITIALIZE), *requests]):
+                request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+                await outgoing.send(SessionMessage(request))
+                received = await incoming.receive()
+                assert isinstance(received, SessionMessage)
+                answers.append(received.message.model_dump(mode="json", exclude_unset=True))
+    return answers

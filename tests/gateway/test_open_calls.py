@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrycontract.mcp.open_calls import KEPT_ATTEMPTS, OpenCall, OpenCalls
+
+NAMES = st.sampled_from(["read_file", "write_file"])
+
+
+def failed(calls: OpenCalls, name: str, call_id: str) -> OpenCall:
+    call = calls.take(name)
+    call.call_id = call.call_id or call_id
+    calls.put_back(call)
+    return call
+
+
+def test_a_failed_call_is_continued_by_the_next_of_the_same_tool() -> None:
+    calls = OpenCalls()
+    first = failed(calls, "read_file", "c1")
+    assert calls.take("write_file") is not first
+    assert calls.take("read_file") is first
+
+
+def test_parallel_calls_are_continued_in_their_order() -> None:
+    calls = OpenCalls()
+    one, two = calls.take("read_file"), calls.take("read_file")
+    one.call_id, two.call_id = "c1", "c2"
+    for call in (one, two):
+        calls.put_back(call)
+    assert [calls.take("read_file"), calls.take("read_file")] == [one, two]
+
+
+def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
+    calls = OpenCalls()
+    ended, cancelled = OpenCall("read_file", "c1", has_ended=True), OpenCall("read_file")
+    calls.put_back(ended)
+    calls.put_back(cancelled)
+    assert calls.take("read_file") not in (ended, cancelled)
+
+
+@given(st.lists(st.tuples(NAMES, st.booleans())))
+def test_no_call_is_ever_tried_twice_at_the_same_time(steps: list[tuple[str, bool]]) -> None:
+    calls = OpenCalls()
+    in_flight: list[OpenCall] = []
+    for number, (name, begins) in enumerate(steps):
+        if begins or not in_flight:
+            taken = calls.take(name)
+            assert taken.tool_name == name
+            assert all(taken is not other for other in in_flight)
+            in_flight.append(taken)
+        else:
+            call = in_flight.pop(0)
+            call.call_id = call.call_id or f"c{number}"
+            calls.put_back(call)
+
+
+def test_only_the_last_attempts_are_remembered() -> None:
+    call = OpenCall("read_file", "c1")
+    for number in range(1, KEPT_ATTEMPTS + 3):
+        call.sent.append((number, {"n": number}))
+    assert call.arguments_of(None) == {"n": KEPT_ATTEMPTS + 2}
+    assert call.arguments_of(3) == {"n": 3}
+    with pytest.raises(LookupError, match="attempt 2"):
+        call.arguments_of(2)

@@ -1,0 +1,121 @@
+"""The server of our own over stdio: agents that call tools elsewhere have their calls checked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.to_thread import run_sync
+from mcp import Client, MCPError
+
+from tests.desk import Desk
+from tests.gateway.connections import Story, run_command, text_of
+from tests.service import Service
+
+TOOLS = {
+    "tools": [
+        {
+            "name": "read_file",
+            "description": "Read a file",
+            "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        },
+        {"name": "odd", "inputSchema": {"type": "objekt"}},
+    ]
+}
+WRONG = {"tool": "read_file", "arguments": {"path": 5}}
+RIGHT = {"tool": "read_file", "arguments": {"path": "/a"}}
+
+
+def serve(story: Story, folder: Path, *options: str, **more: Any) -> str:
+    (folder / "tools.json").write_text(json.dumps(TOOLS))
+    arguments = ("-m", "retrycontract", "mcp", "--tools", str(folder / "tools.json"), *options)
+    return run_command(story, folder, sys.executable, *arguments, **more)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_call_is_checked_counted_and_blocked(tmp_path: Path, mode: str) -> None:
+    async def story(client: Client) -> None:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["check_tool_call"]
+        first = await client.call_tool("check_tool_call", WRONG)
+        assert first.is_error
+        assert text_of(first).startswith("Validation failed for tool 'read_file' (attempt 1/3):")
+        call_id = first.structured_content["call_id"]
+        assert text_of(first).endswith(f"This call has the call_id {call_id}.")
+        second = await client.call_tool("check_tool_call", {**WRONG, "call_id": call_id})
+        assert "(attempt 2/3)" in text_of(second)
+        third = await client.call_tool("check_tool_call", WRONG)
+        assert third.structured_content["call_id"] == call_id
+        assert "This call is now Blocked" in text_of(third)
+        right = await client.call_tool("check_tool_call", RIGHT)
+        assert not right.is_error
+        assert right.structured_content["status"] == "valid"
+
+    stderr = serve(story, tmp_path, mode=mode)
+    assert "Tool 'odd' cannot be checked: /type: 'objekt' is not a type" in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param({}, "Required field 'arguments' is missing", id="nothing"),
+        pytest.param({**WRONG, "tools": "x"}, "Unknown field 'tools'", id="unknown"),
+        pytest.param({**WRONG, "tool": 5}, "Type mismatch: expected string", id="type"),
+        pytest.param({**WRONG, "tool": "raed_file"}, "'read_file'", id="no-such-tool"),
+        pytest.param({**WRONG, "call_id": "none"}, "The call none has ended", id="no-such-call"),
+        pytest.param({**RIGHT, "arguments": '{"path": "/a"}'}, "Type mismatch: expected object", id="text"),
+    ],
+)
+def test_what_is_asked_wrongly_is_answered_with_feedback(
+    tmp_path: Path, arguments: dict[str, Any], problem: str
+) -> None:
+    async def story(client: Client) -> None:
+        answer = await client.call_tool("check_tool_call", arguments)
+        assert answer.is_error
+        assert problem in text_of(answer)
+
+    serve(story, tmp_path)
+
+
+def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path) -> None:
+    async def read(client: Client, uri: str) -> Any:
+        (content,) = (await client.read_resource(uri)).contents
+        return json.loads(content.text)  # type: ignore[union-attr]
+
+    async def story(client: Client) -> None:
+        listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert listed == ["retrycontract://tools", "retrycontract://calls", "retrycontract://tools/read_file"]
+        assert await read(client, listed[0]) == [{"name": "read_file", "description": "Read a file"}]
+        assert await read(client, listed[2]) == TOOLS["tools"][0]["inputSchema"]
+        assert await read(client, listed[1]) == []
+        await client.call_tool("check_tool_call", WRONG)
+        (call,) = await read(client, listed[1])
+        assert (call["tool"], call["blocked"]) == ("read_file", False)
+        with pytest.raises(MCPError, match="There is no resource"):
+            await read(client, "retrycontract://tools/none")
+
+    serve(story, tmp_path)
+
+
+def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
+    desk = Desk(service)
+    desk.log_in()
+
+    async def story(client: Client) -> None:
+        for _ in range(3):
+            blocked = await client.call_tool("check_tool_call", WRONG)
+        call_id = blocked.structured_content["call_id"]
+        nobody = await client.call_tool("get_guidance", {"call_id": call_id, "wait": 0})
+        assert "Nobody has answered" in text_of(nobody)
+        await run_sync(lambda: desk.answer(call_id, text="Absolute paths.", grant="1"))
+        answer = await client.call_tool("get_guidance", {"call_id": call_id})
+        assert answer.structured_content["decision"] == "hint"
+        assert "> Absolute paths." in text_of(answer)
+        assert not (await client.call_tool("check_tool_call", RIGHT)).is_error
+        unknown = await client.call_tool("get_guidance", {"call_id": "none", "wait": 0})
+        assert unknown.is_error
+        assert "the service says not-found" in text_of(unknown)
+
+    serve(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": service.new_key("mcp-server")})

@@ -1,0 +1,266 @@
+"""The gateway with the real service behind it: a Blocked call waits for a person, whose answer moves it on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.to_thread import run_sync
+from mcp import Client
+
+from tests.desk import Desk
+from tests.gateway.connections import run, text_of, told
+from tests.service import Service
+
+WRONG = {"path": "report.txt", "encoding": "uft8"}
+RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
+BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
+
+
+@pytest.fixture
+def desk(service: Service) -> Desk:
+    found = Desk(service)
+    found.log_in()
+    return found
+
+
+@pytest.fixture
+def behind(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., str]:
+    """Run a story against a gateway that uses the service, as an agent of the test's own."""
+    key = service.new_key(f"gateway-{request.node.name}"[:60])
+
+    def start(story: Callable[[Client], Awaitable[None]], *options: str, **more: Any) -> str:
+        return run(story, tmp_path, "--url", service.url, *options, env={"RETRYCONTRACT_API_KEY": key}, **more)
+
+    return start
+
+
+async def two_failures(client: Client, wrong: dict[str, Any] = WRONG) -> str:
+    """Fail twice and give the call's id."""
+    ids = {(await client.call_tool("read_file", wrong)).structured_content["call_id"] for _ in range(2)}
+    (call_id,) = ids
+    return str(call_id)
+
+
+async def third_failure_while(client: Client, answer: Callable[[], Any], wrong: dict[str, Any] = WRONG) -> Any:
+    """Fail a third time, let a person answer while the gateway waits, and give the result."""
+    waited_for = anyio.Event()
+    found: list[Any] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        assert message == "The call is Blocked; a person has been asked and is waited for."
+        waited_for.set()
+
+    async def call() -> None:
+        found.append(await client.call_tool("read_file", wrong, progress_callback=progress))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        await waited_for.wait()
+        await run_sync(answer)
+    return found[0]
+
+
+def answered_with(desk: Desk, call_id: str, **fields: str) -> Callable[[], None]:
+    def answer() -> None:
+        desk.answer(call_id, **fields)
+
+    return answer
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_corrected_arguments_are_run_and_their_result_returned(
+    behind: Callable[..., str], desk: Desk, tmp_path: Path, mode: str
+) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        corrected = answered_with(desk, call_id, decision="corrected", arguments=json.dumps(RIGHT), text="As agreed.")
+        result = await third_failure_while(client, corrected)
+        assert not result.is_error
+        note, own = (block.text for block in result.content)
+        assert note.startswith("A person corrected the arguments of your Blocked call of tool 'read_file'.")
+        assert json.dumps(RIGHT) in note
+        assert note.endswith("\n> As agreed.")
+        assert json.loads(own) == {"read_file": RIGHT}
+        assert "(attempt 1/3)" in text_of(await client.call_tool("read_file", WRONG)), "a new call has begun"
+
+    behind(story, mode=mode)
+    assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": RIGHT}]
+
+
+def test_a_secret_that_the_model_sent_is_run_with_and_shown_to_nobody(
+    behind: Callable[..., str], desk: Desk, service: Service, tmp_path: Path
+) -> None:
+    secret = "sk-proj-" + "Ab3" * 14
+    wrong = {**WRONG, "api_key": secret}
+
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client, wrong)
+        arguments = json.dumps({**RIGHT, "api_key": "[REDACTED: OPENAI_KEY]"})
+        result = await third_failure_while(
+            client, answered_with(desk, call_id, decision="corrected", arguments=arguments), wrong
+        )
+        assert not result.is_error
+        assert secret not in result.content[0].text
+
+    behind(story)
+    assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": {**RIGHT, "api_key": secret}}]
+    assert secret not in service.log
+
+
+def test_a_hint_is_given_to_the_model_whose_next_attempt_counts_on(behind: Callable[..., str], desk: Desk) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        result = await third_failure_while(client, answered_with(desk, call_id, text="Absolute paths.", grant="2"))
+        assert result.is_error
+        assert "> Absolute paths." in text_of(result)
+        assert "attempt 4/5" in text_of(result)
+        assert "(attempt 4/5)" in text_of(await client.call_tool("read_file", WRONG))
+        assert not (await client.call_tool("read_file", RIGHT)).is_error
+
+    behind(story)
+
+
+def test_what_is_accepted_is_run_as_it_was_sent(behind: Callable[..., str], desk: Desk, tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        result = await third_failure_while(client, answered_with(desk, call_id, decision="accept", text="Fine."))
+        assert not result.is_error
+        assert result.content[0].text.startswith("A person accepted the arguments of your Blocked call")
+
+    behind(story)
+    assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": WRONG}]
+
+
+def test_what_is_rejected_is_never_run(behind: Callable[..., str], desk: Desk, tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        result = await third_failure_while(client, answered_with(desk, call_id, decision="reject", text="Too risky."))
+        assert result.is_error
+        assert "> Too risky." in text_of(result)
+        assert "(attempt 1/3)" in text_of(await client.call_tool("read_file", WRONG))
+
+    behind(story)
+    assert told(tmp_path, "calls") == []
+
+
+def test_an_answer_that_comes_late_is_given_with_the_next_call(behind: Callable[..., str], desk: Desk) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        unanswered = await client.call_tool("read_file", WRONG)
+        assert BLOCKED in text_of(unanswered)
+        assert "Nobody answered within 1 seconds." in text_of(unanswered)
+        await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
+        late = await client.call_tool("read_file", WRONG)
+        assert "> Absolute paths." in text_of(late)
+        assert not (await client.call_tool("read_file", RIGHT)).is_error
+
+    behind(story, "--wait", "1")
+
+
+def test_the_model_may_still_get_it_right_while_blocked(behind: Callable[..., str], desk: Desk) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        assert BLOCKED in text_of(await client.call_tool("read_file", WRONG))
+        assert call_id in await run_sync(desk.get, "/")
+        assert not (await client.call_tool("read_file", RIGHT)).is_error
+        assert call_id not in await run_sync(desk.get, "/")
+
+    behind(story, "--wait", "0")
+
+
+def test_calls_in_flight_are_different_calls_also_while_one_is_waited_for(
+    behind: Callable[..., str], desk: Desk
+) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+
+        def answer() -> None:
+            fresh = anyio.from_thread.run(client.call_tool, "read_file", WRONG)
+            assert "(attempt 1/3)" in text_of(fresh)
+            assert fresh.structured_content["call_id"] != call_id
+            desk.answer(call_id, text="Absolute paths.", grant="1")
+
+        assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
+
+    behind(story)
+
+
+def test_a_client_that_gives_up_waiting_leaves_the_call_to_the_next_attempt(
+    behind: Callable[..., str], desk: Desk
+) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        with anyio.CancelScope() as patience:
+
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                patience.cancel()
+
+            await client.call_tool("read_file", WRONG, progress_callback=progress)
+        assert patience.cancelled_caught
+        await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
+        assert "> Absolute paths." in text_of(await client.call_tool("read_file", WRONG))
+
+    behind(story)
+
+
+def test_options_reach_the_service(behind: Callable[..., str], tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        assert not (await client.call_tool("read_file", WRONG)).is_error
+
+    behind(story, "--observe")
+    assert told(tmp_path, "calls")[0] == {"tool": "read_file", "arguments": WRONG}
+
+
+def test_a_tool_that_the_service_refuses_is_passed_on_unchecked(behind: Callable[..., str]) -> None:
+    async def story(client: Client) -> None:
+        assert text_of(await client.call_tool("elsewhere", {"a": 1})) == '{"elsewhere": {"a": 1}}'
+        assert "(attempt 1/3)" in text_of(await client.call_tool("elsewhre", {"a": 1}))
+
+    assert "Tool 'elsewhere' is passed on unchecked, its schema cannot be judged: /properties/a/$ref" in behind(story)
+
+
+def test_a_service_that_is_not_there_lets_nothing_through(tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        assert len((await client.list_tools()).tools) == 4
+        answer = await client.call_tool("read_file", RIGHT)
+        assert answer.is_error
+        assert text_of(answer).startswith("This call could not be checked: the service cannot be reached")
+
+    run(story, tmp_path, "--url", "http://127.0.0.1:9", env={"RETRYCONTRACT_API_KEY": "rc_x"})
+    assert told(tmp_path, "calls") == []
+
+
+def test_a_key_that_the_service_does_not_know_lets_nothing_through(service: Service, tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        answer = await client.call_tool("read_file", RIGHT)
+        assert "the service says unknown-key" in text_of(answer)
+
+    run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": "rc_00000000_unknown"})
+
+
+def test_a_service_that_restarts_meanwhile_is_asked_again(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data")
+    service.start()
+    key = service.new_key("gateway")
+
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+
+        def answer() -> None:
+            service.stop()
+            service.start()
+            desk = Desk(service)
+            desk.log_in()
+            desk.answer(call_id, text="Absolute paths.", grant="1")
+
+        assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
+
+    try:
+        run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
+    finally:
+        service.stop()

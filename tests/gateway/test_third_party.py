@@ -1,0 +1,85 @@
+"""The gateway in front of servers that others wrote, from the package registry, in an environment of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from tests.conftest import require
+from tests.gateway.connections import gateway_command, raw_answers, run, text_of
+
+LOCK = Path(__file__).with_name("upstream.lock")
+LIST = [("tools/list", {})]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the servers and give the folder of their programs."""
+    environment = tmp_path_factory.mktemp("servers") / "venv"
+    uv = Path(sys.executable).with_name("uv")
+    python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
+    for command in (
+        [uv, "venv", "--quiet", "--python", sys.executable, environment],
+        [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--requirement", LOCK],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        require(done.returncode == 0, f"cannot install {LOCK.name}: {done.stderr.strip()[-300:]}")
+    return python.parent
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    (folder / "notes.txt").write_text("one")
+    return folder
+
+
+@pytest.mark.parametrize("program", ["mcp-server-time", "mcp-server-git"])
+def test_their_tools_are_listed_unchanged(servers: Path, program: str) -> None:
+    direct = anyio.run(raw_answers, [str(servers / program)], LIST)
+    through = anyio.run(raw_answers, gateway_command(upstream=(str(servers / program),)), LIST)
+    assert through == direct
+    assert direct[1]["result"]["tools"]
+
+
+def test_the_clock_is_asked_only_with_arguments_that_fit(servers: Path, tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        texts = [text_of(await client.call_tool("get_current_time", {"time_zone": "UTC"})) for _ in range(3)]
+        assert texts[0].startswith("Validation failed for tool 'get_current_time' (attempt 1/3):")
+        assert "/timezone (VAL-001): Required field 'timezone' is missing" in texts[0]
+        assert "This call is now Blocked" in texts[2]
+        told = await client.call_tool("get_current_time", {"timezone": "UTC"})
+        assert json.loads(text_of(told))["timezone"] == "UTC"
+        unheard = await client.call_tool("get_current_time", {"timezone": "Moon/Crater"})
+        assert unheard.is_error
+        assert "Validation failed" not in text_of(unheard), "the server's own error"
+
+    run(story, tmp_path, upstream=(str(servers / "mcp-server-time"),))
+
+
+def test_a_repository_is_changed_only_by_a_call_that_fits(servers: Path, tmp_path: Path, repository: Path) -> None:
+    path = str(repository)
+
+    async def story(client: Client) -> None:
+        wrong = await client.call_tool("git_add", {"repo_path": path, "files": "notes.txt"})
+        assert "/files (VAL-002): Type mismatch: expected array" in text_of(wrong)
+        assert "notes.txt" not in staged(repository)
+        await client.call_tool("git_add", {"repo_path": path, "files": ["notes.txt"]})
+        assert "notes.txt" in staged(repository)
+        status = await client.call_tool("git_status", {"repo_path": path})
+        assert "new file:   notes.txt" in text_of(status)
+
+    run(story, tmp_path, upstream=(str(servers / "mcp-server-git"),))
+
+
+def staged(repository: Path) -> str:
+    command = ["git", "-C", repository, "diff", "--cached", "--name-only"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

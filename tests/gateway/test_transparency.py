@@ -1,0 +1,132 @@
+"""Everything but a wrong tool call passes the gateway as if it were not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client
+
+from tests.gateway.connections import UPSTREAM, gateway_command, raw_answers, run, text_of, told
+
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("tools/list", {}),
+    ("tools/list", {"cursor": "4"}),
+    ("tools/list", {"cursor": "nonsense"}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "memo://one"}),
+    ("prompts/list", {}),
+    ("prompts/get", {"name": "greet", "arguments": {"who": "Ana"}}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "A"}},
+    ),
+    ("ping", {}),
+    ("tools/call", {"name": "double", "arguments": {"number": 4}}),
+    ("tools/call", {"name": "fail"}),
+    ("tools/call", {"arguments": {}}),
+    ("com.example/unheard", {"of": 1}),
+]
+
+
+def test_the_answers_are_those_of_the_upstream_itself() -> None:
+    direct = anyio.run(raw_answers, list(UPSTREAM), REQUESTS)
+    through = anyio.run(raw_answers, gateway_command(), REQUESTS)
+    assert through == direct
+    assert [tool["name"] for tool in direct[1]["result"]["tools"]] == ["read_file", "double", "elsewhere", "fail"]
+    assert {"annotations", "_meta", "title"} <= set(direct[1]["result"]["tools"][0])
+    assert [answer["id"] for answer in direct if "error" in answer] == [3, 12, 13]
+
+
+def test_what_the_server_asks_of_the_client_arrives_and_is_answered(tmp_path: Path) -> None:
+    logged: list[Any] = []
+
+    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        content = types.TextContent(type="text", text="yes")
+        return types.CreateMessageResult(role="assistant", content=content, model="none")
+
+    async def roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri="file:///srv")])  # type: ignore[arg-type]
+
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"sure": True})
+
+    async def log(params: types.LoggingMessageNotificationParams) -> None:
+        logged.append(params.data)
+
+    async def story(client: Client) -> None:
+        answer = text_of(await client.call_tool("ask", {}))
+        assert answer == '{"model": "yes", "roots": ["file:///srv"], "user": {"sure": true}}'
+
+    run(
+        story, tmp_path, mode="legacy", sampling_callback=sample, list_roots_callback=roots,
+        elicitation_callback=elicit, logging_callback=log,
+    )  # fmt: skip
+    assert logged == ["asked"]
+
+
+def test_a_server_of_the_stateless_protocol_may_ask_back_before_it_answers(tmp_path: Path) -> None:
+    async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"sure": True})
+
+    async def story(client: Client) -> None:
+        assert (await client.call_tool("confirm", {"number": "x"})).is_error
+        assert text_of(await client.call_tool("confirm", {"number": 1})) == '{"confirm": {"number": 1}}'
+
+    run(story, tmp_path, mode="2026-07-28", elicitation_callback=elicit)
+    assert told(tmp_path, "calls") == [{"tool": "confirm", "arguments": {"number": 1}}] * 2
+
+
+NO_LIST = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] == "tools/list":
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    else:
+        answer["result"] = {"content": [{"type": "text", "text": request["method"]}], "ends": [1.0, 2**60, None, "ü"]}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_server_that_lists_no_tools_is_passed_on_unchecked() -> None:
+    command = [sys.executable, "-c", NO_LIST]
+    requests = [("tools/call", {"name": "any", "arguments": {"a": 1}})]
+    assert anyio.run(raw_answers, gateway_command(upstream=tuple(command)), requests) == anyio.run(
+        raw_answers, command, requests
+    )
+
+
+@pytest.mark.parametrize("listed_first", [True, False])
+def test_a_tool_that_comes_later_is_announced_and_checked(tmp_path: Path, listed_first: bool) -> None:
+    heard = []
+
+    async def hear(message: Any) -> None:
+        heard.append(type(message).__name__)
+
+    async def story(client: Client) -> None:
+        if listed_first:
+            await client.list_tools()
+        await client.call_tool("grow", {})
+        answer = await client.call_tool("grown", {"number": "x"})
+        assert "/number (VAL-002)" in text_of(answer)
+        assert text_of(await client.call_tool("grown", {"number": 1})) == '{"grown": {"number": 1}}'
+
+    run(story, tmp_path, mode="legacy", message_handler=hear)
+    assert "ToolListChangedNotification" in heard
+    assert [call["tool"] for call in told(tmp_path, "calls")] == ["grow", "grown"]
+
+
+def test_the_upstream_gets_our_environment_but_never_the_key(tmp_path: Path) -> None:
+    async def story(client: Client) -> None:
+        await client.list_tools()
+
+    run(story, tmp_path, env={"RETRYCONTRACT_API_KEY": "rc_secret", "COLOUR": "blue"})
+    (environment,) = told(tmp_path, "environment")
+    assert environment["COLOUR"] == "blue"
+    assert "RETRYCONTRACT_API_KEY" not in environment
