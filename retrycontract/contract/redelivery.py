@@ -32,7 +32,8 @@ def pause_of_message(tries: int, chance: float) -> timedelta:
 
 def rest_of_receiver(failures: int) -> timedelta:
     """Give how long a receiver is left alone after so many failures in a row."""
-    return min(FIRST_REST * 2 ** min(max(failures, 1) - 1, 20), LONGEST_REST)
+    doublings = min(max(failures, 1) - 1, 20)
+    return min(FIRST_REST * (1 << doublings), LONGEST_REST)
 
 
 def asked_pause(retry_after: str, now: datetime) -> timedelta:
