@@ -148,7 +148,18 @@ def test_no_page_shows_a_secret(admin: Client, answered: Call, settings: Setting
     waiting = submit(agent, {"service": "web", "token": CANARY})
     key, text = ApiKey.create_for(agent, timezone.now())
     user = User.objects.get(username="ada")
-    hidden = [CANARY, text, key.digest, user.password, user.password[-12:], bytes(waiting.sealed or b"").decode()[:40]]
+    endpoint = WebhookEndpoint.objects.get()
+    (secret,) = endpoint.secrets_at(timezone.now())
+    hidden = [
+        secret,
+        bytes(endpoint.sealed).decode()[:40],
+        CANARY,
+        text,
+        key.digest,
+        user.password,
+        user.password[-12:],
+        bytes(waiting.sealed or b"").decode()[:40],
+    ]
     for path, page in every_page(admin).items():
         for secret in hidden:
             assert secret not in page, path

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from retrycontract.contract.sanitizer import visible
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
-from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WorkerBeat
+from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
@@ -88,6 +88,24 @@ def messages(now: datetime) -> Iterator[Finding]:
         yield ok("messages", "None is stuck.")
 
 
+def endpoints(now: datetime) -> Iterator[Finding]:
+    """Look for systems that are told nothing, though they were to be."""
+    gone = WebhookEndpoint.objects.filter(gone_at__isnull=False).count()
+    closed = [
+        endpoint for endpoint in WebhookEndpoint.objects.filter(is_active=True) if not _has_secrets(endpoint, now)
+    ]
+    if closed:
+        yield fail(
+            "endpoints",
+            f"The secrets of {len(closed)} cannot be opened, so they are told nothing: add the key they were made with "
+            "to RETRYCONTRACT_ENCRYPTION_KEYS, or make new secrets in the admin.",
+        )
+    if gone:
+        yield warn(
+            "endpoints", f"{gone} were switched off, as their receivers are gone (410): correct them in the admin."
+        )
+
+
 def broker() -> Iterator[Finding]:
     """Ring at the broker, where there is one."""
     url = _redis_url()
@@ -124,6 +142,13 @@ def _opens(sealed: bytes) -> bool:
     except UnreadableError:
         return False
     return True
+
+
+def _has_secrets(endpoint: WebhookEndpoint, now: datetime) -> bool:
+    try:
+        return bool(endpoint.secrets_at(now))
+    except UnreadableError:
+        return False
 
 
 def _span(passed: timedelta) -> str:
