@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -31,89 +32,101 @@ BATCH = 20  # messages that are forgotten with each try; many more than become o
 _chance = random.SystemRandom().random
 
 
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """Hold a message in hand, and the turn that lets nobody else send to its endpoint meanwhile."""
+
+    endpoint: WebhookEndpoint
+    turn: ChannelTurn
+    message: OutboxMessage
+    began: datetime
+
+
 def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float] = _chance) -> bool:
     """Try one message that is due, of the endpoint whose turn it is; False when there was nothing to do.
 
     `now` says what is due, `clock` when the try ended, `chance` (0 to 1) spreads the tries.
     """
     endpoint = OutboxMessage.objects.next_endpoint(now)
-    if endpoint is None:
+    begun = _begin(endpoint, now) if endpoint else None
+    if begun is None:
         return False
+    outcome = carry_out(begun.message)
+    ended = clock()
     with write_transaction():
-        turn = ChannelTurn.objects.claim(Channel.ENDPOINT, endpoint=endpoint, now=now, until=now + LEASE)
-        if turn is None:
-            return False
-        message = OutboxMessage.objects.due(endpoint, now).select_related("endpoint").first()
-        if message is None:
-            turn.release(free_at=turn.free_at, failures=turn.failures)
-            return False
-        message.begin_try(now)
-    outcome = carry_out(message)
-    _conclude(message, endpoint, turn, outcome, began=now, now=clock(), chance=chance())
+        _log(begun, outcome, ended)
+        if outcome.problem:
+            _failed(begun, outcome, ended, chance())
+        else:
+            begun.message.deliver(ended)
+            begun.turn.release(free_at=ended, failures=0)
+        _forget(begun.endpoint, ended)
     return True
 
 
-def _conclude(
-    message: OutboxMessage,
-    endpoint: WebhookEndpoint,
-    turn: ChannelTurn,
-    outcome: Outcome,
-    *,
-    began: datetime,
-    now: datetime,
-    chance: float,
-) -> None:
+def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
     with write_transaction():
-        WebhookDelivery.objects.create(
-            message=message,
-            tried_at=began,
-            status=outcome.status,
-            reason=outcome.problem,
-            duration_ms=max((now - began) // timedelta(milliseconds=1), 0),
-        )
-        if outcome.problem:
-            _failed(message, endpoint, turn, outcome, now, chance)
-        else:
-            message.deliver(now)
-            turn.release(free_at=now, failures=0)
-        _forget(endpoint, now)
+        turn = ChannelTurn.objects.claim(Channel.ENDPOINT, endpoint=endpoint, now=now, until=now + LEASE)
+        if turn is None:
+            return None
+        message = OutboxMessage.objects.due(endpoint, now).select_related("endpoint").first()
+        if message is None:
+            turn.release(free_at=turn.free_at, failures=turn.failures)
+            return None
+        message.begin_try(now)
+    return _Try(endpoint, turn, message, now)
 
 
-def _failed(
-    message: OutboxMessage,
-    endpoint: WebhookEndpoint,
-    turn: ChannelTurn,
-    outcome: Outcome,
-    now: datetime,
-    chance: float,
-) -> None:
+def _log(begun: _Try, outcome: Outcome, ended: datetime) -> None:
+    WebhookDelivery.objects.create(
+        message=begun.message,
+        tried_at=begun.began,
+        status=outcome.status,
+        reason=outcome.problem,
+        duration_ms=max((ended - begun.began) // timedelta(milliseconds=1), 0),
+    )
+
+
+def _failed(begun: _Try, outcome: Outcome, now: datetime, chance: float) -> None:
+    """Say when the message is tried again and when its receiver is, or that it is over."""
+    message, turn = begun.message, begun.turn
     asked = asked_pause(outcome.retry_after, now)
-    is_over = outcome.status == GONE or now - message.created_at >= _patience()
+    is_gone = outcome.status == GONE
+    is_over = is_gone or now - message.created_at >= timedelta(days=settings.RETRYCONTRACT.notify_gives_up_after_days)
     due_at = now + max(pause_of_message(message.tries, chance), asked)
     is_ours = message.fail(outcome.problem, given_up_at=now if is_over else None, due_at=due_at)
     turn.release(free_at=now + max(rest_of_receiver(turn.failures + 1), asked), failures=turn.failures + 1)
-    if outcome.status == GONE and endpoint.give_up(now):
-        Event.record("endpoint.gone", actor="sweep", door=Door.WORKER, at=now, endpoint=endpoint.public_id)
-        logger.error("A webhook endpoint was switched off: its receiver is gone", extra=_fields(message, outcome))
+    if is_gone:
+        _switch_off(begun, now)
     if is_over and is_ours:
-        Event.record(
-            "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
-            message=message.public_id, tries=message.tries, endpoint=endpoint.public_id,
-        )  # fmt: skip
-        logger.error("A webhook was given up", extra=_fields(message, outcome))
+        _give_up(begun, outcome, now)
     else:
-        logger.warning("A webhook was not taken; it is tried again", extra=_fields(message, outcome))
+        logger.warning("A webhook was not taken; it is tried again", extra=_fields(begun, outcome))
 
 
-def _fields(message: OutboxMessage, outcome: Outcome) -> dict[str, object]:
-    endpoint = message.endpoint.public_id if message.endpoint else None
+def _switch_off(begun: _Try, now: datetime) -> None:
+    endpoint = begun.endpoint
+    if endpoint.give_up(now):
+        Event.record("endpoint.gone", actor="sweep", door=Door.WORKER, at=now, endpoint=endpoint.public_id)
+        logger.error(
+            "A webhook endpoint was switched off: its receiver is gone", extra={"endpoint": endpoint.public_id}
+        )
+
+
+def _give_up(begun: _Try, outcome: Outcome, now: datetime) -> None:
+    message = begun.message
+    Event.record(
+        "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
+        message=message.public_id, tries=message.tries, endpoint=begun.endpoint.public_id,
+    )  # fmt: skip
+    logger.error("A webhook was given up", extra=_fields(begun, outcome))
+
+
+def _fields(begun: _Try, outcome: Outcome) -> dict[str, object]:
     return {
-        "message_id": message.public_id, "endpoint": endpoint, "tries": message.tries, "reason": outcome.problem,
+        "message_id": begun.message.public_id, "endpoint": begun.endpoint.public_id, "tries": begun.message.tries,
+        "reason": outcome.problem,
     }  # fmt: skip
-
-
-def _patience() -> timedelta:
-    return timedelta(days=settings.RETRYCONTRACT.notify_gives_up_after_days)
 
 
 def _forget(endpoint: WebhookEndpoint, now: datetime) -> None:

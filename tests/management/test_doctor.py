@@ -152,6 +152,13 @@ def gone_endpoint(_: Setup) -> None:
     endpoint.give_up(timezone.now())
 
 
+def stubborn_endpoint(_: Setup) -> None:
+    endpoint, _secret = add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
+    endpoint.messages.create(
+        channel=Channel.ENDPOINT, text="{}", created_at=timezone.now(), due_at=timezone.now(), tries=2, last_error="no"
+    )
+
+
 def closed_endpoint(service: Setup) -> None:
     add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
     service.set(encryption_keys=[Fernet.generate_key().decode()])
@@ -185,6 +192,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (nobody, "warn", "operators", "create_operator"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
     (message(tries=2, last_error="no such host"), "warn", "messages", r"email does not take them \(no such host\)"),
+    (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(x.example\) does not take them \(no\)"),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
     (closed_endpoint, "FAIL", "endpoints", "The secrets of 1 cannot be opened, so they are told nothing: add the key"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),

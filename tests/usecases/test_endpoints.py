@@ -379,10 +379,18 @@ def test_rotating_twice_keeps_what_was_promised(receiver: Receiver) -> None:
     assert endpoint.secrets_at(NOON + 26 * HOUR) == [third]
 
 
+class DyingCourier:
+    """A courier whose process is killed."""
+
+    def deliver(self, message: OutboxMessage) -> None:
+        """Die."""
+        raise KeyboardInterrupt
+
+
 def test_a_sender_that_dies_is_replaced_after_its_lease(receiver: Receiver, settings: Settings) -> None:
     listen(receiver, events=BLOCKED)
     blocked()
-    configure(settings, courier="tests.usecases.test_outbox.DyingCourier")
+    configure(settings, courier="tests.usecases.test_endpoints.DyingCourier")
     with pytest.raises(KeyboardInterrupt):
         drain()
     configure(settings, courier="retrycontract.delivery.courier.Courier")

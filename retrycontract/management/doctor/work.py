@@ -76,14 +76,15 @@ def workers(now: datetime) -> Iterator[Finding]:
 
 
 def messages(now: datetime) -> Iterator[Finding]:
-    """Look for messages that did not reach anybody."""
+    """Look for messages that did not reach anybody or anything."""
     lost = OutboxMessage.objects.given_up().filter(given_up_at__gt=now - LATELY).count()
-    retried = OutboxMessage.objects.filter(delivered_at=None, given_up_at=None, tries__gt=1).first()
+    retried = OutboxMessage.objects.retried().first()
     if lost:
         yield warn("messages", f"{lost} were given up this week; the admin says why. Is the address right?")
     elif retried is not None:
         reason = visible(retried.last_error)
-        yield warn("messages", f"The receiver of the {retried.channel} does not take them ({reason}).")
+        receiver = retried.endpoint or f"the {retried.channel}"
+        yield warn("messages", f"The receiver of {receiver} does not take them ({reason}).")
     else:
         yield ok("messages", "None is stuck.")
 

@@ -56,6 +56,10 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         ended = self.filter(Q(delivered_at__isnull=False) | Q(given_up_at__isnull=False), endpoint=endpoint)
         return ended.filter(created_at__lt=now - REMEMBERED_FOR).order_by("pk")
 
+    def retried(self) -> OutboxMessageQuerySet:
+        """Keep what was tried in vain and is to be tried again."""
+        return self.filter(delivered_at=None, given_up_at=None, tries__gt=1).exclude(endpoint__is_active=False)
+
     def given_up(self) -> OutboxMessageQuerySet:
         """Keep what could not be delivered, the newest first."""
         return self.filter(given_up_at__isnull=False).order_by("-given_up_at", "-pk")
