@@ -114,7 +114,7 @@ def test_without_the_sanitiser_the_secret_would_be_found(
 
 
 def test_a_message_stays_small_whatever_an_agent_sends(receiver: Receiver) -> None:
-    longest = {"tool_call_id": "\u202e" * 200, "session_id": "\x01" * 200, "task_id": "ü" * 200}
+    longest = {"tool_call_id": "\u202e" * 190, "session_id": "\x01" * 190, "task_id": "ü" * 200}
     blocked({"output": {}, "tool": "n" * 300, "correlation_id": "\U0001f680" * 200} | longest)
     drain()
     (post,) = receiver.posts

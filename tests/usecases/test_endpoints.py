@@ -382,7 +382,7 @@ def test_rotating_twice_keeps_what_was_promised(receiver: Receiver) -> None:
 class DyingCourier:
     """A courier whose process is killed."""
 
-    def deliver(self, message: OutboxMessage) -> None:
+    def deliver(self, _: OutboxMessage) -> None:
         """Die."""
         raise KeyboardInterrupt
 
