@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.store.models import Door, Event, OutboxMessage, WebhookEndpoint
+from retrycontract.store.models import Channel, Door, Event, OutboxMessage, WebhookEndpoint
 from tests.admin.conftest import make_delivery, post
 from tests.factories import make_agent
 
@@ -113,6 +113,14 @@ def test_a_message_shows_its_tries_and_can_be_sent_again(admin: Client) -> None:
     again = OutboxMessage.objects.get()
     assert (again.public_id, again.given_up_at, again.delivered_at) == (message.public_id, None, None)
     assert trail() == [("message.sent_again", {"message": message.public_id, "channel": "endpoint"})]
+
+
+def test_a_message_to_people_can_be_sent_again_too(admin: Client) -> None:
+    now = timezone.now()
+    given_up = {"channel": "email", "subject": "s", "text": "t", "created_at": now, "given_up_at": now}
+    message = OutboxMessage.objects.create(**given_up)
+    admin.post("/admin/retrycontract/outboxmessage/", {"action": "send_again", "_selected_action": [message.pk]})
+    assert OutboxMessage.objects.unfinished(Channel.EMAIL).get() == message
 
 
 def test_the_log_is_searched_by_endpoint_and_message(admin: Client) -> None:
