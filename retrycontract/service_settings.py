@@ -76,7 +76,10 @@ class ServiceSettings(BaseModel):
         [], description="Addresses that are told of new escalations, comma separated; needs the e-mail settings."
     )
     allow_private_webhooks: bool = Field(
-        False, description="Let the webhook lead to private addresses and use plain http; only inside your own network."
+        False, description="Let webhooks lead to private addresses and use plain http; only inside your own network."
+    )
+    webhook_timeout_seconds: float = Field(
+        15, gt=0, le=30, description="How long the receiver of a signed webhook may take to answer."
     )
     notify_pause_seconds: float = Field(
         60, ge=0, description="Pause between two messages of a channel; what comes meanwhile becomes one message."
@@ -127,7 +130,7 @@ class ServiceSettings(BaseModel):
     @field_validator("public_url", "notify_webhook_url")
     @classmethod
     def _absolute(cls, url: str) -> str:
-        if url and not _is_plain_url(url):
+        if url and not is_plain_url(url):
             raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
         return url
 
@@ -213,7 +216,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     return settings.model_copy(update=made)
 
 
-def _is_plain_url(url: str) -> bool:
+def is_plain_url(url: str) -> bool:
     """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
     try:
         parts = urlsplit(url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
@@ -80,7 +81,7 @@ class Desk:
         """Answer a Blocked call with the form of its page."""
         return self.submit(f"/calls/{call_id}/", "decision", {"decision": "hint", **fields})
 
-    def submit(self, path: str, with_field: str, fields: dict[str, str]) -> str:
+    def submit(self, path: str, with_field: str, fields: Mapping[str, str | list[str]]) -> str:
         """Fill in and send the form of a page that has a certain field; returns the page that follows."""
         parser = _Forms()
         parser.feed(self.get(path))
@@ -88,7 +89,7 @@ class Desk:
         assert set(fields) <= form.names, set(fields) - form.names
         target = urljoin(self.service.url + path, form.action or path)
         headers = {"Referer": self.service.url + path}
-        return self._open(Request(target, urlencode(form.values | fields).encode(), headers))
+        return self._open(Request(target, urlencode(form.values | dict(fields), doseq=True).encode(), headers))
 
     def _open(self, request: Request) -> str:
         try:

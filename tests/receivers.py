@@ -22,6 +22,7 @@ class Post:
     path: str
     headers: dict[str, str]
     body: Any
+    raw: bytes
 
     @property
     def id(self) -> str:
@@ -42,6 +43,7 @@ class Receiver:
     status: int = 200
     answer: bytes = b"ok"
     location: str = ""
+    retry_after: str = ""
     seconds: float = 0
     is_dripping: bool = False
     posts: list[Post] = field(default_factory=list)
@@ -68,11 +70,13 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
             status = kept.status  # as it is when the message comes, however long the answer takes
             found = {name.lower(): value for name, value in self.headers.items()}
-            kept.posts.append(Post(self.path, found, json.loads(raw)))
+            kept.posts.append(Post(self.path, found, json.loads(raw), raw))
             time.sleep(kept.seconds)
             self.send_response(status)
             if kept.location:
                 self.send_header("Location", kept.location)
+            if kept.retry_after:
+                self.send_header("Retry-After", kept.retry_after)
             self.send_header("Content-Length", str(len(kept.answer)))
             self.end_headers()
             for at in range(len(kept.answer)) if kept.is_dripping else ():

@@ -79,8 +79,15 @@ class Service:
 
     def new_key(self, name: str) -> str:
         """Make an agent, if it is new, and a key for it."""
+        return self._printed("create_agent", name)
+
+    def new_operator(self, name: str, role: str) -> str:
+        """Make an operator, and give the password."""
+        return self._printed("create_operator", name, "--role", role)
+
+    def _printed(self, command: str, *arguments: str) -> str:
         done = subprocess.run(
-            [*self._manage("create_agent"), name],
+            [*self._manage(command), *arguments],
             cwd=ROOT,
             env=self._environ(),
             check=True,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from retrycontract.api import problems
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.tool_result import RENDERERS
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhook_signature import secret_of, sign
 from retrycontract.service_settings import PREFIX, ServiceSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +91,24 @@ def test_every_error_of_the_client_is_described(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in vars(client.Client) if name[0] != "_"])
 def test_every_operation_of_the_client_is_described(name: str) -> None:
     assert f"`{name}(" in read("docs/agents.md")
+
+
+def test_the_documented_way_to_verify_a_webhook_takes_what_is_signed_and_nothing_else() -> None:
+    snippet = re.search(r"```python\n(import base64.*?)```", read("docs/operating.md"), re.DOTALL)
+    assert snippet is not None
+    documented: dict[str, Any] = {}
+    exec(snippet.group(1), documented)
+    is_genuine, secret, now = documented["is_genuine"], secret_of(bytes(32)), int(time.time())
+    for moment, body, is_taken in ((now, b"{}", True), (now, b"{} ", False), (now - 400, b"{}", False)):
+        signature = sign([secret_of(bytes(24)), secret], "msg_1", moment, b"{}")
+        headers = {"Webhook-Id": "msg_1", "Webhook-Timestamp": str(moment), "Webhook-Signature": signature}
+        assert is_genuine(secret, headers, body) is is_taken
+    assert not is_genuine(secret, {}, b"{}")
+
+
+@pytest.mark.parametrize("event", list(WebhookEvent))
+def test_every_event_that_systems_are_told_of_is_described(event: WebhookEvent) -> None:
+    assert f"| `{event.value}` |" in read("docs/operating.md")
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:

@@ -1,9 +1,11 @@
-"""The thread that sends what the outbox holds, beside whatever judges."""
+"""The threads that send what the outbox holds, beside whatever judges."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
+from typing import Final
 
 from django.conf import settings
 from django.db import close_old_connections, connection
@@ -12,30 +14,42 @@ from django.utils import timezone
 logger = logging.getLogger("retrycontract")
 
 
+THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
+
+
 class Courier:
-    """Drain the outbox every few seconds, in a thread of its own: a receiver that hangs keeps no attempt waiting."""
+    """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retrycontract-courier", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"retrycontract-courier-{number}", daemon=True)
+            for number in range(THREADS)
+        ]
 
     def start(self) -> None:
         """Begin to send."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self, timeout: float = 10) -> None:
-        """Stop after the message in hand; what is left is found at the next start."""
+        """Stop after the messages in hand; what is left is found at the next start."""
         self._stopping.set()
-        self._thread.join(timeout)
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.
+        from retrycontract.usecases.drain_endpoints import drain_endpoints
         from retrycontract.usecases.drain_outbox import drain_outbox
 
         while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX):
             try:
                 close_old_connections()
                 drain_outbox(now=timezone.now(), clock=timezone.now)
+                while not self._stopping.is_set() and drain_endpoints(now=timezone.now(), clock=timezone.now):
+                    drain_outbox(now=timezone.now(), clock=timezone.now)  # people do not wait for systems
             except Exception:
                 logger.exception("The courier's thread failed; it goes on with the next sweep")
             finally:

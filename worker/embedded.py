@@ -1,4 +1,4 @@
-"""The worker inside the web process: a thread that judges and sweeps, and one that sends what the outbox holds."""
+"""The worker inside the web process: a thread that judges and sweeps, and the courier."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EmbeddedDoorbell:
 
 
 class EmbeddedWorker:
-    """Run the two threads; `stop` lets the attempt and the message in hand finish."""
+    """Run the thread and the courier; `stop` lets the attempt and the messages in hand finish."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()

@@ -1,14 +1,17 @@
-"""What people are told of, and who works: to be read."""
+"""What people and systems are told, and who works: to be read; a message can be sent again."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, line
-from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WorkerBeat
+from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, line
+from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WebhookDelivery, WorkerBeat
+from retrycontract.usecases.send_again import send_again
 
 
 class NoticeInline(HistoryInline):
@@ -18,20 +21,53 @@ class NoticeInline(HistoryInline):
     fields = readonly_fields = ("escalation", "created_at")
 
 
+class DeliveryInline(HistoryInline):
+    """Show the tries to hand a message to its endpoint."""
+
+    model = WebhookDelivery
+    fields = readonly_fields = ("tried_at", "status", "shown_reason", "duration_ms")
+
+    @admin.display(description="reason")
+    def shown_reason(self, delivery: WebhookDelivery) -> str:
+        """Show why it was not taken."""
+        return line(delivery.reason)
+
+
 @admin.register(OutboxMessage)
 class MessagePage(HistoryPage):
-    """Show messages, delivered or not."""
+    """Show messages, delivered or not, and send them again."""
 
-    list_display = ("public_id", "channel", "shown_subject", "created_at", "tries", "delivered_at", "given_up_at")
+    list_display = (
+        "public_id",
+        "channel",
+        "endpoint",
+        "shown_subject",
+        "created_at",
+        "tries",
+        "delivered_at",
+        "given_up_at",
+    )
     list_filter = ("channel", ("delivered_at", admin.EmptyFieldListFilter), ("given_up_at", admin.EmptyFieldListFilter))
-    searched: ClassVar[dict[str, str]] = {"msg_": "public_id"}
-    search_help_text = "Finds the exact id of a message."
+    list_select_related = ("endpoint",)
+    searched: ClassVar[dict[str, str]] = {"msg_": "public_id", "ep_": "endpoint__public_id"}
+    search_help_text = "Finds the exact id of a message, or of an endpoint."
     fields = (
-        "public_id", "channel", "shown_subject", "shown_text", "created_at", "tries", "last_tried_at", "shown_error",
-        "delivered_at", "given_up_at",
+        "public_id", "channel", "endpoint", "shown_subject", "shown_text", "created_at", "due_at", "tries",
+        "last_tried_at", "shown_error", "delivered_at", "given_up_at",
     )  # fmt: skip
     readonly_fields = ("shown_subject", "shown_text", "shown_error")
-    inlines = (NoticeInline,)
+    inlines = (NoticeInline, DeliveryInline)
+    actions = ("send_again",)
+
+    @admin.action(description="Send again: the same message, under the same id", permissions=["view"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[OutboxMessage]) -> None:
+        """Call the use case for each."""
+        sent = sum(send_again(message, **by(request)) for message in queryset)
+        left = queryset.count() - sent
+        kept = f" {left} are to be tried anyway." if left else ""
+        self.message_user(
+            request, f"{sent} messages are sent again.{kept}", messages.SUCCESS if sent else messages.WARNING
+        )
 
     @admin.display(description="subject")
     def shown_subject(self, message: OutboxMessage) -> str:
@@ -47,6 +83,29 @@ class MessagePage(HistoryPage):
     def shown_error(self, message: OutboxMessage) -> str:
         """Show what a receiver said."""
         return line(message.last_error)
+
+
+@admin.register(WebhookDelivery)
+class DeliveryPage(HistoryPage):
+    """Show the log of deliveries to endpoints."""
+
+    list_display = ("tried_at", "message", "shown_endpoint", "status", "shown_reason", "duration_ms")
+    list_filter = (("status", admin.EmptyFieldListFilter),)
+    list_select_related = ("message__endpoint",)
+    searched: ClassVar[dict[str, str]] = {"msg_": "message__public_id", "ep_": "message__endpoint__public_id"}
+    search_help_text = "Finds the exact id of a message, or of an endpoint."
+    fields = ("message", "tried_at", "status", "shown_reason", "duration_ms")
+    readonly_fields = ("shown_reason",)
+
+    @admin.display(description="endpoint")
+    def shown_endpoint(self, delivery: WebhookDelivery) -> str:
+        """Show where it was to go."""
+        return str(delivery.message.endpoint)
+
+    @admin.display(description="reason")
+    def shown_reason(self, delivery: WebhookDelivery) -> str:
+        """Show why it was not taken, which may be what a receiver said."""
+        return line(delivery.reason)
 
 
 @admin.register(Notice)
@@ -65,8 +124,9 @@ class NoticePage(HistoryPage):
 class TurnPage(Page):
     """Show when a channel is free."""
 
-    list_display = ("channel", "free_at", "failures", "lease_until")
-    fields = ("channel", "free_at", "failures", "lease_until")
+    list_display = ("channel", "endpoint", "free_at", "failures", "lease_until")
+    list_select_related = ("endpoint",)
+    fields = ("channel", "endpoint", "free_at", "failures", "lease_until")
 
 
 @admin.register(WorkerBeat)

@@ -24,7 +24,7 @@ GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event", "IdempotencyKey"),
-    "What goes out": ("OutboxMessage", "Notice", "ChannelTurn"),
+    "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }
 OTHERS = "More"

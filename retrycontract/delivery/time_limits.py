@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from concurrent.futures import Future, wait
 from threading import Thread
+from typing import TypeVar
 
 from retrycontract.usecases.courier import UndeliveredError
 
+Result = TypeVar("Result")
 
-def within(seconds: float, work: Callable[[], None], *, abort: Callable[[], None]) -> None:
-    """Run the work, at most so long; then `abort` it and raise UndeliveredError. Raises what the work raises.
+
+def within(seconds: float, work: Callable[[], Result], *, abort: Callable[[], None]) -> Result:
+    """Run the work, at most so long; then `abort` it and raise UndeliveredError. Gives and raises what the work does.
 
     A thread of its own, because looking up a name cannot be interrupted; the abandoned one ends soon after.
     """
-    outcome: SimpleQueue[BaseException | None] = SimpleQueue()
+    ended: Future[Result] = Future()
 
     def run() -> None:
         try:
-            work()
+            ended.set_result(work())
         except BaseException as error:  # noqa: BLE001 - handed to the caller
-            outcome.put(error)
-        else:
-            outcome.put(None)
+            ended.set_exception(error)
 
     Thread(target=run, name="retrycontract-delivery", daemon=True).start()
-    try:
-        error = outcome.get(timeout=seconds)
-    except Empty:
+    if not wait([ended], timeout=seconds).done:
         abort()
-        raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
-    if error is not None:
-        raise error
+        raise UndeliveredError(f"no answer within {seconds:g} seconds")
+    return ended.result()

@@ -1,15 +1,13 @@
-"""Post JSON to one address of the internet: checked and pinned, no redirects, little read, soon over."""
+"""Post to one address of the internet: checked and pinned, no redirects, little read, soon over."""
 
 from __future__ import annotations
 
-import json
 import socket
 import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from http.client import HTTPConnection, HTTPException
-from typing import Any
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
 from retrycontract.delivery.addresses import Resolve, is_public, resolve
@@ -22,16 +20,19 @@ MAX_SHOWN = 200
 MAX_ADDRESSES = 3  # tried one after the other
 
 
-def post_json(
+def post(
     url: str,
-    body: Any,
+    body: bytes,
     *,
     headers: Mapping[str, str],
     allow_private: bool = False,
     resolver: Resolve = resolve,
     seconds: float = SECONDS,
-) -> None:
-    """Post a body; raises UndeliveredError unless the answer is 2xx. The URL is never part of the reason."""
+) -> int:
+    """Post a body of JSON and return the status; raises UndeliveredError unless it is 2xx.
+
+    The URL is never part of the reason.
+    """
     target = urlsplit(url)
     if target.scheme != "https" and not (allow_private and target.scheme == "http"):
         raise UndeliveredError("the webhook's address must begin with https")
@@ -42,15 +43,16 @@ def post_json(
     path = f"{target.path or '/'}{f'?{target.query}' if target.query else ''}"
     sent = {"Content-Type": "application/json", "User-Agent": "retrycontract", "Connection": "close", **headers}
 
-    def exchange() -> None:
+    def exchange() -> int:
         with closing(connection):
-            connection.request("POST", path, json.dumps(body).encode(), {"Host": target.netloc, **sent})
+            connection.request("POST", path, body, {"Host": target.netloc, **sent})
             with connection.getresponse() as response:
                 if not 200 <= response.status < 300:
-                    raise UndeliveredError(_reason(response.status, response.read(MAX_RESPONSE)))
+                    raise _refusal(response)
+                return response.status
 
     try:
-        within(seconds, exchange, abort=connection.abort)
+        return within(seconds, exchange, abort=connection.abort)
     except TimeoutError:
         raise UndeliveredError(f"no answer within {seconds:g} seconds") from None
     except (OSError, HTTPException, ValueError) as error:
@@ -105,8 +107,11 @@ class PinnedConnection(HTTPConnection):
         return socket.create_connection((addresses[-1], self.port), self._seconds)
 
 
-def _reason(status: int, body: bytes) -> str:
+def _refusal(response: HTTPResponse) -> UndeliveredError:
+    """Say what was answered; of the words only the first, and of the headers only when to come back."""
+    status, retry_after = response.status, response.headers.get("Retry-After", "").strip()
     if 300 <= status < 400:
-        return f"the webhook answered {status}; redirects are not followed"
-    said = body.decode("utf-8", "replace").strip()
-    return f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
+        return UndeliveredError(f"the webhook answered {status}; redirects are not followed", status=status)
+    said = response.read(MAX_RESPONSE).decode("utf-8", "replace").strip()
+    reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
+    return UndeliveredError(reason, status=status, retry_after=retry_after)

@@ -26,5 +26,10 @@ def new_escalation_id() -> str:
 
 
 def new_message_id() -> str:
-    """Make the public id of a message that is sent to people."""
+    """Make the public id of a message that is sent to people or systems."""
     return new_id("msg")
+
+
+def new_endpoint_id() -> str:
+    """Make the public id of a webhook endpoint."""
+    return new_id("ep")

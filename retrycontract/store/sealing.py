@@ -1,4 +1,4 @@
-"""Seal what must not be read at rest: encrypt queued submissions, hash what is only compared."""
+"""Seal what must not be read at rest: encrypt queued submissions and secrets, hash what is only compared."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from django.conf import settings
 
 
 class UnreadableError(ValueError):
-    """Raised when a sealed submission was made with a key that is no longer known."""
+    """Raised for what was sealed with a key that is no longer known."""
 
 
 def seal(payload: dict[str, Any]) -> bytes:
-    """Encrypt a queued submission with the newest key."""
+    """Encrypt with the newest key."""
     return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).encrypt(json.dumps(payload).encode())
 
 
 def unseal(sealed: bytes) -> dict[str, Any]:
-    """Decrypt a queued submission; raises UnreadableError."""
+    """Decrypt what was sealed; raises UnreadableError."""
     try:
         text = _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).decrypt(sealed)
     except InvalidToken:
-        raise UnreadableError("no encryption key of the settings opens this submission") from None
+        raise UnreadableError("no encryption key of the settings opens this") from None
     payload: dict[str, Any] = json.loads(text)
     return payload
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 
 def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Door = Door.API) -> bool:
@@ -25,5 +27,6 @@ def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Do
         Escalation.objects.close(call, EscalationState.CANCELLED, now)
         by = actor or call.agent.name
         Event.record("call.cancelled", call=call, actor=by, door=door, at=now, from_state=source)
+        tell_endpoints(WebhookEvent.CALL_CANCELLED, call, now=now)
         ring_after_commit(call_id=call.public_id)
     return True

@@ -1,4 +1,4 @@
-"""Send what the outbox holds: one message at a time on each channel, at least once, tried again over days."""
+"""Tell people what the outbox holds: one message at a time on each channel, at least once, tried again over days."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from retrycontract.store.models import Channel, ChannelTurn, Door, Event, Notice, OutboxMessage
-from retrycontract.store.models.outbox import MAX_ERROR
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.announce_escalation import channels
-from retrycontract.usecases.contracts import sanitizer
-from retrycontract.usecases.courier import UndeliveredError, courier
+from retrycontract.usecases.courier import carry_out
 from retrycontract.usecases.write_message import write_message
 
 logger = logging.getLogger("retrycontract")
@@ -28,7 +26,7 @@ _chance = random.SystemRandom().random
 
 
 def drain_outbox(*, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float] = _chance) -> int:
-    """Send the message that is due on each channel, if any; returns how many were taken.
+    """Send the message that is due on each channel to people, if any; returns how many were taken.
 
     `now` says what is due, `clock` when a try ended, `chance` (0 to 1) spreads the tries of several services.
     """
@@ -47,12 +45,12 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
             turn.release(free_at=turn.free_at, failures=turn.failures)
             return False
         message.begin_try(now)
-    problem = _try(message)
-    if problem is None:
-        _delivered(message, turn, clock())
-    else:
+    problem = carry_out(message).problem
+    if problem:
         _failed(message, turn, problem, clock(), chance)
-    return problem is None
+    else:
+        _delivered(message, turn, clock())
+    return not problem
 
 
 def _is_due(channel: Channel, now: datetime) -> bool:
@@ -66,18 +64,6 @@ def _next_message(channel: Channel, now: datetime) -> OutboxMessage | None:
     if message is None or message.tries >= PATIENCE:
         return write_message(channel, now=now) or message
     return message
-
-
-def _try(message: OutboxMessage) -> str | None:
-    """Hand a message to the courier, outside of any transaction; returns why it was not taken, or None."""
-    try:
-        courier().deliver(message)
-    except UndeliveredError as error:
-        return sanitizer().preview_text(error.reason, MAX_ERROR)
-    except Exception as error:
-        logger.exception("The courier failed")
-        return f"the courier failed ({type(error).__name__})"
-    return None
 
 
 def _delivered(message: OutboxMessage, turn: ChannelTurn, now: datetime) -> None:

@@ -16,10 +16,12 @@ from retrycontract.contract.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.lifecycle import CallState, Decision
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.sanitizer import has_redaction
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, Guidance, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
@@ -151,6 +153,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
+        tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
         ring_after_commit(call_id=call.public_id)
     return guidance
 

@@ -17,10 +17,12 @@ from retrycontract.contract.sanitizer import has_redaction
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.installed_formatters import gather_formatters
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.announce_escalation import announce_escalation
 from retrycontract.usecases.contracts import configuration_for, expires_after, mode_of, sanitizer
+from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 logger = logging.getLogger("retrycontract")
 
@@ -98,6 +100,7 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
     )
     if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
         Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
+        tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)
 
 
 def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
@@ -117,6 +120,7 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
         ),
     )
     announce_escalation(escalation, now=now)
+    tell_endpoints(WebhookEvent.CALL_BLOCKED, call, now=now, round=escalation.round)
     Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, round=escalation.round)
     return escalation
 

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import on_expiry
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 logger = logging.getLogger("retrycontract")
 
@@ -58,6 +60,7 @@ def _is_expired(call: Call, now: datetime) -> bool:
                 "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED,
                 on_expiry=then,
             )  # fmt: skip
+            tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=now, on_expiry=then)
             ring_after_commit(call_id=call.public_id)
     except LostRaceError:
         return False  # answered this moment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,20 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.roles import Role
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import (
     ApiKey,
     Call,
     Channel,
     ChannelTurn,
+    Door,
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    WebhookDelivery,
     WorkerBeat,
 )
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 
@@ -56,9 +61,19 @@ def answered(ada: User) -> Call:
     escalation = call.escalations.get()
     Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
     ChannelTurn.objects.create(channel=Channel.EMAIL, free_at=now)
+    make_delivery(now)
     WorkerBeat.objects.beat("worker-1", now)
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
+
+
+def make_delivery(now: datetime) -> WebhookDelivery:
+    """Make an endpoint, a message to it, and a try that failed."""
+    endpoint, _ = add_endpoint("https://hooks.example/x", list(WebhookEvent), now=now, actor="ada", door=Door.COMMAND)
+    message = OutboxMessage.objects.create(
+        channel=Channel.ENDPOINT, endpoint=endpoint, subject="call.blocked", text="{}", created_at=now, due_at=now
+    )
+    return WebhookDelivery.objects.create(message=message, tried_at=now, status=500, reason="no", duration_ms=7)
 
 
 def post(client: Client, path: str, data: dict[str, Any]) -> Any:

@@ -33,6 +33,8 @@ from retrycontract.store.models import (
     OutboxMessage,
     Tool,
     ToolVersion,
+    WebhookDelivery,
+    WebhookEndpoint,
     WorkerBeat,
 )
 from tests.admin.conftest import post
@@ -41,8 +43,8 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
-HISTORY += [IdempotencyKey, OutboxMessage, Notice, ChannelTurn, WorkerBeat]
-MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, *HISTORY]
+HISTORY += [IdempotencyKey, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
+MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
 
@@ -119,7 +121,7 @@ def test_history_can_only_be_read(admin: Client, answered: Call, model: type[Any
     assert model._default_manager.filter(pk=row.pk).values().get() == before
 
 
-@pytest.mark.parametrize("model", [Agent, Tool, User], ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", [Agent, Tool, User, WebhookEndpoint], ids=lambda model: model.__name__)
 def test_nothing_that_history_names_can_be_deleted(admin: Client, answered: Call, model: type[Any]) -> None:
     row = model._default_manager.order_by("-pk").first()
     assert admin.post(address(model, "delete", row.pk), {"post": "yes"}).status_code == 403
@@ -146,7 +148,18 @@ def test_no_page_shows_a_secret(admin: Client, answered: Call, settings: Setting
     waiting = submit(agent, {"service": "web", "token": CANARY})
     key, text = ApiKey.create_for(agent, timezone.now())
     user = User.objects.get(username="ada")
-    hidden = [CANARY, text, key.digest, user.password, user.password[-12:], bytes(waiting.sealed or b"").decode()[:40]]
+    endpoint = WebhookEndpoint.objects.get()
+    (secret,) = endpoint.secrets_at(timezone.now())
+    hidden = [
+        secret,
+        bytes(endpoint.sealed).decode()[:40],
+        CANARY,
+        text,
+        key.digest,
+        user.password,
+        user.password[-12:],
+        bytes(waiting.sealed or b"").decode()[:40],
+    ]
     for path, page in every_page(admin).items():
         for secret in hidden:
             assert secret not in page, path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import threading
@@ -17,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from retrycontract.delivery.webhook import post_json
+from retrycontract.delivery import webhook
 from retrycontract.usecases.courier import UndeliveredError
 from tests.delivery.test_addresses import CLOSED
 from tests.receivers import Receiver, receiving
@@ -36,7 +37,7 @@ def receiver() -> Iterator[Receiver]:
 def post(url: str, **options: Any) -> str | None:
     """Post and give the reason why it was not taken, or None."""
     try:
-        post_json(url, BODY, headers=HEADERS, **({"allow_private": True} | options))
+        webhook.post(url, json.dumps(BODY).encode(), headers=HEADERS, **({"allow_private": True} | options))
     except UndeliveredError as error:
         return error.reason
     return None

@@ -12,8 +12,19 @@ from django.utils import timezone
 
 from dashboard.roles import Role
 from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.management.transfer.tables import moved_models
-from retrycontract.store.models import ApiKey, Channel, Escalation, Notice, OutboxMessage, Tool
+from retrycontract.store.models import (
+    ApiKey,
+    Channel,
+    Door,
+    Escalation,
+    Notice,
+    OutboxMessage,
+    Tool,
+    WebhookDelivery,
+)
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 
@@ -34,6 +45,9 @@ def fill() -> None:
     make_tool(agent, "deploy")
     make_tool(agent, "größe \U0001f680", {"type": "object", "properties": {"z": {}, "a": {"const": 1e308}}}, hold=True)
     make_call(agent, [WRONG, RIGHT], tool="größe \U0001f680", context={"goal": "\u202e\x7f 'quoted' \"twice\" \\"})
+    endpoint, _ = add_endpoint(
+        "https://x.example/y", list(WebhookEvent), agent, now=timezone.now(), actor="ada", door=Door.COMMAND
+    )
     make_blocked(agent, {"service": "a\nb", "region": 12345678901234567890, "list": [None, True, 1.5, {}]})
     submit(agent, '{"never": parsed \ud800')
     for decision in Decision:
@@ -43,6 +57,8 @@ def fill() -> None:
     message = OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t\u202e", created_at=now)
     escalation = Escalation.objects.earliest("pk")
     Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
+    sent = endpoint.messages.earliest("pk")
+    WebhookDelivery.objects.create(message=sent, tried_at=now, reason="\u202e", duration_ms=1)
     Tool.objects.update(expires_after=timedelta(days=2, microseconds=1), on_expiry="reject")
 
 

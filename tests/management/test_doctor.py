@@ -19,10 +19,12 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
+from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
@@ -145,10 +147,28 @@ def message(**values: Any) -> Callable[[Setup], None]:
     return write
 
 
+def gone_endpoint(_: Setup) -> None:
+    endpoint, _secret = add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
+    endpoint.give_up(timezone.now())
+
+
+def stubborn_endpoint(_: Setup) -> None:
+    endpoint, _secret = add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
+    endpoint.messages.create(
+        channel=Channel.ENDPOINT, text="{}", created_at=timezone.now(), due_at=timezone.now(), tries=2, last_error="no"
+    )
+
+
+def closed_endpoint(service: Setup) -> None:
+    add_endpoint("https://x.example/", list(WebhookEvent), now=timezone.now(), **BY)
+    service.set(encryption_keys=[Fernet.generate_key().decode()])
+
+
 def setting(**values: Any) -> Callable[[Setup], None]:
     return lambda service: service.set(**values)
 
 
+BY: dict[str, Any] = {"actor": "ada", "door": Door.ADMIN}
 ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (open_folder, "warn", "data folder", "chmod 700"),
     (setting(data_dir=Path("/nowhere/at/all")), "FAIL", "data folder", "set RETRYCONTRACT_DATA_DIR"),
@@ -172,6 +192,9 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (nobody, "warn", "operators", "create_operator"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
     (message(tries=2, last_error="no such host"), "warn", "messages", r"email does not take them \(no such host\)"),
+    (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(x.example\) does not take them \(no\)"),
+    (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
+    (closed_endpoint, "FAIL", "endpoints", "The secrets of 1 cannot be opened, so they are told nothing: add the key"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),
 ]
 

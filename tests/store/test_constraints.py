@@ -25,6 +25,8 @@ from retrycontract.store.models import (
     OutboxMessage,
     Tool,
     ToolVersion,
+    WebhookDelivery,
+    WebhookEndpoint,
 )
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
 
@@ -173,12 +175,55 @@ def announce_by_an_unknown_channel() -> None:
     announce("pigeon")
 
 
+def announce_to_an_endpoint() -> None:
+    announce("endpoint")
+
+
 def announce_twice() -> None:
     announce("email", times=2)
 
 
 def take_the_turn_of_an_unknown_channel() -> None:
     ChannelTurn.objects.create(channel="pigeon", free_at=timezone.now())
+
+
+def take_a_turn_twice() -> None:
+    for _ in range(2):
+        ChannelTurn.objects.create(channel="email", free_at=timezone.now())
+
+
+def made_endpoint(**changes: object) -> WebhookEndpoint:
+    return WebhookEndpoint.objects.create(
+        **({"address": "https://x.example/", "sealed": b"s", "created_at": timezone.now()} | changes)
+    )
+
+
+def be_gone_and_on() -> None:
+    made_endpoint(gone_at=timezone.now())
+
+
+def send_to_people_by_an_endpoint() -> None:
+    made_message(endpoint=made_endpoint())
+
+
+def send_to_no_endpoint() -> None:
+    made_message(channel="endpoint", due_at=timezone.now())
+
+
+def send_to_an_endpoint_without_a_time() -> None:
+    made_message(channel="endpoint", endpoint=made_endpoint())
+
+
+def take_the_turn_of_no_endpoint() -> None:
+    ChannelTurn.objects.create(channel="endpoint", free_at=timezone.now())
+
+
+def take_a_channels_turn_for_an_endpoint() -> None:
+    ChannelTurn.objects.create(channel="email", endpoint=made_endpoint(), free_at=timezone.now())
+
+
+def answer_with_no_status() -> None:
+    WebhookDelivery.objects.create(message=made_message(), tried_at=timezone.now(), status=7, duration_ms=1)
 
 
 def remember_a_request(*, times: int = 1, attempt: Attempt | None = None) -> None:
@@ -224,8 +269,17 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("idempotency_key_unique", remember_a_request_twice),
     ("idempotency_key_has_answer", remember_a_request_without_an_answer),
     ("notice_channel_known", announce_by_an_unknown_channel),
+    ("notice_channel_known", announce_to_an_endpoint),
     ("notice_unique", announce_twice),
     ("turn_channel_known", take_the_turn_of_an_unknown_channel),
+    ("turn_of_an_endpoint", take_the_turn_of_no_endpoint),
+    ("turn_of_an_endpoint", take_a_channels_turn_for_an_endpoint),
+    ("turn_unique_channel", take_a_turn_twice),
+    ("outbox_endpoint_has_time", send_to_people_by_an_endpoint),
+    ("outbox_endpoint_has_time", send_to_no_endpoint),
+    ("outbox_endpoint_has_time", send_to_an_endpoint_without_a_time),
+    ("endpoint_gone_is_off", be_gone_and_on),
+    ("delivery_status_is_http", answer_with_no_status),
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]
@@ -252,6 +306,20 @@ def test_every_constraint_is_broken_here() -> None:
 def test_one_escalation_has_one_answer_at_most() -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         answer_one_escalation_twice()
+
+
+def test_one_endpoint_has_one_turn() -> None:
+    endpoint = made_endpoint()
+    ChannelTurn.objects.create(channel="endpoint", endpoint=endpoint, free_at=timezone.now())
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ChannelTurn.objects.create(channel="endpoint", endpoint=endpoint, free_at=timezone.now())
+
+
+def test_an_endpoint_that_was_sent_something_is_not_deleted() -> None:
+    endpoint = made_endpoint()
+    made_message(channel="endpoint", endpoint=endpoint, due_at=timezone.now())
+    with pytest.raises(ProtectedError):
+        endpoint.delete()
 
 
 def test_two_keys_never_have_the_same_digest() -> None:

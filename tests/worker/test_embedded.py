@@ -12,7 +12,9 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.store.models import Attempt, Call, OutboxMessage, ToolVersion
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from retrycontract.waiting import bells
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.live_server import eventually
@@ -167,6 +169,23 @@ def test_people_are_told_and_a_receiver_that_hangs_keeps_no_attempt_waiting(
         assert OutboxMessage.objects.get().delivered_at is None
         eventually(lambda: OutboxMessage.objects.get().delivered_at)
     assert len(receiver.posts) == 1
+
+
+def test_a_system_that_hangs_keeps_neither_people_nor_other_systems_waiting(
+    settings: Settings, run_worker: Callable[[float], None]
+) -> None:
+    with receiving(Receiver(seconds=4)) as hanging, receiving() as quick, receiving() as chat:
+        configure(settings, notify_webhook_url=chat.url, allow_private_webhooks=True)
+        for receiver in (hanging, quick):
+            add_endpoint(receiver.url, list(WebhookEvent), now=timezone.now(), actor="ada", door=Door.COMMAND)
+        run_worker(0.05)
+        configure(settings, judge="auto")
+        make_blocked()
+        eventually(lambda: hanging.posts)
+        make_blocked()
+        eventually(lambda: len(quick.posts) == 2 and chat.posts)
+        assert len(hanging.posts) == 1
+        eventually(lambda: len(hanging.posts) == 2)
 
 
 def test_an_outbox_that_fails_does_not_stop_its_thread(

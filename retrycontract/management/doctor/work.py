@@ -12,7 +12,7 @@ from django.conf import settings
 
 from retrycontract.contract.sanitizer import visible
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
-from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WorkerBeat
+from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
@@ -76,16 +76,35 @@ def workers(now: datetime) -> Iterator[Finding]:
 
 
 def messages(now: datetime) -> Iterator[Finding]:
-    """Look for messages that did not reach anybody."""
+    """Look for messages that did not reach anybody or anything."""
     lost = OutboxMessage.objects.given_up().filter(given_up_at__gt=now - LATELY).count()
-    retried = OutboxMessage.objects.filter(delivered_at=None, given_up_at=None, tries__gt=1).first()
+    retried = OutboxMessage.objects.retried().first()
     if lost:
         yield warn("messages", f"{lost} were given up this week; the admin says why. Is the address right?")
     elif retried is not None:
         reason = visible(retried.last_error)
-        yield warn("messages", f"The receiver of the {retried.channel} does not take them ({reason}).")
+        receiver = retried.endpoint or f"the {retried.channel}"
+        yield warn("messages", f"The receiver of {receiver} does not take them ({reason}).")
     else:
         yield ok("messages", "None is stuck.")
+
+
+def endpoints(now: datetime) -> Iterator[Finding]:
+    """Look for systems that are told nothing, though they were to be."""
+    gone = WebhookEndpoint.objects.filter(gone_at__isnull=False).count()
+    closed = [
+        endpoint for endpoint in WebhookEndpoint.objects.filter(is_active=True) if not _has_secrets(endpoint, now)
+    ]
+    if closed:
+        yield fail(
+            "endpoints",
+            f"The secrets of {len(closed)} cannot be opened, so they are told nothing: add the key they were made with "
+            "to RETRYCONTRACT_ENCRYPTION_KEYS, or make new secrets in the admin.",
+        )
+    if gone:
+        yield warn(
+            "endpoints", f"{gone} were switched off, as their receivers are gone (410): correct them in the admin."
+        )
 
 
 def broker() -> Iterator[Finding]:
@@ -124,6 +143,13 @@ def _opens(sealed: bytes) -> bool:
     except UnreadableError:
         return False
     return True
+
+
+def _has_secrets(endpoint: WebhookEndpoint, now: datetime) -> bool:
+    try:
+        return bool(endpoint.secrets_at(now))
+    except UnreadableError:
+        return False
 
 
 def _span(passed: timedelta) -> str:

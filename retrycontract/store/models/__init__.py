@@ -8,10 +8,11 @@ from retrycontract.store.models.calls import (
     IllegalMoveError,
     LostRaceError,
 )
+from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.idempotency import IdempotencyKey
-from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage
+from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
@@ -36,5 +37,7 @@ __all__ = [
     "OutboxMessage",
     "Tool",
     "ToolVersion",
+    "WebhookDelivery",
+    "WebhookEndpoint",
     "WorkerBeat",
 ]

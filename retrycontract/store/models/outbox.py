@@ -1,24 +1,34 @@
-"""The outbox: which escalations people are to be told of, the messages made of them, and whose turn it is."""
+"""The outbox: what people and systems are to be told, the messages made of it, and whose turn it is."""
 
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from retrycontract.store.identifiers import new_message_id
+from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation
 
 MAX_ERROR = 200  # characters kept of what went wrong with a message
+REMEMBERED_FOR: Final = timedelta(days=30)  # what an endpoint was sent; within it, it can be sent again
 
 
 class Channel(models.TextChoices):
-    """Name the ways in which people are told."""
+    """Name the ways in which people are told, and the one in which systems are."""
 
     WEBHOOK = "webhook"
     EMAIL = "email"
+    ENDPOINT = "endpoint"
+
+
+TO_PEOPLE = (Channel.WEBHOOK.value, Channel.EMAIL.value)
+# A message or a turn is an endpoint's, or a channel's to people.
+OF_AN_ENDPOINT = Q(channel=Channel.ENDPOINT, endpoint__isnull=False)
+OF_PEOPLE = ~Q(channel=Channel.ENDPOINT) & Q(endpoint__isnull=True)
 
 
 class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
@@ -28,16 +38,43 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
         """Keep what is still to be delivered, the least tried first."""
         return self.filter(channel=channel, delivered_at=None, given_up_at=None).order_by("tries", "pk")
 
+    def next_endpoint(self, now: datetime) -> WebhookEndpoint | None:
+        """Find an endpoint that is to be sent something now and whose turn is free, the longest free first."""
+        unfinished = self.filter(delivered_at=None, given_up_at=None)
+        waiting = unfinished.filter(endpoint=OuterRef("pk"), due_at__lte=now)
+        taken = Q(turn__free_at__gt=now) | Q(turn__lease_until__gt=now)
+        free = WebhookEndpoint.objects.filter(Exists(waiting), is_active=True).exclude(taken)
+        return free.order_by(F("turn__free_at").asc(nulls_first=True), "pk").first()
+
+    def due(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
+        """Keep what an endpoint is to be sent now, the longest due first."""
+        unfinished = self.filter(endpoint=endpoint, delivered_at=None, given_up_at=None)
+        return unfinished.filter(due_at__lte=now).order_by("due_at", "pk")
+
+    def outdated(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
+        """Keep what an endpoint was sent, or was not, so long ago that nobody asks any more; the oldest first."""
+        ended = self.filter(Q(delivered_at__isnull=False) | Q(given_up_at__isnull=False), endpoint=endpoint)
+        return ended.filter(created_at__lt=now - REMEMBERED_FOR).order_by("pk")
+
+    def retried(self) -> OutboxMessageQuerySet:
+        """Keep what was tried in vain and is to be tried again."""
+        return self.filter(delivered_at=None, given_up_at=None, tries__gt=1).exclude(endpoint__is_active=False)
+
     def given_up(self) -> OutboxMessageQuerySet:
         """Keep what could not be delivered, the newest first."""
         return self.filter(given_up_at__isnull=False).order_by("-given_up_at", "-pk")
 
 
 class OutboxMessage(models.Model):
-    """One message of one channel; id and text stay the same however often it is tried."""
+    """One message of one channel; id and text stay the same however often it is tried.
+
+    Of a message to an endpoint the subject is the type and the text the body; each has its own time to be tried.
+    """
 
     public_id = models.CharField(max_length=40, unique=True, default=new_message_id)
     channel = models.CharField(max_length=10, choices=Channel.choices)
+    endpoint = models.ForeignKey(WebhookEndpoint, null=True, on_delete=models.PROTECT, related_name="messages")
+    due_at = models.DateTimeField(null=True)
     subject = models.CharField(max_length=300)
     text = models.TextField()
     created_at = models.DateTimeField()
@@ -56,6 +93,10 @@ class OutboxMessage(models.Model):
             models.CheckConstraint(
                 condition=Q(delivered_at__isnull=True) | Q(given_up_at__isnull=True), name="outbox_one_end"
             ),
+            models.CheckConstraint(
+                condition=OF_AN_ENDPOINT & Q(due_at__isnull=False) | OF_PEOPLE & Q(due_at__isnull=True),
+                name="outbox_endpoint_has_time",
+            ),
         )
         indexes = (
             # What a channel still has to deliver.
@@ -63,6 +104,12 @@ class OutboxMessage(models.Model):
                 fields=("channel", "tries"),
                 name="outbox_unfinished",
                 condition=Q(delivered_at__isnull=True, given_up_at__isnull=True),
+            ),
+            # What an endpoint is to be sent, and whether it is to be sent anything.
+            models.Index(
+                fields=("endpoint", "due_at"),
+                name="outbox_due",
+                condition=Q(delivered_at__isnull=True, given_up_at__isnull=True, endpoint__isnull=False),
             ),
         )
 
@@ -80,10 +127,19 @@ class OutboxMessage(models.Model):
         """Note that the receiver took it."""
         OutboxMessage.objects.filter(pk=self.pk).update(delivered_at=now, given_up_at=None, last_error="")
 
-    def fail(self, error: str, *, given_up_at: datetime | None) -> bool:
-        """Note why it was not taken, and whether it is tried again; False when another try was taken meanwhile."""
+    def fail(self, error: str, *, given_up_at: datetime | None, due_at: datetime | None = None) -> bool:
+        """Note why it was not taken, and whether it is tried again; False when another try was taken meanwhile.
+
+        `due_at` says when, for an endpoint's message.
+        """
         unfinished = OutboxMessage.objects.filter(pk=self.pk, delivered_at=None, given_up_at=None)
-        return bool(unfinished.update(last_error=error[:MAX_ERROR], given_up_at=given_up_at))
+        return bool(unfinished.update(last_error=error[:MAX_ERROR], given_up_at=given_up_at, due_at=due_at))
+
+    def reopen(self, now: datetime) -> bool:
+        """Have a message that has ended tried once more; False when it is to be tried anyway."""
+        ended = OutboxMessage.objects.filter(pk=self.pk).exclude(delivered_at=None, given_up_at=None)
+        due_at = now if self.channel == Channel.ENDPOINT else None
+        return bool(ended.update(delivered_at=None, given_up_at=None, due_at=due_at))
 
 
 class NoticeQuerySet(models.QuerySet["Notice"]):
@@ -108,7 +164,7 @@ class Notice(models.Model):
         ordering = ("pk",)
         constraints = (
             models.UniqueConstraint(fields=("escalation", "channel"), name="notice_unique"),
-            models.CheckConstraint(condition=Q(channel__in=Channel.values), name="notice_channel_known"),
+            models.CheckConstraint(condition=Q(channel__in=TO_PEOPLE), name="notice_channel_known"),
         )
         indexes = (
             # What the next message of a channel is made of.
@@ -126,9 +182,11 @@ class ChannelTurnQuerySet(models.QuerySet["ChannelTurn"]):
         """Tell whether nobody may send by a channel yet; looking costs no lock, as claiming does."""
         return self.filter(channel=channel, free_at__gt=now).exists()
 
-    def claim(self, channel: Channel, *, now: datetime, until: datetime) -> ChannelTurn | None:
-        """Lease a channel, or None when somebody else sends by it or it pauses."""
-        turn, _ = self.get_or_create(channel=channel, defaults={"free_at": now})
+    def claim(
+        self, channel: Channel, *, now: datetime, until: datetime, endpoint: WebhookEndpoint | None = None
+    ) -> ChannelTurn | None:
+        """Lease a channel, or an endpoint's, or None when somebody else sends by it or it pauses."""
+        turn, _ = self.get_or_create(channel=channel, endpoint=endpoint, defaults={"free_at": now})
         token = secrets.token_hex(16)
         unleased = Q(lease_until=None) | Q(lease_until__lte=now)
         if not self.filter(unleased, pk=turn.pk, free_at__lte=now).update(lease_token=token, lease_until=until):
@@ -137,9 +195,10 @@ class ChannelTurnQuerySet(models.QuerySet["ChannelTurn"]):
 
 
 class ChannelTurn(models.Model):
-    """Say who may send by a channel and when: one sender at a time, with a pause after each message."""
+    """Say who may send by a channel, or to an endpoint, and when: one sender at a time, with a pause in between."""
 
-    channel = models.CharField(max_length=10, choices=Channel.choices, unique=True)
+    channel = models.CharField(max_length=10, choices=Channel.choices)
+    endpoint = models.OneToOneField(WebhookEndpoint, null=True, on_delete=models.CASCADE, related_name="turn")
     free_at = models.DateTimeField()
     failures = models.PositiveIntegerField(default=0)
     lease_token = models.CharField(max_length=40, blank=True, default="")
@@ -149,12 +208,38 @@ class ChannelTurn(models.Model):
 
     class Meta:
         ordering = ("channel", "pk")
-        constraints = (models.CheckConstraint(condition=Q(channel__in=Channel.values), name="turn_channel_known"),)
+        constraints = (
+            models.CheckConstraint(condition=Q(channel__in=Channel.values), name="turn_channel_known"),
+            models.CheckConstraint(condition=OF_AN_ENDPOINT | OF_PEOPLE, name="turn_of_an_endpoint"),
+            models.UniqueConstraint(fields=("channel",), condition=OF_PEOPLE, name="turn_unique_channel"),
+        )
 
     def __str__(self) -> str:
-        return self.channel
+        return self.channel if self.endpoint is None else f"{self.channel} {self.endpoint}"
 
     def release(self, *, free_at: datetime, failures: int) -> bool:
         """Give the channel back until `free_at`; False when the lease had run out and somebody else has it."""
         mine = ChannelTurn.objects.filter(pk=self.pk, lease_token=self.lease_token)
         return bool(mine.update(lease_token="", lease_until=None, free_at=free_at, failures=failures))
+
+
+class WebhookDelivery(models.Model):
+    """One try to hand a message to its endpoint: when, what was answered or why not, and how long it took."""
+
+    message = models.ForeignKey(OutboxMessage, on_delete=models.CASCADE, related_name="deliveries")
+    tried_at = models.DateTimeField()
+    status = models.PositiveSmallIntegerField(null=True)
+    reason = models.CharField(max_length=MAX_ERROR, blank=True, default="")
+    duration_ms = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("-pk",)
+        verbose_name_plural = "webhook deliveries"
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(status__isnull=True) | Q(status__range=(100, 999)), name="delivery_status_is_http"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.status or 'no answer'}"

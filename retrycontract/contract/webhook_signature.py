@@ -1,0 +1,66 @@
+"""Sign webhooks and verify them, by the symmetric scheme of Standard Webhooks (standardwebhooks.com, version 1.0.0)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+PREFIX: Final = "whsec_"
+VERSION: Final = "v1"
+TOLERANCE: Final = 300  # seconds that a message may be old, or ahead: what is replayed later is refused
+SECRET_BYTES: Final = 24, 64  # the least and the most that the scheme allows
+_TIMESTAMP: Final = re.compile(r"[0-9]{1,12}")
+
+
+def secret_of(key: bytes) -> str:
+    """Write random bytes as a secret, `whsec_…`; raises ValueError unless they are 24 to 64."""
+    least, most = SECRET_BYTES
+    if not least <= len(key) <= most:
+        raise ValueError(f"a webhook's secret is made of {least} to {most} bytes, not of {len(key)}")
+    return PREFIX + base64.b64encode(key).decode()
+
+
+def sign(secrets: Iterable[str], message_id: str, timestamp: int, body: bytes) -> str:
+    """Give the header `webhook-signature`: one signature for each secret; raises ValueError for what is no secret."""
+    return " ".join(_signature(secret, message_id, str(timestamp), body) for secret in secrets)
+
+
+def verify(
+    secrets: Iterable[str], headers: Mapping[str, str], body: bytes, *, now: float, tolerance: float = TOLERANCE
+) -> bool:
+    """Tell whether a message was signed with one of the secrets, lately; never raises for what a sender sent.
+
+    `body` is what came in, byte for byte; `now` and `tolerance` are seconds. Raises ValueError for what is no secret.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    message_id, timestamp = given.get("webhook-id", ""), given.get("webhook-timestamp", "")
+    signatures = [signature.encode("utf-8", "replace") for signature in given.get("webhook-signature", "").split(" ")]
+    wanted = [_signature(secret, message_id, timestamp, body).encode() for secret in secrets]
+    # All are compared, so that how long it takes says nothing of which one is near.
+    matches = [hmac.compare_digest(one, signature) for one in wanted for signature in signatures]
+    return bool(message_id) and _is_recent(timestamp, now, tolerance) and any(matches)
+
+
+def _is_recent(timestamp: str, now: float, tolerance: float) -> bool:
+    return _TIMESTAMP.fullmatch(timestamp) is not None and abs(now - int(timestamp)) <= tolerance
+
+
+def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
+    content = f"{message_id}.{timestamp}.".encode("utf-8", "replace") + body
+    digest = hmac.new(_key(secret), content, hashlib.sha256).digest()
+    return f"{VERSION},{base64.b64encode(digest).decode()}"
+
+
+def _key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not key:
+        raise ValueError(f"a webhook's secret is written as '{PREFIX}' and base64")
+    return key
