@@ -16,8 +16,8 @@ from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict,
 from retrycontract.contract.sanitizer import has_redaction
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.installed_formatters import gather_formatters
 from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.installed_formatters import gather_formatters
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.announce_escalation import announce_escalation
