@@ -37,7 +37,7 @@ class ApiKeyAuth(HttpBearer):
         if key is None:
             raise Problem(401, "unknown-key", "The API key is unknown, revoked or expired. Make a new one.")
         per_minute = settings.RETRYCONTRACT.requests_per_minute
-        if per_minute and (wait := limiter.take(key.pk, per_minute)):
+        if per_minute and (wait := limiter.take(key.digest, per_minute)):
             detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
             raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)

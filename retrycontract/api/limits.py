@@ -17,10 +17,10 @@ class RateLimiter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, key: int, per_minute: int) -> int:
+    def take(self, key: str, per_minute: int) -> int:
         """Take one request from a key's bucket; returns the seconds to wait when it is empty, else 0."""
         with self._lock:
             now = self._clock()
