@@ -1,0 +1,58 @@
+"""What the sanitiser costs on the worst inputs that we know, in milliseconds per megabyte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from retrycontract import ValueSanitizer
+
+MEGABYTE = 1_000_000
+UNITS = ("a", " ", "lorem ipsum dolor ", "token=", "password=x ", "eyJ.", "://", "-----BEGIN", "sk-", "4")
+
+
+def _repeated(unit: str, size: int) -> str:
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+TEXTS: dict[str, Callable[[int], str]] = {repr(unit): partial(_repeated, unit) for unit in UNITS}
+VALUES: dict[str, Callable[[int], Any]] = {
+    "short strings": lambda size: [f"w{number}" for number in range(size // 10)],
+    "records": lambda size: [{"id": number, "name": "ana", "city": "Bonn"} for number in range(size // 40)],
+    "secret names": lambda size: {f"password{number}": f"word{number}" for number in range(size // 25)},
+}
+
+
+def milliseconds_per_megabyte(size: int = MEGABYTE) -> dict[str, float]:
+    """Redact and preview each input once; the slowest first."""
+    sanitizer = ValueSanitizer()
+    inputs: dict[str, Callable[[int], Any]] = {**TEXTS, **VALUES}
+    costs = {name: _cost(sanitizer, make(size)) for name, make in inputs.items()}
+    return dict(sorted(costs.items(), key=lambda item: -item[1]))
+
+
+def _cost(sanitizer: ValueSanitizer, value: Any) -> float:
+    characters = len(value) if isinstance(value, str) else _length_as_json(value)
+    started = perf_counter()
+    sanitizer.redact(value)
+    sanitizer.preview(value)
+    return (perf_counter() - started) * 1000 * MEGABYTE / characters
+
+
+def _length_as_json(value: Any) -> int:
+    """Count characters without recursion: `json` refuses to go as deep as some of these values."""
+    characters, pending = 0, [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            characters += sum(len(key) + 4 for key in item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            characters += 2 + len(item)
+            pending.extend(item)
+        else:
+            characters += len(json.dumps(item))
+    return max(characters, 1)
