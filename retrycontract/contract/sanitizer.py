@@ -29,6 +29,11 @@ class ValueSanitizer:
         self._limit = configuration.max_value_preview
         self._strings = Redactor(secrets=configuration.redact_secrets, marked=(), bounded=False)
 
+    @property
+    def redacts_secrets(self) -> bool:
+        """Tell whether secrets are replaced at all."""
+        return self._configuration.redact_secrets
+
     def redact(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> Any:
         """Replace the secrets in a JSON value, its structure kept.
 

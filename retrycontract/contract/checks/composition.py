@@ -15,10 +15,12 @@ import re2
 
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.pointers import escape
 
 BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
+CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 
 
@@ -32,6 +34,7 @@ class Place:
         "declared",
         "deprecated",
         "patterns",
+        "prefix_length",
         "schemas",
         "sensitive",
     )
@@ -44,6 +47,7 @@ class Place:
         self.patterns = tuple(_patterns(schemas))
         explicit = any(key in schema for schema in schemas for key in OPENERS)
         self.closed = closes and not explicit and None not in self.patterns
+        self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
         self.sensitive = any(_is_sensitive(schema) for schema in schemas)
 
@@ -56,11 +60,6 @@ class Place:
     def declares(self, key: str) -> bool:
         """Tell whether some subschema of this place knows the key."""
         return key in self.declared or any(p is not None and p.search(key) for p in self.patterns)
-
-    @property
-    def prefix_length(self) -> int:
-        """Give how many leading items have a schema of their own."""
-        return max((len(_prefix(schema)) for schema in self.schemas), default=0)
 
     def child(self, token: str | int) -> Place:
         """Give the place of a member (by name) or of an item (by index)."""
@@ -147,20 +146,23 @@ def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, P
 
 def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
     """Yield (pointer, value, place) for the value and everything within it that the schema describes."""
+    marks = index.marks_anything or index.deprecates_anything
     stack: list[tuple[str, Any, Place]] = [("", value, index.root)]
     while stack:
         pointer, item, place = stack.pop()
         yield pointer, item, place
-        if isinstance(item, dict):
-            for key, member in item.items():
-                child = place.child(key)
-                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
-                    stack.append((pointers.join(pointer, key), member, child))
-        elif isinstance(item, list | tuple):
-            for position, member in enumerate(item):
-                child = place.child(position)
-                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
-                    stack.append((f"{pointer}/{position}", member, child))
+        for token, member in _members(item):
+            # Values without members matter only where something may be marked.
+            if marks or isinstance(member, CONTAINERS):
+                child = place.child(token)
+                if child.schemas and (isinstance(member, CONTAINERS) or child.deprecated or child.sensitive):
+                    stack.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
+
+
+def _members(item: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(item, dict):
+        return item.items()
+    return enumerate(item) if isinstance(item, list | tuple) else ()
 
 
 def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:

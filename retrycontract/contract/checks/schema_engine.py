@@ -7,11 +7,11 @@ schema and the sanitised value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import Admission
+from retrycontract.contract.admission import Admission, compile_schema
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
     SchemaIndex,
@@ -21,12 +21,14 @@ from retrycontract.contract.checks.composition import (
     unknown_fields,
     walk,
 )
+from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.outline import NOTHING, Outline, split
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.engine_paths import possible_paths, true_path
+from retrycontract.contract.schemas.engine_paths import locate, possible_paths
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -40,11 +42,21 @@ class CompiledSchema:
     validator: Any
     index: SchemaIndex
     max_depth: int
+    explainer: Any = None
+    outline: Outline = NOTHING
+    explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
     def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
-        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth)
+        rest, outline = split(schema)
+        explainer = compile_schema(rest) if outline.asks else admission.validator
+        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, explainer, outline)
+
+    def errors(self, value: Any) -> Iterator[Any]:
+        """Yield the engine's errors, and in their form the names that plain objects miss."""
+        yield from self.outline.missing(value)
+        yield from (self.explainer or self.validator).iter_errors(value)
 
 
 def violations(
@@ -55,7 +67,7 @@ def violations(
     unknown = list(unknown_fields(compiled.index, value))
     if not compiled.validator.is_valid(value):
         reader = Reader(compiled, value, sanitizer)
-        for error in compiled.validator.iter_errors(value):
+        for error in compiled.errors(value):
             found.extend(reader.explain(error))
         if not found:
             # Whatever the engine may have held back: what it refuses is not valid.
@@ -84,8 +96,14 @@ class Reader:
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
+        kind = type(error.kind).__name__
+        path, value = locate(self._value, error)
+        key = key_of(error, kind, path, value, redacts=self._sanitizer.redacts_secrets)
+        if key is not None:
+            yield self._steady(error, key, path, value)
+            return
         failure = self._failure(error)
-        match type(error.kind).__name__:
+        match kind:
             case "AnyOf" | "OneOfNotValid":
                 yield from unions.explain(failure, error.kind.context, self.explain)
             case "PropertyNames":
@@ -95,6 +113,18 @@ class Reader:
             case _:
                 yield from keywords.explain(failure, error.kind)
 
+    def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
+        """Tell an error in the words that were found when it first occurred at this place of the schema."""
+        explanations = self._compiled.explanations
+        known = explanations.find(key)
+        if known is None:
+            (told,) = keywords.explain(self._failure(error), error.kind)
+            explanations.keep(key, told, path, self._index, self._sanitizer)
+            return told
+        shows_value = known.error.actual_value is not None
+        pointer = pointers.from_tokens(path)
+        return known.told(path, self._sanitizer.preview(value, pointer, marked=self._marked) if shows_value else None)
+
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
         is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
@@ -103,7 +133,7 @@ class Reader:
         if kind == "FalseSchema" and keyword == "additionalProperties":
             path = self._path_to_object(error, schema)
         else:
-            path = true_path(self._value, error)
+            path, _ = locate(self._value, error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),

@@ -11,36 +11,36 @@ MAX_SPELLINGS = 500  # looked at for one error: more of them share a path only i
 
 def true_path(document: Any, error: Any) -> list[str | int]:
     """Spell the path of an engine's error as the document does."""
+    return locate(document, error)[0]
+
+
+def locate(document: Any, error: Any) -> tuple[list[str | int], Any]:
+    """Spell the path of an engine's error as the document does, and give the value that it leads to."""
+    plain = _plain(document, error.instance_path)
+    if plain is not None:
+        return plain
     spellings = list(possible_paths(document, error))
-    exact = (path for path, value in spellings if value == error.instance)
-    return spellings[0][0] if len(spellings) == 1 else next(exact, spellings[0][0] if spellings else [])
+    exact = (spelling for spelling in spellings if spelling[1] == error.instance)
+    return spellings[0] if len(spellings) == 1 else next(exact, spellings[0] if spellings else ([], document))
 
 
 def possible_paths(document: Any, error: Any) -> Iterator[tuple[list[str | int], Any]]:
     """Yield every path that the engine may mean, and what it leads to; one of them where nothing is ambiguous."""
-    path = _plain_path(document, error.instance_path)
-    if path is not None:
-        return iter([(path, _at(document, path))])
-    return islice(_spellings(document, error.instance_path), MAX_SPELLINGS)
+    plain = _plain(document, error.instance_path)
+    return iter([plain]) if plain is not None else islice(_spellings(document, error.instance_path), MAX_SPELLINGS)
 
 
-def _at(value: Any, path: list[str | int]) -> Any:
-    for step in path:
-        value = value[step]
-    return value
-
-
-def _plain_path(document: Any, steps: list[str | int]) -> list[str | int] | None:
-    """Return the path as it is when nothing on its way can be misspelt, else None."""
+def _plain(document: Any, steps: list[str | int]) -> tuple[list[str | int], Any] | None:
+    """Return the path as it is, and what it leads to, when nothing on its way can be misspelt; else None."""
     item = document
     for step in steps:
         if isinstance(item, dict):
-            if not isinstance(step, str) or step not in item or "" in item:
+            if step.__class__ is not str or step not in item or "" in item:
                 return None
         elif not isinstance(item, list | tuple):
             return None
         item = item[step]
-    return None if isinstance(item, dict) and "" in item else steps
+    return None if isinstance(item, dict) and "" in item else (steps, item)
 
 
 def _spellings(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
