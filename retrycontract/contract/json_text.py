@@ -121,16 +121,26 @@ def fault_in(value: Any) -> JsonFault | None:
 def depth_of(text: str) -> int:
     """Measure how deep brackets nest outside of strings; linear, without parsing."""
     depth = deepest = 0
-    for match in _STRUCTURE.finditer(text):
-        token = match.group()
-        if token in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif token in "]}":
-            depth -= 1
+    for run in _RUNS.findall(_brackets(text)):
+        depth += len(run) if run[0] in b"[{" else -len(run)
+        deepest = max(deepest, depth)
     return deepest
 
 
+def _brackets(text: str) -> bytes:
+    """Leave the brackets outside of strings."""
+    raw = text.encode("utf-8", "replace")
+    if b'\\"' not in raw:
+        brackets = raw.translate(None, _ELSE).replace(b'""', b"")
+        # A quote is left where a string holds brackets, or does not end: only then it matters where strings are.
+        if b'"' not in brackets:
+            return brackets
+    return b"".join(token.encode() for token in _STRUCTURE.findall(text) if token in _BRACKETS)
+
+
+_BRACKETS = "[]{}"
+_ELSE = bytes(set(range(256)) - set(b'[]{}"'))
+_RUNS = re.compile(rb"[\[{]+|[\]}]+")
 # An unterminated string runs to the end of the text, so that each character is visited once.
 _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 

@@ -20,6 +20,8 @@ from retrycontract.contract.pointers import escape
 BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
+# What `walk` is there to find, or what may lead to it.
+FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated", "writeOnly", "x-sensitive", "format")
 CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 
@@ -33,6 +35,7 @@ class Place:
         "closed",
         "declared",
         "deprecated",
+        "is_flat",
         "patterns",
         "prefix_length",
         "schemas",
@@ -50,6 +53,7 @@ class Place:
         self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
         self.sensitive = any(_is_sensitive(schema) for schema in schemas)
+        self.is_flat = not any(keyword in node for node in _nodes(schemas) for keyword in FINDABLE)
 
     def unknown(self, value: dict[str, Any]) -> list[str]:
         """List the keys of an object that no subschema of this place declares; none when it is open."""
@@ -145,7 +149,10 @@ def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, P
 
 
 def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
-    """Yield (pointer, value, place) for the value and everything within it that the schema describes."""
+    """Yield (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
+
+    Whatever lies in a flat place is passed over as a whole.
+    """
     marks = index.marks_anything or index.deprecates_anything
     stack: list[tuple[str, Any, Place]] = [("", value, index.root)]
     while stack:
@@ -155,7 +162,7 @@ def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
             # Values without members matter only where something may be marked.
             if marks or isinstance(member, CONTAINERS):
                 child = place.child(token)
-                if child.schemas and (isinstance(member, CONTAINERS) or child.deprecated or child.sensitive):
+                if child.schemas and not child.is_flat:
                     stack.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
 
 
@@ -296,7 +303,7 @@ def _nodes(root: Any) -> Iterator[dict[str, Any]]:
         if isinstance(node, dict):
             yield node
             stack.extend(node.values())
-        elif isinstance(node, list):
+        elif isinstance(node, list | tuple):
             stack.extend(node)
 
 
