@@ -14,7 +14,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from retrycontract.contract import events
-from retrycontract.contract.answer import examine, redacted_output, write_answer
+from retrycontract.contract.answer import examine, shown_output, write_answer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
@@ -183,7 +183,7 @@ class RetryContract:
         if not findings.is_valid and self._configuration.track_history:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
         if not findings.is_valid and not call.first_output:
-            call.first_output = self._sanitizer.preview(redacted_output(findings, output, tool, self._sanitizer))
+            call.first_output = shown_output(findings, output, tool, self._sanitizer)
         call.state = verdict.state
         if verdict.state.has_ended:
             self._end(call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from retrycontract.contract.checks.composition import sensitive_pointers
@@ -78,11 +78,17 @@ def write_answer(
     return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin)
 
 
+def shown_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:
+    """Show an output on one line; of a large one only what the line has room for is looked at."""
+    if findings.is_parsed:
+        return sanitizer.preview(findings.parsed, marked=_marked(findings, tool))
+    return sanitizer.preview(output.decode("utf-8", "replace") if isinstance(output, bytes) else output)
+
+
 def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> Any:
     """Give what may be stored of an output: its parsed value without secrets, or its text when it never parsed."""
     if findings.is_parsed:
-        marked = sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()
-        return sanitizer.redact(findings.parsed, marked=marked)
+        return sanitizer.redact(findings.parsed, marked=_marked(findings, tool))
     if isinstance(output, bytes):
         return sanitizer.redact_text(output.decode("utf-8", "replace"))
     if isinstance(output, str):
@@ -91,3 +97,8 @@ def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, 
         return json.dumps(sanitizer.redact(output))
     except (RecursionError, ValueError):  # nested too deep, or a number that Python refuses to print
         return sanitizer.preview(output)
+
+
+def _marked(findings: Findings, tool: CompiledTool | None) -> Collection[str]:
+    """List the places that the tool's schema calls secret."""
+    return sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()

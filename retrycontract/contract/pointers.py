@@ -76,7 +76,12 @@ def index_of(token: str) -> int | None:
 
 def sort_key(pointer: str) -> tuple[tuple[int, int, str], ...]:
     """Order pointers token by token, numeric tokens by number and before names."""
-    return tuple([(0, int(token), token) if _is_number(token) else (1, 0, token) for token in tokens(pointer)])
+    return tuple(
+        [
+            (0, int(token), token) if token.isdigit() and _is_number(token) else (1, 0, token)
+            for token in tokens(pointer)
+        ]
+    )
 
 
 def pattern(pointer: str) -> str:
