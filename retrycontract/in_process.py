@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -150,17 +151,22 @@ class RetryContract:
         """
         started = perf_counter_ns()
         submission = Submission(tool_name, tool_call_id, session_id, turn)
+        tool = self._tools.get(tool_name)
+        look = partial(
+            examine,
+            arguments,
+            tool,
+            self._sanitizer,
+            tool_name=tool_name,
+            known_tools=self._tools,
+            finish_reason=finish_reason,
+            callback_error=callback_error,
+        )
+        findings = look() if self._is_new(submission, call_id) else None
+        if findings is not None and findings.is_valid and self._is_new(submission, call_id):
+            return self._right_at_once(tool, tool_name, findings)
         with self._locked_call(submission, call_id) as call:
-            tool = self._tools.get(tool_name)
-            findings = examine(
-                arguments,
-                tool,
-                self._sanitizer,
-                tool_name=tool_name,
-                known_tools=self._tools,
-                finish_reason=finish_reason,
-                callback_error=callback_error,
-            )
+            findings = findings or look()
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
             call.last_turn = call.last_turn if turn is None else turn
@@ -168,6 +174,16 @@ class RetryContract:
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
         return outcome
+
+    def _is_new(self, submission: Submission, call_id: str | None) -> bool:
+        return call_id is None and not self._buckets.get(_bucket(submission))
+
+    def _right_at_once(self, tool: CompiledTool | None, tool_name: str, findings: Findings) -> Outcome:
+        """Count a call whose first attempt is valid; there is nothing of it to remember."""
+        call_id, allowed = self._new_id(), self._allowed(tool, tool_name)
+        attempt = self._tracker.increment_attempt(call_id)
+        self._tracker.clear(call_id)
+        return Outcome(call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed)
 
     def _conclude(
         self, call: _Call, tool: CompiledTool | None, findings: Findings, output: Any, now: datetime
@@ -197,6 +213,9 @@ class RetryContract:
         )
         escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
         return _outcome(call, findings, verdict, budget, result, escalation)
+
+    def _allowed(self, tool: CompiledTool | None, name: str) -> int:
+        return (tool.tool.max_attempts if tool else None) or self._configuration.for_tool(name).max_attempts
 
     def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
         return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
@@ -235,13 +254,11 @@ class RetryContract:
 
     def _begin(self, submission: Submission) -> _Call:
         tool = self._tools.get(submission.tool_name)
-        configured = self._configuration.for_tool(submission.tool_name).max_attempts
-        allowed = (tool.tool.max_attempts if tool else None) or configured
         call = _Call(
             self._new_id(),
             submission.tool_name,
             submission.session_id,
-            allowed,
+            self._allowed(tool, submission.tool_name),
             _bucket(submission),
             # Known from the start: another thread may look for this call before its first attempt is judged.
             last_turn=submission.turn,

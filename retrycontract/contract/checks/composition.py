@@ -140,30 +140,31 @@ class SchemaIndex:
                 yield dependent, keyword
 
 
-def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, Place]]:
-    """Yield (pointer of the object, unknown key, place) for every field that no schema declares."""
-    for pointer, item, place in walk(index, value):
-        if isinstance(item, dict):
-            for key in place.unknown(item):
-                yield pointer, key, place
+def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, str, Place]]:
+    """List (pointer of the object, unknown key, place) for every field that no schema declares."""
+    return [
+        (pointer, key, place)
+        for pointer, item, place in walk(index, value)
+        if place.closed and isinstance(item, dict)
+        for key in place.unknown(item)
+    ]
 
 
-def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
-    """Yield (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
+def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, Place]]:
+    """List (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
 
     Whatever lies in a flat place is passed over as a whole.
     """
     marks = index.marks_anything or index.deprecates_anything
-    stack: list[tuple[str, Any, Place]] = [("", value, index.root)]
-    while stack:
-        pointer, item, place = stack.pop()
-        yield pointer, item, place
+    found: list[tuple[str, Any, Place]] = [("", value, index.root)]
+    for pointer, item, place in found:  # which grows on the way
         for token, member in _members(item):
             # Values without members matter only where something may be marked.
             if marks or isinstance(member, CONTAINERS):
                 child = place.child(token)
                 if child.schemas and not child.is_flat:
-                    stack.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
+                    found.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
+    return found
 
 
 def _members(item: Any) -> Iterable[tuple[Any, Any]]:

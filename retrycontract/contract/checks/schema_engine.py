@@ -64,7 +64,7 @@ def violations(
 ) -> list[ValidationError]:
     """List every violation of a parsed value, in no particular order; an empty list means valid."""
     found: list[ValidationError] = []
-    unknown = list(unknown_fields(compiled.index, value))
+    unknown = unknown_fields(compiled.index, value)
     if not compiled.validator.is_valid(value):
         reader = Reader(compiled, value, sanitizer)
         for error in compiled.errors(value):
