@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from string import ascii_lowercase
 from typing import Any
 
 BOOK_FLIGHT: dict[str, Any] = {
@@ -55,8 +56,13 @@ def encoded(value: Any) -> bytes:
 
 
 VALID = encoded({"origin": "BER", "destination": "LIS", "passengers": 2, "cabin": "economy", "contact": CONTACT})
-# Not the pattern, no destination, a type, a misspelt choice.
-FOUR_FAULTS = encoded({"origin": "Berlin", "passengers": "two", "cabin": "busines", "contact": CONTACT})
+# Not the pattern, no destination, a type, a misspelt choice: misspelt anew each time, so that nobody who remembers
+# answers looks quick.
+FOUR_FAULTS = tuple(
+    encoded({"origin": "Berlin", "passengers": "two", "cabin": f"{'business'[:at]}{letter}ness", "contact": CONTACT})
+    for at in range(1, 5)
+    for letter in ascii_lowercase
+)
 # Two types, two patterns, a misspelt choice, too long (with a secret inside), a nested field missing, an unknown key.
 EIGHT_FAULTS = encoded(
     {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from time import perf_counter
 
 Action = Callable[[], object]
@@ -43,6 +44,12 @@ class Timing:
     def over(self, other: Timing) -> float:
         """Give how many times as long this took as the other."""
         return self.best / other.best
+
+
+def in_turn(function: Callable[[bytes], object], arguments: Iterable[bytes]) -> Action:
+    """Give the function the next of the arguments each time."""
+    following = cycle(arguments)
+    return lambda: function(next(following))
 
 
 def race(actions: Mapping[str, Action], effort: Effort = THOROUGH) -> dict[str, Timing]:

@@ -23,7 +23,7 @@ warnings.simplefilter("ignore")
 from pydantic import BaseModel, ConfigDict, Field, ValidationError  # noqa: E402
 
 from benchmarks import calls  # noqa: E402
-from benchmarks.clock import QUICK, THOROUGH, race  # noqa: E402
+from benchmarks.clock import QUICK, THOROUGH, in_turn, race  # noqa: E402
 
 PACKAGES = ("instructor", "pydantic", "pydantic-ai-slim", "langgraph", "langchain-core", "guardrails-ai")
 Feedback = Callable[[bytes], str]
@@ -186,7 +186,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
     """Time every path on the call with four faults, and look at what it says of eight and of six hundred."""
     effort = QUICK if quick else THOROUGH
     paths = {name: make(BookFlight, calls.BOOK_FLIGHT) for name, make in PATHS.items()}
-    timings = race({name: (lambda path=path: path(calls.FOUR_FAULTS)) for name, path in paths.items()}, effort)
+    timings = race({name: in_turn(path, calls.FOUR_FAULTS) for name, path in paths.items()}, effort)
     return {
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "timings": {name: timing.rounds for name, timing in timings.items()},

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import calls, contract, floors
-from benchmarks.clock import Effort, Timing, race
+from benchmarks.clock import Effort, Timing, in_turn, race
 from benchmarks.pathological import MEGABYTE, milliseconds_per_megabyte
 from benchmarks.report import Goal, duration, ratio, table
 from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, ValidationError
@@ -48,7 +48,7 @@ def feedback(effort: Effort) -> str:
 
 def verdicts(effort: Effort) -> str:
     """Bytes to the verdict on a valid call."""
-    schema, arguments = calls.BOOK_FLIGHT, calls.VALID
+    schema, arguments = calls.BOOK_FLIGHT, [calls.VALID]
     timings = _race_on(
         arguments,
         {
@@ -108,7 +108,7 @@ def large_arguments(effort: Effort) -> str:
         (f"{count} names missing at the root", calls.many_fields(count), missing),
     ):
         actions = {"floor": json.loads, "text": contract.text(schema), "whole": contract.whole(schema)}
-        timings = _race_on(arguments, actions, effort)
+        timings = _race_on([arguments], actions, effort)
         floor = timings["floor"]
         rows += [
             (f"floor: `json.loads` of {len(arguments):,} bytes", _both(floor), "1x", ""),
