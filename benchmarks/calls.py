@@ -56,11 +56,19 @@ def encoded(value: Any) -> bytes:
 
 
 VALID = encoded({"origin": "BER", "destination": "LIS", "passengers": 2, "cabin": "economy", "contact": CONTACT})
+BUSINESS = "business"
 # Not the pattern, no destination, a type, a misspelt choice: misspelt anew each time, so that nobody who remembers
 # answers looks quick.
 FOUR_FAULTS = tuple(
-    encoded({"origin": "Berlin", "passengers": "two", "cabin": f"{'business'[:at]}{letter}ness", "contact": CONTACT})
-    for at in range(1, 5)
+    encoded(
+        {
+            "origin": "Berlin",
+            "passengers": "two",
+            "cabin": f"{BUSINESS[:at]}{letter}{BUSINESS[at:]}",
+            "contact": CONTACT,
+        }
+    )
+    for at in range(2, 7)
     for letter in ascii_lowercase
 )
 # Two types, two patterns, a misspelt choice, too long (with a secret inside), a nested field missing, an unknown key.

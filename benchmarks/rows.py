@@ -179,8 +179,10 @@ def worst_inputs(effort: Effort) -> str:
     return table((f"the slowest 10 of {len(costs)}, redact and preview", "per MB", "goal"), rows)
 
 
-def _race_on(arguments: bytes, functions: Mapping[str, Callable[[bytes], object]], effort: Effort) -> dict[str, Timing]:
-    return race({name: partial(run, arguments) for name, run in functions.items()}, effort)
+def _race_on(
+    arguments: Sequence[bytes], functions: Mapping[str, Callable[[bytes], object]], effort: Effort
+) -> dict[str, Timing]:
+    return race({name: in_turn(run, arguments) for name, run in functions.items()}, effort)
 
 
 def _row(what: str, timing: Timing, floor: Timing, goal: Goal | None = None) -> tuple[str, str, str, str]:
