@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from retrycontract import ValueSanitizer
@@ -36,10 +36,10 @@ def milliseconds_per_megabyte(size: int = MEGABYTE) -> dict[str, float]:
 
 def _cost(sanitizer: ValueSanitizer, value: Any) -> float:
     characters = len(value) if isinstance(value, str) else _length_as_json(value)
-    started = perf_counter()
+    started = process_time()
     sanitizer.redact(value)
     sanitizer.preview(value)
-    return (perf_counter() - started) * 1000 * MEGABYTE / characters
+    return (process_time() - started) * 1000 * MEGABYTE / characters
 
 
 def _length_as_json(value: Any) -> int:

@@ -61,8 +61,8 @@ def _conditions(command: str, peers: dict[str, str]) -> str:
 `{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine}.
 Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}.
 
-Each row is measured in turns with its floor, in one process and without the garbage collector. Times are those of the
-best round, the median stands in brackets; ratios are of best rounds."""
+Each row is measured in turns with its floor, in one process and without the garbage collector, peers in a process of
+their own. Times are processor time of the best round, the median stands in brackets; ratios are of best rounds."""
 
 
 def _listed(versions: dict[str, str]) -> str:
