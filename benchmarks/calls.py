@@ -57,19 +57,17 @@ def encoded(value: Any) -> bytes:
 
 VALID = encoded({"origin": "BER", "destination": "LIS", "passengers": 2, "cabin": "economy", "contact": CONTACT})
 BUSINESS = "business"
-# Not the pattern, no destination, a type, a misspelt choice: misspelt anew each time, so that nobody who remembers
-# answers looks quick.
-FOUR_FAULTS = tuple(
-    encoded(
-        {
-            "origin": "Berlin",
-            "passengers": "two",
-            "cabin": f"{BUSINESS[:at]}{letter}{BUSINESS[at:]}",
-            "contact": CONTACT,
-        }
-    )
-    for at in range(2, 7)
-    for letter in ascii_lowercase
+
+
+def _four_faults(cabin: str) -> bytes:
+    """Write a call whose origin is not the pattern, without a destination, with a wrong type and a wrong choice."""
+    return encoded({"origin": "Berlin", "passengers": "two", "cabin": cabin, "contact": CONTACT})
+
+
+# Another choice each time, so that nobody who remembers answers looks quick: one like none of the choices, or misspelt.
+FOUR_FAULTS = tuple(_four_faults(f"{letter}hammock") for letter in ascii_lowercase)
+FOUR_WITH_A_NEAR_MISS = tuple(
+    _four_faults(f"{BUSINESS[:at]}{letter}{BUSINESS[at:]}") for at in range(2, 7) for letter in ascii_lowercase
 )
 # Two types, two patterns, a misspelt choice, too long (with a secret inside), a nested field missing, an unknown key.
 EIGHT_FAULTS = encoded(
