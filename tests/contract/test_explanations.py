@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,10 @@ SCHEMA: dict[str, Any] = {
         "any": {"anyOf": [ITEM, {"$ref": "#/$defs/soft"}]},
         "soft": {"$ref": "#/$defs/soft", "x-severity": "warning"},
         SECRET: INTEGER,
+        "choice": {"enum": ["large", "small", 1, None]},
+        "kind": {"const": "sesame"},
+        "range": {"type": "number", "minimum": 1, "exclusiveMaximum": 2},
+        "size": {"minLength": 2, "maxItems": 1},
         "shown": {"x-sensitive": True, "type": "string"},
     },
     "patternProperties": {"^free": INTEGER},
@@ -42,7 +47,7 @@ NAMES = [*SCHEMA["properties"], "password", "7", "a/b", "freely", "unknown"]
 VALUES = st.dictionaries(
     st.sampled_from(NAMES),
     st.recursive(
-        st.none() | st.integers(0, 3) | st.sampled_from(["", "x", "sesame", SECRET]),
+        st.none() | st.integers(0, 3) | st.sampled_from(["", "x", "sesame", "lagre", "Small", "same", SECRET]),
         lambda inner: (
             st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["n", "password", "7", "a/b"]), inner)
         ),
@@ -65,6 +70,24 @@ def test_whatever_was_told_before_changes_nothing(submissions: list[tuple[Any, V
     known = compiled()
     for value, sanitizer in submissions:
         assert told(known, value, sanitizer) == told(compiled(), value, sanitizer)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("n", ["x", None, 1.5, [], "y"]),
+        ("choice", ["lagre", "smal", "LARGE", "none of them", 2, [], "x" * 300]),
+        ("kind", ["Sesame", "other", 1]),
+        ("range", [0, -7.5, 2, 3, 10**30]),
+        ("size", ["", "x", [1, 2], [1, 2, 3]]),
+        ("when", ["x", "2026-13-01", 1, SECRET]),
+        ("soft", ["x", "y", 1]),
+    ],
+)
+def test_each_value_is_told_as_if_it_were_the_first(field: str, values: list[Any]) -> None:
+    known = compiled()
+    for value in [*values, *reversed(values)]:
+        assert told(known, {"n": 1, field: value}) == told(compiled(), {"n": 1, field: value})
 
 
 def test_a_name_that_is_a_secret_is_shown_to_nobody_who_may_not_see_it() -> None:

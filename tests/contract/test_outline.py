@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.outline import NOTHING, split
@@ -57,6 +57,7 @@ def told(schema: CompiledSchema, value: Any) -> set[tuple[str, str, str]]:
 
 @given(st.sampled_from(SCHEMAS), VALUES)
 @settings(max_examples=300, deadline=None)
+@example(SCHEMAS[-2], {"": {}, "7": {}})
 def test_an_outline_changes_nothing_of_what_is_told(schema: dict[str, Any], value: Any) -> None:
     with_outline = compiled(schema)
     assert told(with_outline, value) == told(replace(with_outline, explainer=None, outline=NOTHING), value)

@@ -23,7 +23,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure
-from retrycontract.contract.checks.outline import NOTHING, Outline, split
+from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Schema
@@ -97,7 +97,7 @@ class Reader:
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
         kind = type(error.kind).__name__
-        path, value = locate(self._value, error)
+        path, value = self._located(error)
         key = key_of(error, kind, path, value, redacts=self._sanitizer.redacts_secrets)
         if key is not None:
             yield self._steady(error, key, path, value)
@@ -113,17 +113,21 @@ class Reader:
             case _:
                 yield from keywords.explain(failure, error.kind)
 
+    def _located(self, error: Any) -> tuple[Path, Any]:
+        """Give the place of an error and its value; only the engine's own paths need repair."""
+        return (error.instance_path, error.instance) if isinstance(error, Missing) else locate(self._value, error)
+
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
         """Tell an error in the words that were found when it first occurred at this place of the schema."""
         explanations = self._compiled.explanations
         known = explanations.find(key)
         if known is None:
             (told,) = keywords.explain(self._failure(error), error.kind)
-            explanations.keep(key, told, path, self._index, self._sanitizer)
+            explanations.keep(key, told, path, value, index=self._index, sanitizer=self._sanitizer)
             return told
-        shows_value = known.error.actual_value is not None
-        pointer = pointers.from_tokens(path)
-        return known.told(path, self._sanitizer.preview(value, pointer, marked=self._marked) if shows_value else None)
+        if known.error.actual_value is None:
+            return known.told(path, value, None)
+        return known.told(path, value, self._sanitizer.preview(value, pointers.from_tokens(path), marked=self._marked))
 
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
@@ -133,7 +137,7 @@ class Reader:
         if kind == "FalseSchema" and keyword == "additionalProperties":
             path = self._path_to_object(error, schema)
         else:
-            path, _ = locate(self._value, error)
+            path, _ = self._located(error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),
