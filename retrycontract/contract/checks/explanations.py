@@ -44,23 +44,26 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Hold an error as it was worded first, what its message says after the value, and its pointer's tokens.
+    """Hold an error as it was worded first, and its parts.
 
-    None among the tokens stands for an index.
+    `where` is the pointer at which the first value stood, with the same names as every other; `rest` is what the
+    message says after the value; None among the `tokens` of the error's pointer stands for an index.
     """
 
     error: ValidationError
+    where: str
     rest: str | None
     tokens: tuple[str | None, ...]
 
     @classmethod
-    def of(cls, error: ValidationError, value: Any, tokens: tuple[str | None, ...]) -> Explanation | None:
+    def of(cls, error: ValidationError, where: str, value: Any, tokens: tuple[str | None, ...]) -> Explanation | None:
         """Take an error apart; None when its message shows the value elsewhere than its code's template does."""
         show = SHOWN.get(error.error_code)
         if show is None:
-            return cls(error, None, tokens)
+            return cls(error, where, None, tokens)
         start = f"{_head(error.error_code)}{show(value, error.actual_value or '')}"
-        return cls(error, error.message[len(start) :], tokens) if error.message.startswith(start) else None
+        rest = error.message.removeprefix(start)
+        return cls(error, where, rest, tokens) if error.message.startswith(start) else None
 
     def told(self, path: Path, value: Any, actual: str | None) -> ValidationError:
         """Tell the error of another value at the same place of the schema."""
@@ -109,7 +112,7 @@ class Explanations:
             return
         tokens = [None if isinstance(step, int) else pointers.escape(sanitizer.redact_name(step)) for step in path]
         named = pointers.tokens(error.field_path)[len(path) :]  # the missing name itself
-        explanation = Explanation.of(error, value, (*tokens, *map(pointers.escape, named)))
+        explanation = Explanation.of(error, pointers.from_tokens(path), value, (*tokens, *map(pointers.escape, named)))
         if explanation is not None:
             self._kept[key] = explanation
 

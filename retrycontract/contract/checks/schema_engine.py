@@ -127,7 +127,9 @@ class Reader:
             return told
         if known.error.actual_value is None:
             return known.told(path, value, None)
-        return known.told(path, value, self._sanitizer.preview(value, pointers.from_tokens(path), marked=self._marked))
+        # Names tell what is secret, indices only where the schema marked single values.
+        pointer = pointers.from_tokens(path) if self._marked else known.where
+        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked))
 
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
