@@ -76,7 +76,7 @@ def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, Json
         return None, _syntax_fault(text, error, truncated=truncated)
     except _RefusalError as refusal:
         return None, JsonFault(refusal.kind, refusal.reason)
-    if not text.isascii() or ("\\" in text and ("\\ud" in text or "\\uD" in text)):
+    if _may_hold_surrogates(text):
         return _without_surrogates(value)
     return value, None
 
@@ -217,6 +217,13 @@ def _is_literal_prefix(rest: str) -> bool:
 
 def _context(text: str, position: int) -> str:
     return f"{text[max(0, position - CONTEXT) : position]}{CARET}{text[position : position + CONTEXT]}"
+
+
+def _may_hold_surrogates(text: str) -> bool:
+    """Tell from the whole text, which is cheap, whether its strings must be looked through."""
+    if "\\" in text and ("\\ud" in text or "\\uD" in text):
+        return True
+    return not text.isascii() and _text_fault(text, pointers.ROOT) is not None
 
 
 def _without_surrogates(value: Any) -> tuple[Any, JsonFault | None]:
