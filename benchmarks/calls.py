@@ -65,9 +65,12 @@ def _four_faults(cabin: str) -> bytes:
 
 
 # Another choice each time, so that nobody who remembers answers looks quick: one like none of the choices, or misspelt.
-FOUR_FAULTS = tuple(_four_faults(f"{letter}hammock") for letter in ascii_lowercase)
+FOUR_FAULTS = tuple(_four_faults(f"{one}{other}hammock") for one in ascii_lowercase for other in ascii_lowercase)
 FOUR_WITH_A_NEAR_MISS = tuple(
-    _four_faults(f"{BUSINESS[:at]}{letter}{BUSINESS[at:]}") for at in range(2, 7) for letter in ascii_lowercase
+    _four_faults(f"{word[:at]}{letter}{word[at:]}")
+    for word in (BUSINESS, BUSINESS.upper())
+    for at in range(2, 7)
+    for letter in ascii_lowercase
 )
 # Two types, two patterns, a misspelt choice, too long (with a secret inside), a nested field missing, an unknown key.
 EIGHT_FAULTS = encoded(
