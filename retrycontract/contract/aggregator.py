@@ -38,9 +38,8 @@ class ErrorAggregator:
         Like errors over array items are folded into one group only when there are too many to show.
         """
         ordered = in_order(errors or ())
-        groups = tuple(ErrorGroup(error) for error in ordered)
-        if len(groups) > self._max_errors:
-            groups = fold(ordered)
+        fits = len(ordered) <= self._max_errors
+        groups = tuple(ErrorGroup(error) for error in ordered) if fits else fold(ordered)
         return groups[: self._max_errors], max(0, len(groups) - self._max_errors)
 
 

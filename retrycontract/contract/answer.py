@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,11 +127,17 @@ def write_feedback(
     )
 
 
+def shown_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:
+    """Show an output on one line; of a large one only what the line has room for is looked at."""
+    if findings.is_parsed:
+        return sanitizer.preview(findings.parsed, marked=_marked(findings, tool))
+    return sanitizer.preview(output.decode("utf-8", "replace") if isinstance(output, bytes) else output)
+
+
 def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> Any:
     """Give what may be stored of an output: its parsed value without secrets, or its text when it never parsed."""
     if findings.is_parsed:
-        marked = sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()
-        return sanitizer.redact(findings.parsed, marked=marked)
+        return sanitizer.redact(findings.parsed, marked=_marked(findings, tool))
     if isinstance(output, bytes):
         return sanitizer.redact_text(output.decode("utf-8", "replace"))
     if isinstance(output, str):
@@ -140,3 +146,8 @@ def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, 
         return json.dumps(sanitizer.redact(output))
     except (RecursionError, ValueError):  # nested too deep, or a number that Python refuses to print
         return sanitizer.preview(output)
+
+
+def _marked(findings: Findings, tool: CompiledTool | None) -> Collection[str]:
+    """List the places that the tool's schema calls secret."""
+    return sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()

@@ -20,19 +20,20 @@ def escape(token: str) -> str:
 
 def join(base: str, *tokens: str | int) -> str:
     """Append reference tokens to a pointer; integers are array indices."""
-    return base + "".join(f"/{token if isinstance(token, int) else escape(token)}" for token in tokens)
+    return base + from_tokens(tokens)
 
 
 def from_tokens(tokens: Iterable[str | int]) -> str:
     """Build a pointer from unescaped tokens; none gives the whole document."""
-    return join(ROOT, *tokens)
+    return "".join([f"/{token if isinstance(token, int) else escape(token)}" for token in tokens])
 
 
 def tokens(pointer: str) -> tuple[str, ...]:
     """Split a pointer into its unescaped tokens."""
     if not pointer:
         return ()
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.removeprefix("/").split("/"))
+    parts = pointer.removeprefix("/").split("/")
+    return tuple([part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in pointer else parts)
 
 
 def parent(pointer: str) -> str:
@@ -80,7 +81,12 @@ def index_of(token: str) -> int | None:
 
 def sort_key(pointer: str) -> tuple[tuple[int, int, str], ...]:
     """Order pointers token by token, numeric tokens by number and before names."""
-    return tuple((0, int(token), token) if _is_number(token) else (1, 0, token) for token in tokens(pointer))
+    return tuple(
+        [
+            (0, int(token), token) if token.isdigit() and _is_number(token) else (1, 0, token)
+            for token in tokens(pointer)
+        ]
+    )
 
 
 def pattern(pointer: str) -> str:
@@ -90,4 +96,4 @@ def pattern(pointer: str) -> str:
 
 def _is_number(token: str) -> bool:
     # Python refuses to read thousands of digits, and no array is that long.
-    return token.isascii() and token.isdigit() and len(token) < MAX_DIGITS
+    return token.isdigit() and token.isascii() and len(token) < MAX_DIGITS

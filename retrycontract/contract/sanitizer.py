@@ -31,6 +31,11 @@ class ValueSanitizer:
         self._scanner = STRICT if configuration.sanitizer_mode == "strict" else BALANCED
         self._strings = self._redactor(())
 
+    @property
+    def redacts_secrets(self) -> bool:
+        """Tell whether secrets are replaced at all."""
+        return self._configuration.redact_secrets
+
     def redact(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> Any:
         """Replace the secrets in a JSON value, its structure kept.
 

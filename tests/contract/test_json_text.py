@@ -272,3 +272,20 @@ def test_every_hint_for_a_syntax_error_belongs_to_a_kind() -> None:
         error = syntax_error(fault_of(text), ValueSanitizer())
         assert error.keyword in SYNTAX_HINTS
         assert error.hint == SYNTAX_HINTS[error.keyword]
+
+
+@given(
+    st.recursive(
+        st.sampled_from(["", "[", "]}", '"', "\\", '\\"', "a\\\\", '{"', "ü[", 1, None]),
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["", "a", "[", '"{']), inner, max_size=4)
+        ),
+    ),
+    st.booleans(),
+)
+def test_brackets_in_strings_are_no_depth(value: Any, ascii_only: bool) -> None:
+    def depth(item: Any) -> int:
+        members = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
+        return 0 if members is None else 1 + max(map(depth, members), default=0)
+
+    assert depth_of(json.dumps(value, ensure_ascii=ascii_only)) == depth(value)

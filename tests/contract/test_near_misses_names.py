@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-import pytest
+from difflib import SequenceMatcher
 
-from retrycontract.contract.near_misses.names import MAX_COMPARED, MAX_LENGTH, did_you_mean
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrycontract.contract.near_misses.names import CUTOFF, MAX_COMPARED, MAX_LENGTH, SURE, _may_resemble, did_you_mean
+
+WORDS = st.text("abcde", max_size=12)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +43,10 @@ def test_the_option_that_was_meant(value: object, options: list[object], meant: 
 
 def test_the_first_of_equally_near_options_is_taken() -> None:
     assert did_you_mean("user_id", ["userId", "UserID"]) == "userId"
+
+
+@given(WORDS, WORDS)
+def test_whatever_is_like_enough_is_found(value: str, option: str) -> None:
+    ratio = SequenceMatcher(None, option, value).ratio()
+    for cutoff in (CUTOFF, SURE):
+        assert _may_resemble(value, option, cutoff) or ratio < cutoff

@@ -15,10 +15,14 @@ import re2
 
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.pointers import escape
 
 BRANCHES = ("anyOf", "oneOf")
 CONDITIONS = ("if", "then", "else", "dependentSchemas", "dependencies")
 OPENERS = ("additionalProperties", "unevaluatedProperties")
+# What `walk` is there to find, or what may lead to it.
+FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated", "writeOnly", "x-sensitive", "format")
+CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
 _QUIET = re2.Options()
 _QUIET.log_errors = False  # else the library writes patterns that it cannot read to stderr
@@ -33,7 +37,9 @@ class Place:
         "closed",
         "declared",
         "deprecated",
+        "is_flat",
         "patterns",
+        "prefix_length",
         "schemas",
         "sensitive",
     )
@@ -46,8 +52,10 @@ class Place:
         self.patterns = tuple(_patterns(schemas))
         explicit = any(key in schema for schema in schemas for key in OPENERS)
         self.closed = closes and not explicit and None not in self.patterns
+        self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
         self.sensitive = any(_is_sensitive(schema) for schema in schemas)
+        self.is_flat = not any(keyword in node for node in _nodes(schemas) for keyword in FINDABLE)
 
     def unknown(self, value: dict[str, Any]) -> list[str]:
         """List the keys of an object that no subschema of this place declares; none when it is open."""
@@ -58,11 +66,6 @@ class Place:
     def declares(self, key: str) -> bool:
         """Tell whether some subschema of this place knows the key."""
         return key in self.declared or any(p is not None and p.search(key) for p in self.patterns)
-
-    @property
-    def prefix_length(self) -> int:
-        """Give how many leading items have a schema of their own."""
-        return max((len(_prefix(schema)) for schema in self.schemas), default=0)
 
     def child(self, token: str | int) -> Place:
         """Give the place of a member (by name) or of an item (by index)."""
@@ -139,30 +142,37 @@ class SchemaIndex:
                 yield dependent, keyword
 
 
-def unknown_fields(index: SchemaIndex, value: Any) -> Iterator[tuple[str, str, Place]]:
-    """Yield (pointer of the object, unknown key, place) for every field that no schema declares."""
-    for pointer, item, place in walk(index, value):
-        if isinstance(item, dict):
-            for key in place.unknown(item):
-                yield pointer, key, place
+def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, str, Place]]:
+    """List (pointer of the object, unknown key, place) for every field that no schema declares."""
+    return [
+        (pointer, key, place)
+        for pointer, item, place in walk(index, value)
+        if place.closed and isinstance(item, dict)
+        for key in place.unknown(item)
+    ]
 
 
-def walk(index: SchemaIndex, value: Any) -> Iterator[tuple[str, Any, Place]]:
-    """Yield (pointer, value, place) for the value and everything within it that the schema describes."""
-    stack: list[tuple[str, Any, Place]] = [("", value, index.root)]
-    while stack:
-        pointer, item, place = stack.pop()
-        yield pointer, item, place
-        if isinstance(item, dict):
-            for key, member in item.items():
-                child = place.child(key)
-                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
-                    stack.append((pointers.join(pointer, key), member, child))
-        elif isinstance(item, list | tuple):
-            for position, member in enumerate(item):
-                child = place.child(position)
-                if child.schemas and (isinstance(member, dict | list | tuple) or child.deprecated or child.sensitive):
-                    stack.append((f"{pointer}/{position}", member, child))
+def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, Place]]:
+    """List (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
+
+    Whatever lies in a flat place is passed over as a whole.
+    """
+    marks = index.marks_anything or index.deprecates_anything
+    found: list[tuple[str, Any, Place]] = [("", value, index.root)]
+    for pointer, item, place in found:  # which grows on the way
+        for token, member in _members(item):
+            # Values without members matter only where something may be marked.
+            if marks or isinstance(member, CONTAINERS):
+                child = place.child(token)
+                if child.schemas and not child.is_flat:
+                    found.append((f"{pointer}/{token if token.__class__ is int else escape(token)}", member, child))
+    return found
+
+
+def _members(item: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(item, dict):
+        return item.items()
+    return enumerate(item) if isinstance(item, list | tuple) else ()
 
 
 def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
@@ -298,7 +308,7 @@ def _nodes(root: Any) -> Iterator[dict[str, Any]]:
         if isinstance(node, dict):
             yield node
             stack.extend(node.values())
-        elif isinstance(node, list):
+        elif isinstance(node, list | tuple):
             stack.extend(node)
 
 

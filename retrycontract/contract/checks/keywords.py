@@ -132,10 +132,15 @@ def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
     several = len(options) > 1
     return failure.error(
         ErrorCode.INVALID_ENUM_VALUE,
-        {"value": shown[1:-1] if shown.startswith('"') and shown.endswith('"') else shown},
+        {"value": unquoted(shown)},
         expected=f"one of: {listed}" if several else listed,
         hint=f"change {failure.subject} to {'one of the allowed values' if several else listed}{suggestion}",
     )
+
+
+def unquoted(shown: str) -> str:
+    """Show a whole text without its quotes: the message has quotes of its own."""
+    return shown[1:-1] if shown.startswith('"') and shown.endswith('"') else shown
 
 
 def _text_length(failure: Failure, kind: Any) -> Iterator[ValidationError]:

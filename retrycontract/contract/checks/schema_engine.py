@@ -7,12 +7,12 @@ schema and the sanitised value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import Admission
+from retrycontract.contract.admission import Admission, compile_schema
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
     SchemaIndex,
@@ -22,7 +22,9 @@ from retrycontract.contract.checks.composition import (
     unknown_fields,
     walk,
 )
+from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -49,11 +51,21 @@ class CompiledSchema:
     validator: Any
     index: SchemaIndex
     max_depth: int
+    explainer: Any = None
+    outline: Outline = NOTHING
+    explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
     def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
-        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth)
+        rest, outline = split(schema)
+        explainer = compile_schema(rest) if outline.asks else admission.validator
+        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, explainer, outline)
+
+    def errors(self, value: Any) -> Iterator[Any]:
+        """Yield the engine's errors, and in their form the names that plain objects miss."""
+        yield from self.outline.missing(value)
+        yield from (self.explainer or self.validator).iter_errors(value)
 
 
 def violations(
@@ -80,11 +92,11 @@ def _violations(
     compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer, advises: bool = True
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
-    unknown = list(unknown_fields(compiled.index, value))
+    unknown = unknown_fields(compiled.index, value)
     is_valid = compiled.validator.is_valid(value)
     if not is_valid:
         reader, told = Reader(compiled, value, sanitizer, advises=advises), False
-        for error in compiled.validator.iter_errors(value):
+        for error in compiled.errors(value):
             for violation in reader.explain(error):
                 told = True
                 yield violation
@@ -117,8 +129,15 @@ class Reader:
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
+        kind = type(error.kind).__name__
+        path, value = self._located(error)
+        ways = (self._sanitizer.redacts_secrets, self._advises)
+        key = key_of(error, kind, path, value, ways)
+        if key is not None:
+            yield self._steady(error, key, path, value)
+            return
         failure = self._failure(error)
-        match type(error.kind).__name__:
+        match kind:
             case "AnyOf" | "OneOfNotValid":
                 for told in unions.explain(failure, error, self.explain):
                     yield replace(told, severity=min(told.severity, failure.severity))
@@ -129,6 +148,24 @@ class Reader:
             case _:
                 yield from keywords.explain(failure, error.kind)
 
+    def _located(self, error: Any) -> tuple[Path, Any]:
+        """Give the place of an error and its value; only the engine's own paths need repair."""
+        return (error.instance_path, error.instance) if isinstance(error, Missing) else self._paths.locate(error)
+
+    def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
+        """Tell an error in the words that were found when it first occurred at this place of the schema."""
+        explanations = self._compiled.explanations
+        known = explanations.find(key)
+        if known is None:
+            (told,) = keywords.explain(self._failure(error), error.kind)
+            explanations.keep(key, told, path, value, index=self._index, sanitizer=self._sanitizer)
+            return told
+        if known.error.actual_value is None:
+            return known.told(path, value, None)
+        # Names tell what is secret, indices only where the schema marked single values.
+        pointer = pointers.from_tokens(path) if self._marked else known.where
+        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked))
+
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
         is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
@@ -137,7 +174,7 @@ class Reader:
         if kind == "FalseSchema" and keyword == "additionalProperties":
             path = self._path_to_object(error, schema)
         else:
-            path = self._paths.true_path(error)
+            path, _ = self._located(error)
         return Failure(
             pointer=pointers.from_tokens(path),
             value=_at(self._value, path),

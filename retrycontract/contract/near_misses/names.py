@@ -34,7 +34,9 @@ def _nearest(value: str, names: tuple[str, ...]) -> str | None:
     by_fold = {_fold(name): name for name in reversed(names)}
     around = _around(folded, by_fold)
     # One of several names that share a word with the value would be a guess: only a misspelling is not.
-    close = get_close_matches(folded, by_fold, n=1, cutoff=SURE if len(around) > 1 else CUTOFF)
+    cutoff = SURE if len(around) > 1 else CUTOFF
+    candidates = [name for name in by_fold if _may_resemble(folded, name, cutoff)]
+    close = get_close_matches(folded, candidates, n=1, cutoff=cutoff) if candidates else []
     if close:
         return by_fold[close[0]]
     return by_fold[around[0]] if len(around) == 1 else None
@@ -52,8 +54,15 @@ def _likeness(value: object, name: str | None) -> float:
     return SequenceMatcher(None, _fold(str(value)), _fold(str(name))).ratio()
 
 
+def _may_resemble(one: str, other: str, cutoff: float) -> bool:
+    """Tell whether difflib's ratio can reach the cutoff: what they have in common is at most the letters they share."""
+    shared = min(sum(map(other.__contains__, one)), sum(map(one.__contains__, other)))
+    return 2 * shared >= cutoff * (len(one) + len(other))
+
+
 def _fold(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
+    folded = name.casefold()
+    return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
 
 
 def _around(folded: str, names: Iterable[str]) -> list[str]:

@@ -20,15 +20,21 @@ class EnginePaths:
 
     def true_path(self, error: Any) -> list[str | int]:
         """Give the path that an error means."""
+        return self.locate(error)[0]
+
+    def locate(self, error: Any) -> tuple[list[str | int], Any]:
+        """Give the path that an error means, and the value that it leads to."""
         spellings = self.possible_paths(error)
-        exact = (path for path, value in spellings if value == error.instance)
-        return spellings[0][0] if len(spellings) == 1 else next(exact, spellings[0][0] if spellings else [])
+        if len(spellings) == 1:
+            return spellings[0]
+        exact = (spelling for spelling in spellings if spelling[1] == error.instance)
+        return next(exact, spellings[0] if spellings else ([], self._document))
 
     def possible_paths(self, error: Any) -> list[tuple[list[str | int], Any]]:
         """List every path that an error may mean, and what it leads to; one where nothing is ambiguous."""
-        path = _plain_path(self._document, error.instance_path)
-        if path is not None:
-            return [(path, _at(self._document, path))]
+        plain = _plain(self._document, error.instance_path)
+        if plain is not None:
+            return [plain]
         key = tuple(error.instance_path)
         if key not in self._found:
             self._found[key] = list(islice(self._spellings(self._document, error.instance_path), MAX_SPELLINGS))
@@ -59,23 +65,17 @@ class EnginePaths:
         return self._numbered[id(value)].get(_significant(str(step)), ())
 
 
-def _at(value: Any, path: list[str | int]) -> Any:
-    for step in path:
-        value = value[step]
-    return value
-
-
-def _plain_path(document: Any, steps: list[str | int]) -> list[str | int] | None:
-    """Return the path as it is when nothing on its way can be misspelt, else None."""
+def _plain(document: Any, steps: list[str | int]) -> tuple[list[str | int], Any] | None:
+    """Return the path as it is, and what it leads to, when nothing on its way can be misspelt; else None."""
     item = document
     for step in steps:
         if isinstance(item, dict):
-            if not isinstance(step, str) or step not in item or "" in item:
+            if step.__class__ is not str or step not in item or "" in item:
                 return None
         elif not isinstance(item, list | tuple):
             return None
         item = item[step]
-    return None if isinstance(item, dict) and "" in item else steps
+    return None if isinstance(item, dict) and "" in item else (steps, item)
 
 
 def _by_number(value: dict[str, Any]) -> dict[str, list[str]]:

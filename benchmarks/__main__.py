@@ -1,0 +1,62 @@
+"""Run every benchmark and write RESULTS.md beside this file: `make bench`, or quickly `make bench ARGS=--quick`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks import rows
+from benchmarks.clock import QUICK, THOROUGH
+from benchmarks.report import FOLDER, document
+
+PEERS_TIME = 600  # seconds that the peers may take together
+
+
+def main() -> None:
+    """Measure and report; `--quick` proves that everything runs, its figures mean nothing."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short round of everything, to see that it runs")
+    parser.add_argument("--peers", type=Path, help="the Python of the environment in which the peers are installed")
+    parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
+    options = parser.parse_args()
+    peers = _peers(options.peers, quick=options.quick)
+    text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
+    options.output.write_text(text, encoding="utf-8")
+    print(text)
+
+
+def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
+    effort = QUICK if quick else THOROUGH
+    beside = rows.beside_peers(effort, peers) if "timings" in peers else f"Not measured: {peers['missing']}."
+    return [
+        ("Feedback", rows.feedback(effort)),
+        ("Peers", f"{beside}\n\n{rows.what_is_told(peers)}"),
+        ("Valid calls", rows.verdicts(effort)),
+        ("Large arguments", rows.large_arguments(effort)),
+        ("Formatting and aggregating", rows.reporting(effort)),
+        ("Registration", rows.registration(effort)),
+        ("Growth", rows.growth(effort)),
+        ("Worst inputs of the sanitiser", rows.worst_inputs(effort)),
+    ]
+
+
+def _peers(python: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Run the peers in their own environment; what keeps them from running is a result, too."""
+    if python is None or not python.exists():
+        return {"missing": "the peers are not installed"}
+    command = [str(python), str(FOLDER / "peers.py"), *(["--quick"] if quick else [])]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PEERS_TIME, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        print(getattr(error, "stderr", ""), file=sys.stderr)
+        return {"missing": "the peers do not run here"}
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+if __name__ == "__main__":
+    main()

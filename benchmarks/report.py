@@ -1,0 +1,76 @@
+"""Write what was measured as RESULTS.md: tables of ratios, and what they were measured on."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+OUR_PACKAGES = ("jsonschema-rs", "jsonschema", "google-re2", "regex")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Hold the most that a figure may be."""
+
+    most: float
+    unit: str = "x"
+
+    def verdict(self, figure: float) -> str:
+        """Say whether the figure is within the goal."""
+        return f"<= {self.most:g}{self.unit}: {'yes' if figure <= self.most else '**no**'}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def duration(seconds: float) -> str:
+    """Write seconds in the unit that reads best."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def ratio(figure: float) -> str:
+    """Write how many times as much."""
+    return f"{figure:.2f}x"
+
+
+def document(sections: Sequence[tuple[str, str]], command: str, peers: dict[str, str]) -> str:
+    """Put the sections below the conditions, and the notes below the sections."""
+    notes = (FOLDER / "NOTES.md").read_text(encoding="utf-8").strip()
+    parts = ["# Benchmarks", _conditions(command, peers)]
+    parts += [f"## {title}\n\n{text}" for title, text in sections]
+    return "\n\n".join([*parts, f"## Notes\n\n{notes}"]) + "\n"
+
+
+def _conditions(command: str, peers: dict[str, str]) -> str:
+    ours = {name: importlib.metadata.version(name) for name in OUR_PACKAGES}
+    machine = f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}, {platform.system()}"
+    return f"""\
+`{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine}.
+Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}.
+
+Each row is measured in turns with its floor, in one process and without the garbage collector, peers in a process of
+their own. Times are processor time of the best round, the median stands in brackets; ratios are of best rounds."""
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.machine())
