@@ -80,6 +80,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # The service reads these from the same override; the in-process contract has no use for them.
 SERVICE_OVERRIDES = frozenset({"expires_after", "on_expiry"})
+# One sanitiser serves feedback, store, logs and pages, where the calls of all tools stand side by side.
+FOR_EVERY_TOOL = frozenset(SECTIONS["sanitizing"]) | {"max_value_preview"}
 RANGES: dict[str, tuple[int, int]] = {
     "max_attempts": (1, 10),             # more than ten failures in a row is a loop, not a correction
     "max_message_length": (500, 4000),
@@ -130,9 +132,15 @@ def _problem_of_overrides(value: Any) -> str | None:
         for name, setting in changes.items():
             if name not in SETTINGS | SERVICE_OVERRIDES:
                 return f"{tool}: unknown setting {name!r}; known are {', '.join(sorted(SETTINGS | SERVICE_OVERRIDES))}"
-            if problem := _problem(name, setting):
+            if problem := _problem_of_override(name, setting):
                 return f"{tool}: {name} {problem}"
     return None
+
+
+def _problem_of_override(name: str, value: Any) -> str | None:
+    if name in FOR_EVERY_TOOL:
+        return "holds for every tool; set it outside of the overrides"
+    return _problem(name, value)
 
 
 def _flatten(section: Mapping[str, Any], *, source: str) -> dict[str, Any]:
@@ -160,6 +168,10 @@ def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, A
             name, where = _snake_case(str(key)), f"overrides.{tool}.{key}"
             if name in SECTIONS:
                 merged.update(_settings(setting, allowed=_allowed(key, name), where=where, source=source))
+                if common := sorted(FOR_EVERY_TOOL & merged.keys()):
+                    raise ConfigurationError(
+                        source, f"{where}.{common[0]}", _problem_of_override(common[0], None) or ""
+                    )
             elif name == "mode" or name in SERVICE_OVERRIDES:
                 merged[name] = _checked(name, setting, where=where, source=source)
             else:

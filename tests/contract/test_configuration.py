@@ -65,6 +65,7 @@ def test_the_ranges_are_those_of_the_documentation() -> None:
             "a: expires_after must be a whole number of seconds, or a number with",
         ),
         ({"overrides": (("a", {"on_expiry": "accept"}),)}, "nothing is ever executed because nobody answered"),
+        ({"overrides": (("a", {"redact_secrets": False}),)}, "a: redact_secrets holds for every tool"),
         ({"overrides": (("a", {"max_attempts": 11}),)}, "a: max_attempts must be a whole number from 1 to 10"),
     ],
 )
@@ -120,6 +121,14 @@ def test_the_flat_pascal_case_form_has_everything_under_retry() -> None:
         ({"sanitizing": {"project_roots": "x"}}, "sanitizing.project_roots: must be a list of folder names"),
         ({"overrides": []}, "overrides: must map tool names or globs to settings"),
         ({"overrides": {"x": 3}}, "overrides.x: must be a mapping of settings"),
+        (
+            {"overrides": {"x": {"sanitizing": {"sanitizer_mode": "strict"}}}},
+            "overrides.x.sanitizing.sanitizer_mode: holds for every tool",
+        ),
+        (
+            {"overrides": {"x": {"formatting": {"max_value_preview": 50}}}},
+            "overrides.x.formatting.max_value_preview: holds for every tool",
+        ),
         ({"overrides": {"x": {"speed": 3}}}, "overrides.x.speed: unknown key; known are retry, formatting, sanitizi"),
         (
             {"overrides": {"x": {"expires_after": "soon"}}},
