@@ -143,8 +143,7 @@ def _has(code: ErrorCode, keyword: str | None = None) -> Callable[[Sequence[Atte
 
 
 def _suggested(history: Sequence[AttemptRecord]) -> bool:
-    return any("did you mean" in (error.hint or "") or "rename" in (error.hint or "")
-               for record in history for error in record.errors)  # fmt: skip
+    return any(error.patch or "did you mean" in (error.hint or "") for record in history for error in record.errors)
 
 
 Applies = Callable[[Sequence[AttemptRecord]], bool]

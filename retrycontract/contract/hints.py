@@ -40,8 +40,9 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
         advice.setdefault(before, {}).setdefault(behind, {})[name] = None
     phrases = {before: _phrase(before, by_ending) for before, by_ending in advice.items()}
     chosen = _chosen(phrases, room=None if full else MAX_ROUTINE)
-    said = [phrase for before, phrase in phrases.items() if before in chosen]
-    if len(said) < len(phrases):
+    # Advice that is one story of two fields is split around either name, and comes out the same.
+    said = list(dict.fromkeys(phrase for before, phrase in phrases.items() if before in chosen))
+    if len(chosen) < len(phrases):
         said.append(REMAINING)
     return f"Please {_and(said)}."
 

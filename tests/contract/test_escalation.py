@@ -11,6 +11,9 @@ from retrycontract.contract.tracker import AttemptRecord
 NOW = datetime(2030, 5, 4, 12, 0, tzinfo=UTC)
 
 
+RENAMED = ({"op": "move", "from": "/pth", "path": "/path"},)
+
+
 def missing(path: str = "/path", **fields: str) -> ValidationError:
     return ValidationError(ErrorCode.REQUIRED_FIELD_MISSING, path, "Required field 'path' is missing", **fields)  # type: ignore[arg-type]
 
@@ -152,7 +155,7 @@ def test_the_analysis_says_whether_mistakes_came_back(history: list[AttemptRecor
     ("history", "first"),
     [
         ([attempt(1, missing()), attempt(2, missing())], "The same mistake came back"),
-        ([attempt(1, missing(hint="rename 'pth' to 'path'"))], "A near miss was found"),
+        ([attempt(1, missing(patch=RENAMED))], "A near miss was found"),
         (
             [attempt(1, ValidationError(ErrorCode.INVALID_JSON_SYNTAX, "", "m", keyword="truncated"))],
             "The output was cut off",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from retrycontract import ErrorCode, ValidationError
-from retrycontract.contract.hints import advise
+from retrycontract.contract.hints import advise, hint_line
 
 
 def advice(code: ErrorCode, message: str = "m", path: str = "/a/tags/0", **fields: str | None) -> str:
@@ -65,3 +65,12 @@ def test_the_whole_document_has_no_name_to_quote(code: ErrorCode) -> None:
 @pytest.mark.parametrize("code", ErrorCode)
 def test_a_field_whose_name_looks_like_a_placeholder_is_no_placeholder(code: ErrorCode) -> None:
     assert "{name}{expected}" in advice(code, path="/{name}{expected}") or code is ErrorCode.INVALID_JSON_SYNTAX
+
+
+def test_advice_that_two_errors_share_is_given_once() -> None:
+    advice = "put 'email' inside 'contact'"
+    errors = [
+        ValidationError(ErrorCode.UNKNOWN_FIELD, "/email", "m", hint=advice),
+        ValidationError(ErrorCode.REQUIRED_FIELD_MISSING, "/contact", "m", hint=advice),
+    ]
+    assert hint_line(errors, full=True) == "Please put 'email' inside 'contact'."
