@@ -11,7 +11,9 @@ from typing import Any
 
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.sanitizer import visible
+from retrycontract.contract.near_misses import combined_patch
+from retrycontract.contract.patches import PatchError, apply_patch, make_patch
+from retrycontract.contract.sanitizer import has_redaction, visible
 from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance
 
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
@@ -162,6 +164,20 @@ class Story:
         """Write the last output that parsed as JSON to edit: characters that hide are escapes in it."""
         parsed = next((attempt for attempt in self.attempts if attempt.is_parsed), None)
         return editable(parsed.output) if parsed else "{\n  \n}"
+
+    @property
+    def suggested_arguments(self) -> str | None:
+        """Write the newest judged output with its near misses mended, or None when nothing is suggested."""
+        attempt = self.newest_judged
+        patch = combined_patch(attempt.errors) if attempt is not None and attempt.is_parsed else ()
+        if attempt is None or not patch:
+            return None
+        try:
+            mended = apply_patch(attempt.output, patch)
+        except PatchError:  # a key of the output was redacted after the patch was made
+            return None
+        # Where a secret would have to move, the desk has only its mark to send.
+        return None if has_redaction(make_patch(attempt.output, mended)) else editable(mended)
 
     @property
     def context(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
 from django.utils import timezone
@@ -21,6 +21,7 @@ from dashboard.forms import DECISIONS, AnswerForm
 from dashboard.queue import Queue, Tab, next_blocked, read_queue
 from dashboard.roles import may_answer
 from dashboard.story import Story, read_story, read_version
+from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Escalation
 from retrycontract.usecases.give_guidance import (
     AlreadyAnsweredError,
@@ -76,11 +77,12 @@ def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     found = _get(public_id)
     if not may_answer(request.user):
         raise PermissionDenied
-    form = AnswerForm(request.POST)
+    story = read_story(found)
+    form = AnswerForm(_with_suggestion(request, story) if "suggestion" in request.POST else request.POST)
     drafted = _drafted(form, found) | {"is_preview": True}
     if _is_htmx(request):
         return render(request, "dashboard/_preview.html", drafted | {"form": form})
-    return _page(request, read_story(found), form=form, **drafted)
+    return _page(request, story, form=form, **drafted)
 
 
 @login_not_required
@@ -165,6 +167,14 @@ def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
         return {"draft": draft_guidance(found, **form.answer)}
     except RefusedAnswerError as refused:
         return {"refused": refused}
+
+
+def _with_suggestion(request: HttpRequest, story: Story) -> QueryDict:
+    """Put the suggested arguments into what was typed; the person still looks at them and sends them."""
+    typed = request.POST.copy()
+    typed["decision"] = Decision.CORRECTED
+    typed["arguments"] = story.suggested_arguments or typed.get("arguments", "")
+    return typed
 
 
 def _session_ended(request: HttpRequest) -> HttpResponse:

@@ -235,3 +235,39 @@ def test_arguments_of_any_json_kind_may_be_sent_to_a_tool_that_nobody_knows(desk
     call = make_call(make_agent(), [WRONG] * 3, tool="dploy")
     assert send(desk, call, decision="corrected", arguments="[1, null]").status_code == 302
     assert Guidance.objects.get(call=call).arguments == [1, None]
+
+
+MISSPELT = {"service": "web", "Region": "eu-west-1"}
+
+
+def test_a_near_miss_is_told_with_its_fix_and_offered_to_the_person(desk: Client) -> None:
+    page = text_of(desk.get(f"/calls/{make_blocked(output=MISSPELT).public_id}/"))
+    assert "Suggested: rename 'Region' to 'region'" in page
+    assert "Use the suggested fix" in page
+
+
+def test_what_is_no_near_miss_is_offered_no_fix(desk: Client) -> None:
+    page = text_of(desk.get(f"/calls/{make_blocked(output={'service': 'web'}).public_id}/"))
+    assert "Suggested" not in page
+    assert "Use the suggested fix" not in page
+
+
+def test_the_suggested_fix_is_put_into_the_form_and_sent_only_by_the_person(desk: Client) -> None:
+    call = make_blocked(output=MISSPELT)
+    page = send(desk, call, to="preview/", suggestion="use", text="Mind the case.").content.decode()
+    assert json.loads(unescape(page.partition('name="arguments"')[2].partition(">")[2].partition("<")[0])) == RIGHT
+    assert 'value="corrected" checked' in page
+    assert "Mind the case." in page
+    assert not Guidance.objects.exists()
+    assert send(desk, call, decision="corrected", arguments=json.dumps(RIGHT)).status_code == 302
+
+
+def test_a_fix_that_would_move_a_secret_is_told_but_not_offered(desk: Client) -> None:
+    agent = make_agent()
+    schema = {"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password"]}
+    make_tool(agent, "login", schema)
+    page = text_of(
+        desk.get(f"/calls/{make_blocked(agent, {'Password': 'hunter22-hunter22'}, tool='login').public_id}/")
+    )
+    assert "Suggested: rename 'Password' to 'password'" in page
+    assert "Use the suggested fix" not in page
