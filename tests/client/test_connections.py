@@ -52,4 +52,4 @@ def test_a_silent_connection_is_left_before_the_service_closes_it() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         """Never called."""
 
-    assert uvicorn.Config(app).timeout_keep_alive > KEEP_ALIVE_SECONDS
+    assert uvicorn.Config(app, log_config=None).timeout_keep_alive > KEEP_ALIVE_SECONDS
