@@ -26,3 +26,16 @@ def type_name(value: Any) -> str:
             return "array"
         case _:
             return "object"
+
+
+def has_at_most(nodes: int, value: Any) -> bool:
+    """Tell whether a value holds no more than so many values, itself included; looks no further than that."""
+    pending, seen = [value], 0
+    while pending and seen <= nodes:
+        item = pending.pop()
+        seen += 1
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple):
+            pending.extend(item)
+    return seen <= nodes

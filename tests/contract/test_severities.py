@@ -112,6 +112,14 @@ def test_what_is_deprecated_warns_where_it_is_used(schema: dict[str, Any], value
     assert len(errors(schema, value)) == len(expected)
 
 
+def test_of_a_large_value_every_place_that_may_be_deprecated_is_told() -> None:
+    branches = [{"properties": {"k": {"const": k}, "x": {"deprecated": k == 1}}} for k in (1, 2)]
+    schema = {"properties": {"list": {"type": "array"}}, "oneOf": branches, "required": ["k"]}
+    small, large = ({"k": 2, "x": 1, "list": [0] * size} for size in (400, 600))
+    assert told(schema, small) == set()
+    assert told(schema, large) == {("/x", "deprecated", "WARNING")}  # to ask the engine would cost too much
+
+
 def test_a_wrong_value_is_told_of_what_is_deprecated_too() -> None:
     schema = {"properties": {"a": {"deprecated": True, "type": "string"}, "b": TEXT}}
     assert told(schema, {"a": "", "b": 1}) == {("/a", "deprecated", "WARNING"), ("/b", "type", "ERROR")}

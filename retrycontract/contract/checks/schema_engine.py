@@ -29,7 +29,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import depth_fault
-from retrycontract.contract.json_types import Schema
+from retrycontract.contract.json_types import Schema, has_at_most
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
@@ -37,6 +37,7 @@ from retrycontract.contract.schemas.engine_paths import EnginePaths
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
     "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
@@ -239,8 +240,10 @@ def _at(value: Any, path: list[str | int]) -> Any:
 
 def _deprecated(compiled: CompiledSchema, value: Any, *, is_valid: bool) -> Iterable[str]:
     """List the places that are deprecated; of a valid value, only where the branch that it took says so."""
-    if not is_valid:  # the engine tells nothing of what failed
-        return [pointer for pointer, _, place in walk(compiled.index, value) if place.deprecated]
+    used = [pointer for pointer, _, place in walk(compiled.index, value) if place.deprecated]
+    # The engine tells nothing of what failed, and of large values too much: 17 s for 1 MB were seen.
+    if not is_valid or not used or not has_at_most(MAX_EVALUATED, value):
+        return used
     told = (
         (each["instanceLocation"], each["annotations"]) for each in compiled.validator.evaluate(value).annotations()
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.patches import Patch, PatchError, apply_patch
 
 Judge = Callable[[Any], Iterable[ValidationError]]
@@ -49,7 +50,7 @@ class Trial:
         if key in self._results:
             return True
         if self._room is None:
-            self._room = MAX_JUDGED if _is_small(self._document) else 0
+            self._room = MAX_JUDGED if has_at_most(MAX_NODES, self._document) else 0
         self._room -= len(self._before) + len(key) // PER_MISTAKE
         return self._room >= 0
 
@@ -69,15 +70,3 @@ class Trial:
 
 def _key(patch: Patch) -> str:
     return json.dumps(patch, sort_keys=True)
-
-
-def _is_small(document: Any) -> bool:
-    pending, seen = [document], 0
-    while pending and seen <= MAX_NODES:
-        item = pending.pop()
-        seen += 1
-        if isinstance(item, dict):
-            pending.extend(item.values())
-        elif isinstance(item, list | tuple):
-            pending.extend(item)
-    return seen <= MAX_NODES
