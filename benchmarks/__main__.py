@@ -38,6 +38,7 @@ def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
         ("Valid calls", rows.verdicts(effort)),
         ("Large arguments", rows.large_arguments(effort)),
         ("Formatting and aggregating", rows.reporting(effort)),
+        ("Tracking", rows.tracking(effort)),
         ("Registration", rows.registration(effort)),
         ("Growth", rows.growth(effort)),
         ("Worst inputs of the sanitiser", rows.worst_inputs(effort)),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks import calls, contract, floors
 from benchmarks.clock import Effort, Timing, in_turn, race
 from benchmarks.pathological import MEGABYTE, milliseconds_per_megabyte
 from benchmarks.report import Goal, duration, ratio, table
-from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, ValidationError
+from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, InMemoryRetryTracker, ValidationError
 
 RUN = 16  # characters of a secret in a row that count as leaked
 FIELDS = ("origin", "destination", "passengers", "saet", "cabin", "flexible", "api_key", "email")
@@ -127,12 +128,12 @@ def large_arguments(effort: Effort) -> str:
 
 
 def reporting(effort: Effort) -> str:
-    """Format ten errors, aggregate a thousand."""
+    """Format ten errors, aggregate up to a thousand."""
     ten, aggregator = _errors(10), ErrorAggregator()
     actions: dict[str, Callable[[], object]] = {"format 10": lambda: ErrorFormatter().format_errors("t", ten, 1, 3)}
-    for count in (250, 500, 1000):
+    for count in (10, 250, 500, 1000):
         actions[f"aggregate {count:,}"] = partial(aggregator.aggregate, _errors(count))
-    goals = {"format 10": Goal(100, " µs"), "aggregate 1,000": Goal(1000, " µs")}
+    goals = {"format 10": Goal(100, " µs"), "aggregate 10": Goal(100, " µs"), "aggregate 1,000": Goal(1000, " µs")}
     return table(
         ("errors", "time", "goal"),
         [
@@ -140,6 +141,31 @@ def reporting(effort: Effort) -> str:
             for name, timing in race(actions, effort).items()
         ],
     )
+
+
+def tracking(effort: Effort) -> str:
+    """Count an attempt and read the count, however many calls are tracked."""
+    timings = race({f"{count:,}": _counted(count) for count in (10, 1000, 40_000)}, effort)
+    first = next(iter(timings.values()))
+    return table(
+        ("calls tracked", "count an attempt, read the count", "of the first row"),
+        [(name, _both(timing), ratio(timing.over(first))) for name, timing in timings.items()],
+    )
+
+
+def _counted(calls_tracked: int) -> Callable[[], object]:
+    tracker = InMemoryRetryTracker()
+    names = [f"call-{number}" for number in range(calls_tracked)]
+    for name in names:
+        tracker.increment_attempt(name)
+    following = cycle(names)
+
+    def count() -> int:
+        name = next(following)
+        tracker.increment_attempt(name)
+        return tracker.get_current_attempt(name)
+
+    return count
 
 
 def registration(effort: Effort) -> str:
