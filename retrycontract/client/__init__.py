@@ -20,7 +20,6 @@ from retrycontract.client.errors import (
     TooLargeError,
     ToolDeclarationError,
     UnavailableError,
-    UncertainSubmissionError,
     UnexpectedAnswerError,
     UnreachableError,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "TooLargeError",
     "ToolDeclarationError",
     "UnavailableError",
-    "UncertainSubmissionError",
     "UnexpectedAnswerError",
     "UnreachableError",
 ]

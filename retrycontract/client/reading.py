@@ -81,12 +81,6 @@ def state(data: Any) -> CallState:
     return CallState(data["state"])
 
 
-def newer_attempt(tool_call_id: str, newest: int, data: Any) -> int | None:
-    """Find the attempt of an id in a call's history that is newer than one already known."""
-    attempts = [attempt for attempt in data["attempts"] if attempt["number"] > newest]
-    return next((int(each["number"]) for each in attempts if each["tool_call_id"] == tool_call_id), None)
-
-
 def registered_tool(data: Any) -> RegisteredTool:
     """Read what became of a tool."""
     return RegisteredTool(data["name"], data["version"], data["schema_hash"], data["created"], data["changed"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from examples import client_agent
-from retrycontract.client import NotAuthenticatedError, UncertainSubmissionError, UnreachableError
+from retrycontract.client import NotAuthenticatedError, UnreachableError
 from tests.client.flavours import opened
 from tests.client.lossy_proxy import losing_answers
 from tests.desk import Desk
@@ -146,29 +146,32 @@ def calls_on(desk: Desk) -> set[str]:
     return set(re.findall(r"/calls/([\w-]+)/", desk.get("/?q=book_flight")))
 
 
-def test_an_attempt_whose_answer_was_lost_counts_once(service: Service, key: str, flavour: str, client: Any) -> None:
+@pytest.mark.parametrize("tool_call_id", ["new", "same"])
+def test_an_attempt_whose_answer_was_lost_counts_once(
+    service: Service, key: str, flavour: str, client: Any, tool_call_id: str
+) -> None:
     with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
         first = cut.submit("open_file", tool_call_id="same", arguments=WRONG)
-        proxy.lost = 1
-        second = cut.submit("open_file", tool_call_id="same", arguments="{", call_id=first.call_id)
+        proxy.lost = 2
+        second = cut.submit("open_file", tool_call_id=tool_call_id, arguments="{", call_id=first.call_id)
         assert (second.status, second.attempt, second.errors[0].error_code) == ("retry", 2, "VAL-004")
-        assert proxy.posted == 2
+        assert proxy.posted == 4
         third = cut.submit("open_file", tool_call_id="same", arguments=RIGHT, call_id=first.call_id)
         assert (third.status, third.attempt_number) == ("valid", 3)
-    assert attempts_of(service, key, first.call_id) == ["same"] * 3
+    assert attempts_of(service, key, first.call_id) == ["same", tool_call_id, "same"]
 
 
-def test_a_first_attempt_whose_answer_was_lost_is_not_sent_twice(
-    service: Service, key: str, flavour: str, client: Any
+@pytest.mark.parametrize(("arguments", "status"), [(WRONG, "retry"), (RIGHT, "valid")])
+def test_a_first_attempt_whose_answer_was_lost_begins_one_call(
+    service: Service, key: str, flavour: str, client: Any, arguments: Any, status: str
 ) -> None:
-    session = {"session_id": "cut", "tool_call_id": "first"}
     with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
         proxy.lost = 1
-        with pytest.raises(UncertainSubmissionError):
-            cut.submit("open_file", arguments=WRONG, **session)
-        assert proxy.posted == 1
-    outcome = client.submit("open_file", arguments=WRONG, **session)
-    assert outcome.attempt == 2, "it had arrived: had the client sent it again this would be the third"
+        outcome = cut.submit("open_file", tool_call_id="first", arguments=arguments)
+        assert (outcome.status, outcome.attempt) == (status, 1)
+        assert proxy.posted == 2
+    assert attempts_of(service, key, outcome.call_id) == ["first"]
+    assert len(AgentClient(service, key).send("GET", "/calls").body["calls"]) == 1
 
 
 def test_an_agent_waits_and_submits_through_a_restart(tmp_path: Path, flavour: str) -> None:
