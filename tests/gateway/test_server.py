@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from mcp import Client, MCPError
 
 from tests.desk import Desk
-from tests.gateway.connections import Story, run_command, text_of
+from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.service import Service
 
 TOOLS = {
@@ -42,16 +42,16 @@ def test_a_call_is_checked_counted_and_blocked(tmp_path: Path, mode: str) -> Non
         first = await client.call_tool("check_tool_call", WRONG)
         assert first.is_error
         assert text_of(first).startswith("Validation failed for tool 'read_file' (attempt 1/3):")
-        call_id = first.structured_content["call_id"]
+        call_id = twin_of(first)["call_id"]
         assert text_of(first).endswith(f"This call has the call_id {call_id}.")
         second = await client.call_tool("check_tool_call", {**WRONG, "call_id": call_id})
         assert "(attempt 2/3)" in text_of(second)
         third = await client.call_tool("check_tool_call", WRONG)
-        assert third.structured_content["call_id"] == call_id
+        assert twin_of(third)["call_id"] == call_id
         assert "This call is now Blocked" in text_of(third)
         right = await client.call_tool("check_tool_call", RIGHT)
         assert not right.is_error
-        assert right.structured_content["status"] == "valid"
+        assert twin_of(right)["status"] == "valid"
 
     stderr = serve(story, tmp_path, mode=mode)
     assert "Tool 'odd' cannot be checked: /type: 'objekt' is not a type" in stderr
@@ -106,12 +106,12 @@ def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
     async def story(client: Client) -> None:
         for _ in range(3):
             blocked = await client.call_tool("check_tool_call", WRONG)
-        call_id = blocked.structured_content["call_id"]
+        call_id = twin_of(blocked)["call_id"]
         nobody = await client.call_tool("get_guidance", {"call_id": call_id, "wait": 0})
         assert "Nobody has answered" in text_of(nobody)
         await run_sync(lambda: desk.answer(call_id, text="Absolute paths.", grant="1"))
         answer = await client.call_tool("get_guidance", {"call_id": call_id})
-        assert answer.structured_content["decision"] == "hint"
+        assert twin_of(answer)["decision"] == "hint"
         assert "> Absolute paths." in text_of(answer)
         assert not (await client.call_tool("check_tool_call", RIGHT)).is_error
         unknown = await client.call_tool("get_guidance", {"call_id": "none", "wait": 0})

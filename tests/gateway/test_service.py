@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 from mcp import Client
 
 from tests.desk import Desk
-from tests.gateway.connections import run, text_of, told
+from tests.gateway.connections import run, text_of, told, twin_of
 from tests.service import Service
 
 WRONG = {"path": "report.txt", "encoding": "uft8"}
@@ -41,7 +41,7 @@ def behind(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 async def two_failures(client: Client, wrong: dict[str, Any] = WRONG) -> str:
     """Fail twice and give the call's id."""
-    ids = {(await client.call_tool("read_file", wrong)).structured_content["call_id"] for _ in range(2)}
+    ids = {twin_of(await client.call_tool("read_file", wrong))["call_id"] for _ in range(2)}
     (call_id,) = ids
     return str(call_id)
 
@@ -182,7 +182,7 @@ def test_calls_in_flight_are_different_calls_also_while_one_is_waited_for(
         def answer() -> None:
             fresh = anyio.from_thread.run(client.call_tool, "read_file", WRONG)
             assert "(attempt 1/3)" in text_of(fresh)
-            assert fresh.structured_content["call_id"] != call_id
+            assert twin_of(fresh)["call_id"] != call_id
             desk.answer(call_id, text="Absolute paths.", grant="1")
 
         assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
