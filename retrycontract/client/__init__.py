@@ -23,10 +23,19 @@ from retrycontract.client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
+from retrycontract.client.results import (
+    CallSummary,
+    DryRun,
+    Guidance,
+    ImportedTools,
+    Outcome,
+    RefusedTool,
+    RegisteredTool,
+)
 
 __all__ = [
     "AsyncClient",
+    "CallSummary",
     "Client",
     "ClientError",
     "ConflictError",

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from retrycontract.client.errors import MissingKeyError
-from retrycontract.client.exchange import Lost, Reply, Request
+from retrycontract.client.exchange import API, Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 5.0
@@ -48,7 +48,7 @@ class Connection:
     def options(self) -> dict[str, Any]:
         """Give httpx2 what both of its clients need; threads may hold as many connections as they are."""
         return {
-            "base_url": f"{self.url}/api/v1",
+            "base_url": f"{self.url}{API}",
             "headers": {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"},
             "limits": httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE_SECONDS),
         }

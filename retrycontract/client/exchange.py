@@ -9,6 +9,8 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
+API = "/api/v1"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -8,17 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
 from retrycontract.client.patience import Patience
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.results import CallPage, CallSummary, DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.lifecycle import CallState
 
+PAGE = 100  # calls; the most that the service lists at once
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 
 
@@ -48,6 +49,16 @@ class ToolOptions(TypedDict, total=False):
     on_expiry: str
 
 
+class CallFilters(TypedDict, total=False):
+    """Which calls are listed; filters narrow each other, and what is left out, or None, does not."""
+
+    state: CallState | str | None
+    tool: str | None
+    session_id: str | None
+    task_id: str | None
+    correlation_id: str | None
+
+
 class DryRunOptions(TypedDict, total=False):
     """How an output is tried: the tool's name in the feedback, `strict`, and which attempt it is of how many."""
 
@@ -57,7 +68,7 @@ class DryRunOptions(TypedDict, total=False):
     max_attempts: int
 
 
-AnyCall: TypeAlias = Outcome | Guidance | str
+AnyCall: TypeAlias = Outcome | Guidance | CallSummary | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,15 @@ class Operations:
         """Give a call up."""
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
+
+    def first_calls(self, filters: CallFilters) -> Conversation[CallPage]:
+        """Read the first page of the agent's calls."""
+        asked = {name: value for name, value in filters.items() if value is not None}
+        return (yield from self.following_calls(f"/calls?{urlencode(asked | {'limit': PAGE})}"))
+
+    def following_calls(self, path: str) -> Conversation[CallPage]:
+        """Read the page that one before has named."""
+        return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""

@@ -117,7 +117,9 @@ def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client:
 
 def test_a_cancelled_call_asks_nobody_any_more(client: Any) -> None:
     outcome = blocked(client)
+    assert [call.call_id for call in client.calls(state="blocked")] == [outcome.call_id]
     assert client.cancel(outcome) == "cancelled"
+    assert [(call.call_id, call.state) for call in client.calls()] == [(outcome.call_id, "cancelled")]
     assert client.wait_for_guidance(outcome, 5).state == "cancelled"
 
 

@@ -92,7 +92,7 @@ def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path
         assert await read(client, listed[1]) == []
         await client.call_tool("check_tool_call", WRONG)
         (call,) = await read(client, listed[1])
-        assert (call["tool"], call["blocked"]) == ("read_file", False)
+        assert (call["tool"], call["state"]) == ("read_file", "retrying")
         with pytest.raises(MCPError, match="There is no resource"):
             await read(client, "retrycontract://tools/none")
 
