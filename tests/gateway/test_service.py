@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,18 @@ from tests.desk import Desk
 from tests.gateway.connections import run, text_of, told, twin_of
 from tests.service import Service
 
+AGENTS = 20  # each test has one of its own
 WRONG = {"path": "report.txt", "encoding": "uft8"}
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
 BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def keys(service: Service) -> Iterator[str]:
+    return iter(service.new_keys(*(f"gateway-{number}" for number in range(AGENTS))))
+
+
+@pytest.fixture(scope="module")
 def desk(service: Service) -> Desk:
     found = Desk(service)
     found.log_in()
@@ -29,9 +35,9 @@ def desk(service: Service) -> Desk:
 
 
 @pytest.fixture
-def behind(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., str]:
+def behind(service: Service, tmp_path: Path, keys: Iterator[str]) -> Callable[..., str]:
     """Run a story against a gateway that uses the service, as an agent of the test's own."""
-    key = service.new_key(f"gateway-{request.node.name}"[:60])
+    key = next(keys)
 
     def start(story: Callable[[Client], Awaitable[None]], *options: str, **more: Any) -> str:
         return run(story, tmp_path, "--url", service.url, *options, env={"RETRYCONTRACT_API_KEY": key}, **more)
