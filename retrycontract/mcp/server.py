@@ -115,8 +115,9 @@ class ContractServer:
         return _result(ToolResult("", answer.text, is_error=False, metadata=found if answer.decision else {}))
 
     async def _list_resources(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        every = types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON)
         listed = [
-            types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON),
+            *([every] if self._tools else []),
             types.Resource(uri=CALLS_URI, name="calls", title="Open calls", mime_type=JSON),
             *(
                 types.Resource(
