@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
 from retrycontract.health import Health
+from retrycontract.mcp.mount import Mount
 from retrycontract.waiting import FrontOfHouse, bells
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
@@ -58,10 +60,17 @@ def _front_of_house() -> FrontOfHouse:
     return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop)
 
 
+def _with_mcp(front: FrontOfHouse) -> Any:
+    if find_spec("mcp") is None:  # the extra is not installed: `/mcp` is a page that does not exist
+        return front
+    limit = settings.RETRYCONTRACT.max_body_bytes
+    return Mount(front, is_closing=lambda: front.is_closing, max_body_bytes=limit)
+
+
 def _look() -> dict[str, Any]:
     from retrycontract.usecases import readiness  # models: only once Django is set up
 
     return readiness.look(now=timezone.now()).to_json()
 
 
-application = Health(_front_of_house(), _look)
+application = Health(_with_mcp(_front_of_house()), _look)

@@ -193,6 +193,11 @@ class FrontOfHouse:
         """Count the requests that are held at the moment."""
         return self._waiting
 
+    @property
+    def is_closing(self) -> bool:
+        """Tell whether the server is about to end."""
+        return self._closing
+
     def stop_waiting(self) -> None:
         """Answer every held request with what is known, and hold none from now on; on the loop's thread."""
         self._closing = True

@@ -36,15 +36,16 @@ SERVER_PACKAGES: Final = (
     "structlog",
     "cryptography",
 )
+# pydantic describes an agent's functions as tools, where it is installed.
+AGENTS_CLOSED: Final = tuple(name for name in SERVER_PACKAGES if name != "pydantic")
 # What import-linter cannot say: a submodule of a package that is otherwise allowed. Holds for indirect imports too.
 CLOSED_DOORS: Final = {
     "retrycontract.contract": ("urllib.request", "urllib.error", "urllib.robotparser"),
     "retrycontract.waiting": ("django.db", "django.contrib", "ninja"),
     "retrycontract.bridge": ("django.db", "django.contrib", "ninja"),
     "retrycontract.in_process": SERVER_PACKAGES,
-    # pydantic describes an agent's functions as tools, where it is installed
-    "retrycontract.client": tuple(name for name in SERVER_PACKAGES if name != "pydantic"),
-    "retrycontract.mcp": SERVER_PACKAGES,
+    "retrycontract.client": AGENTS_CLOSED,
+    "retrycontract.mcp": AGENTS_CLOSED,
 }
 
 
@@ -137,7 +138,9 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param(
             "client", "retrycontract/client/wrong.py", "from retrycontract import in_process", id="client-library"
         ),
+        pytest.param("client", "retrycontract/client/wrong.py", "import retrycontract.mcp", id="client-mcp"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.mcp", id="facade-mcp"),
+        pytest.param("library", "retrycontract/in_process.py", "import retrycontract.client", id="facade-client"),
         pytest.param("library", "retrycontract/mcp/process.py", "import retrycontract.store", id="mcp-store"),
         pytest.param("agent", "retrycontract/mcp/process.py", "import django.conf", id="mcp-django"),
         pytest.param("agent", "retrycontract/mcp/gateway.py", "from celery import shared_task", id="mcp-celery"),

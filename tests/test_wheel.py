@@ -5,16 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import pytest
 from packaging.utils import canonicalize_name
+
+from tests.desk import Desk
+from tests.live_server import eventually
+from tests.service import Service
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BIN: Final = Path(sys.executable).parent
@@ -41,55 +48,81 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    wheel: Path
     python: Path
     elsewhere: Path  # a working directory without the sources
 
-    def run(self, *arguments: str) -> str:
-        return call(self.python, "-I", *arguments, cwd=self.elsewhere)
+    def run(self, *arguments: str | Path, **environment: str) -> str:
+        done = self.tried(*arguments, **environment)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def tried(self, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.python, "-I", *arguments], cwd=self.elsewhere, env=os.environ | environment,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+
+    def packages(self) -> set[str]:
+        listed = "from importlib.metadata import distributions as d; print(*(found.name for found in d()))"
+        return {canonicalize_name(name) for name in self.run("-c", listed).split()}
 
 
-def call(*command: str | Path, cwd: Path) -> str:
+def call(*command: str | Path, cwd: Path) -> None:
     run = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"{command}\n{run.stdout}\n{run.stderr}"
-    return run.stdout
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Build the wheel from a copy (a build leaves files beside the sources) and install it with locked packages."""
-    source, target, elsewhere = (tmp_path_factory.mktemp(name) for name in ("source", "target", "elsewhere"))
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy: a build leaves files beside the sources."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for name in ("retrycontract", "dashboard", "worker", "tests"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     call(sys.executable, "-c", build, target, cwd=source)
-    [wheel] = target.glob("*.whl")
+    [found] = target.glob("*.whl")
+    return found
 
-    wanted = target / "wheel.txt"
+
+def install(wheel: Path, folder: Path, lock: str, *, extra: str = "", beside: tuple[str, ...] = ()) -> Installed:
+    """Install the wheel, locked packages and nothing else."""
+    wanted = folder / "wheel.txt"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    wanted.write_text(f"retrycontract @ {wheel.as_uri()} --hash=sha256:{digest}\n", encoding="utf-8")
-    environment = target / "environment"
+    wanted.write_text(f"retrycontract{extra} @ {wheel.as_uri()} --hash=sha256:{digest}\n" + "\n".join(beside))
+    environment, elsewhere = folder / "environment", folder / "elsewhere"
+    elsewhere.mkdir()
     call(BIN / "uv", "venv", "--python", sys.executable, environment, cwd=elsewhere)
     python = environment / "bin" / "python"
-    pins = ("--require-hashes", "--requirements", wanted, "--constraints", ROOT / "requirements.lock")
+    pins = ("--require-hashes", "--requirements", wanted, "--constraints", ROOT / lock)
     call(BIN / "uv", "pip", "install", "--python", python, *pins, cwd=elsewhere)
-    return Installed(wheel, python, elsewhere)
+    return Installed(python, elsewhere)
 
 
-def test_the_wheel_holds_the_whole_package_and_nothing_else(installed: Installed) -> None:
-    names = zipfile.ZipFile(installed.wheel).namelist()
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The base install."""
+    return install(wheel, tmp_path_factory.mktemp("base"), "requirements.lock")
+
+
+@pytest.fixture(scope="module")
+def client(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """What an agent installs whose tools are functions."""
+    pydantic = (f"pydantic=={version('pydantic')}",)
+    return install(wheel, tmp_path_factory.mktemp("client"), "requirements-dev.lock", extra="[client]", beside=pydantic)
+
+
+def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "retrycontract").rglob("*.py")}
     assert {name.split("/")[0].split("-")[0] for name in names} == {"retrycontract"}
     assert {name for name in names if name.endswith(".py")} == sources
 
 
 def test_the_base_install_brings_no_server(installed: Installed) -> None:
-    listed = "from importlib.metadata import distributions as d; print(*(found.name for found in d()))"
-    names = {canonicalize_name(name) for name in installed.run("-c", listed).split()}
-    assert "retrycontract" in names
-    assert names - BASE_INSTALL == set()
+    assert "retrycontract" in installed.packages()
+    assert installed.packages() - BASE_INSTALL == set()
 
 
 def test_the_library_works_without_a_server(installed: Installed) -> None:
@@ -104,3 +137,44 @@ def test_the_library_works_without_a_server(installed: Installed) -> None:
 
 def test_the_command_of_the_library_explains_itself(installed: Installed) -> None:
     assert "usage" in installed.run("-m", "retrycontract", "--help").lower()
+
+
+def test_what_needs_an_extra_names_it(installed: Installed) -> None:
+    done = installed.tried("-c", "import retrycontract.client")
+    assert done.stderr.splitlines()[-1] == 'ImportError: the client needs httpx2: pip install "retrycontract[client]"'
+    for command in (("mcp-gateway", "--", "cat"), ("mcp", "--url", "http://127.0.0.1:9")):
+        done = installed.tried("-m", "retrycontract", *command)
+        assert (done.returncode, done.stderr) == (
+            2, 'retrycontract: this needs the package mcp: pip install "retrycontract[mcp]"\n'
+        )  # fmt: skip
+
+
+def test_the_client_brings_one_http_package_and_no_server(client: Installed) -> None:
+    assert "httpx2" in client.packages()
+    assert client.packages().isdisjoint({"django", "django-ninja", "celery", "redis", "uvicorn", "cryptography", "mcp"})
+
+
+def test_the_agent_of_the_readme_is_helped_and_finishes(client: Installed, service: Service) -> None:
+    access = {"RETRYCONTRACT_URL": service.url, "RETRYCONTRACT_API_KEY": service.new_key("wheel")}
+    desk = Desk(service)
+    desk.log_in()
+    others = calls_on(desk)
+    with ThreadPoolExecutor(1) as agents:
+        agent = agents.submit(client.run, ROOT / "examples" / "client_agent.py", **access)
+        eventually(lambda: agent.done() or calls_on(desk) - others, within=60)
+        assert not agent.done(), agent.result()
+        [call_id] = calls_on(desk) - others
+        desk.answer(call_id, text="Use IATA codes; cabin is 'business'.")
+        assert agent.result(60) == "The flight from ZRH to LHR is booked in business.\n"
+
+
+def calls_on(desk: Desk) -> set[str]:
+    return set(re.findall(r"/calls/([\w-]+)/", desk.get("/?q=book_flight")))
+
+
+def test_with_its_extra_the_command_speaks_mcp(wheel: Path, tmp_path: Path) -> None:
+    speaking = install(wheel, tmp_path, "requirements-dev.lock", extra="[mcp]")
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "read_file", "inputSchema": {"type": "object"}}]))
+    assert speaking.packages().isdisjoint({"django", "django-ninja", "celery", "redis"})
+    assert speaking.run("-m", "retrycontract", "mcp", "--tools", tools) == "", "nobody asked, and it left in good order"

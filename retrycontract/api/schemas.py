@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
@@ -82,8 +83,13 @@ class WithOutput(Strict):
 
     @property
     def output(self) -> Any:
-        """Give what is checked: text, or the parsed arguments."""
-        return self.raw if "raw" in self.model_fields_set else self.arguments
+        """Give what is checked: text, or the parsed arguments.
+
+        Arguments that are one string are a value: the checks take a text for JSON text, so it is written as such.
+        """
+        if "raw" in self.model_fields_set:
+            return self.raw
+        return json.dumps(self.arguments) if isinstance(self.arguments, str) else self.arguments
 
 
 class CallIn(WithOutput):

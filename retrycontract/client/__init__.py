@@ -20,14 +20,22 @@ from retrycontract.client.errors import (
     TooLargeError,
     ToolDeclarationError,
     UnavailableError,
-    UncertainSubmissionError,
     UnexpectedAnswerError,
     UnreachableError,
 )
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
+from retrycontract.client.results import (
+    CallSummary,
+    DryRun,
+    Guidance,
+    ImportedTools,
+    Outcome,
+    RefusedTool,
+    RegisteredTool,
+)
 
 __all__ = [
     "AsyncClient",
+    "CallSummary",
     "Client",
     "ClientError",
     "ConflictError",
@@ -46,7 +54,6 @@ __all__ = [
     "TooLargeError",
     "ToolDeclarationError",
     "UnavailableError",
-    "UncertainSubmissionError",
     "UnexpectedAnswerError",
     "UnreachableError",
 ]

@@ -6,7 +6,7 @@ import asyncio
 import random as chance
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -14,9 +14,9 @@ import httpx2
 
 from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
-from retrycontract.client.operations import AnyCall, Details, DryRunOptions, Operations, ToolOptions
+from retrycontract.client.operations import AnyCall, CallFilters, Details, DryRunOptions, Operations, ToolOptions
 from retrycontract.client.patience import Patience
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.results import CallSummary, DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.lifecycle import CallState
 
@@ -74,6 +74,14 @@ class Client:
     def cancel(self, call: AnyCall) -> CallState:
         """Give a call up, and learn how it ended."""
         return self._drive(self._operations.cancel(call))
+
+    def calls(self, **filters: Unpack[CallFilters]) -> Iterator[CallSummary]:
+        """List the agent's calls, the newest first, read page by page as they are asked for."""
+        page = self._drive(self._operations.first_calls(filters))
+        yield from page.calls
+        while page.following is not None:
+            page = self._drive(self._operations.following_calls(page.following))
+            yield from page.calls
 
     def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""
@@ -159,6 +167,16 @@ class AsyncClient:
     async def cancel(self, call: AnyCall) -> CallState:
         """Give a call up, and learn how it ended."""
         return await self._drive(self._operations.cancel(call))
+
+    async def calls(self, **filters: Unpack[CallFilters]) -> AsyncIterator[CallSummary]:
+        """List the agent's calls, the newest first, read page by page as they are asked for."""
+        page = await self._drive(self._operations.first_calls(filters))
+        for call in page.calls:
+            yield call
+        while page.following is not None:
+            page = await self._drive(self._operations.following_calls(page.following))
+            for call in page.calls:
+                yield call
 
     async def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""

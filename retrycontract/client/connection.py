@@ -10,15 +10,14 @@ from urllib.parse import urlsplit
 import httpx2
 
 from retrycontract.client.errors import MissingKeyError
-from retrycontract.client.exchange import Lost, Reply, Request
+from retrycontract.client.exchange import API, Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0  # for a request that the service does not hold: its database may be busy for twenty
 # The service closes a silent connection after five seconds; ours must be gone before, for a request that is sent at
-# that very moment is lost.
+# that very moment is lost, and its repetition waits.
 KEEP_ALIVE_SECONDS = 2.0
-NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Connection:
     def options(self) -> dict[str, Any]:
         """Give httpx2 what both of its clients need; threads may hold as many connections as they are."""
         return {
-            "base_url": f"{self.url}/api/v1",
+            "base_url": f"{self.url}{API}",
             "headers": {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"},
             "limits": httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE_SECONDS),
         }
@@ -74,5 +73,5 @@ def from_httpx(response: httpx2.Response) -> Reply:
 
 
 def lost(error: httpx2.RequestError) -> Lost:
-    """Say what a failure means; when in doubt the request may have arrived."""
-    return Lost(str(error) or type(error).__name__, was_sent=not isinstance(error, NEVER_SENT))
+    """Say what a failure means."""
+    return Lost(str(error) or type(error).__name__)

@@ -3,7 +3,6 @@
     ClientError
     ├── MissingKeyError               no API key was given
     ├── UnreachableError              no answer came, however often it was asked
-    │   └── UncertainSubmissionError  an attempt may have arrived, but its answer did not
     ├── RefusedError                  the service said no: status, code, detail, errors with pointers
     │   ├── InvalidRequestError       400, 415, 422
     │   ├── NotAuthenticatedError     401, 403
@@ -47,19 +46,6 @@ class UnreachableError(ClientError):
             f"no answer from {url} ({reason}): is the service running there? Start it with 'python manage.py up', or "
             "say where it is with RETRYCONTRACT_URL"
         )
-
-
-class UncertainSubmissionError(UnreachableError):
-    """Raised when the connection broke under an attempt, and the service cannot be asked whether it arrived.
-
-    It is not sent again on its own: it would count twice. `call_id` is the call's where it was known.
-    """
-
-    def __init__(self, url: str, reason: str, call_id: str | None) -> None:
-        super().__init__(url, reason)
-        self.call_id = call_id
-        advice = "It was not sent again, because it could count twice; submit it again where that does no harm"
-        self.args = (f"the answer to an attempt was lost ({reason}), and nobody knows whether {url} got it. {advice}",)
 
 
 @dataclass(frozen=True, slots=True)

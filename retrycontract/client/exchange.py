@@ -9,13 +9,15 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
+API = "/api/v1"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """Ask the service for something; `path` stands below /api/v1.
 
-    `wait` is how many seconds the service may hold the answer back, `after` how many to sleep before sending. What is
-    not `is_repeatable` must not reach the service twice.
+    `wait` is how many seconds the service may hold the answer back, `after` how many to sleep before sending. It may be
+    sent again: what must not be done twice carries an idempotency key.
     """
 
     method: str
@@ -24,7 +26,6 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     wait: int = 0
     after: float = 0.0
-    is_repeatable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Say that no answer came, and whether the request may have reached the service."""
+    """Say that no answer came; the request may have reached the service."""
 
     reason: str
-    was_sent: bool
 
 
 # An operation yields requests, is sent what came of each, and returns its result: written once, driven by threads or

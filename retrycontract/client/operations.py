@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
-from retrycontract.client.errors import UncertainSubmissionError, UnreachableError, refusal
+from retrycontract.client.errors import UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
-from retrycontract.client.patience import Patience, is_uncertain
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.patience import Patience
+from retrycontract.client.results import CallPage, CallSummary, DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.lifecycle import CallState
 
+PAGE = 100  # calls; the most that the service lists at once
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
-# Pauses before each look for an attempt whose answer was lost: what arrived is stored within milliseconds, unless the
-# database is busy.
-LOOKS = (0.5, 1.0, 2.0, 4.0)
 
 
 class Details(TypedDict, total=False):
@@ -51,6 +49,16 @@ class ToolOptions(TypedDict, total=False):
     on_expiry: str
 
 
+class CallFilters(TypedDict, total=False):
+    """Which calls are listed; filters narrow each other, and what is left out, or None, does not."""
+
+    state: CallState | str | None
+    tool: str | None
+    session_id: str | None
+    task_id: str | None
+    correlation_id: str | None
+
+
 class DryRunOptions(TypedDict, total=False):
     """How an output is tried: the tool's name in the feedback, `strict`, and which attempt it is of how many."""
 
@@ -60,7 +68,7 @@ class DryRunOptions(TypedDict, total=False):
     max_attempts: int
 
 
-AnyCall: TypeAlias = Outcome | Guidance | str
+AnyCall: TypeAlias = Outcome | Guidance | CallSummary | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +83,14 @@ class Operations:
     def submit(
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
     ) -> Conversation[Outcome]:
-        """Submit an attempt without waiting, then wait for its verdict: what only waits may be asked again."""
+        """Submit an attempt, which its key makes repeatable, and wait for its verdict with requests of their own."""
         known = {name: value for name, value in details.items() if value is not None}
         body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
-        call_id = details.get("call_id")
-        newest = self.sent.newest(call_id)
-        result = yield from self.patience.until_answered(_post("/calls", body, headers=headers, is_repeatable=False))
-        reply = None if is_uncertain(result) else self._accepted(result)
-        if reply is None:
-            call_id, number = yield from self._look_up(call_id, tool_call_id, newest, result)
-        else:
-            call_id, number = self._read(reply, reading.place)
+        reply = yield from self._asked(_post("/calls", body, **headers))
+        call_id, number = self._read(reply, reading.place)
         self.sent.keep(call_id, number, _text(arguments))
-        if reply is not None and (reply.status == 200 or wait <= 0):
+        if reply.status == 200 or wait <= 0:
             return self._outcome(reply)
         return (yield from self._verdict(call_id, number, wait))
 
@@ -104,13 +106,23 @@ class Operations:
 
     def acknowledge(self, call: AnyCall) -> Conversation[bool]:
         """Say that the guidance has arrived."""
-        reply = yield from self._asked(_post(f"{_path(call)}/guidance/ack"))
+        said = _post(f"{_path(call)}/guidance/ack", **{"Idempotency-Key": self.new_key()})
+        reply = yield from self._asked(said)
         return self._read(reply, reading.acknowledged)
 
     def cancel(self, call: AnyCall) -> Conversation[CallState]:
         """Give a call up."""
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
+
+    def first_calls(self, filters: CallFilters) -> Conversation[CallPage]:
+        """Read the first page of the agent's calls."""
+        asked = {name: value for name, value in filters.items() if value is not None}
+        return (yield from self.following_calls(f"/calls?{urlencode(asked | {'limit': PAGE})}"))
+
+    def following_calls(self, path: str) -> Conversation[CallPage]:
+        """Read the page that one before has named."""
+        return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""
@@ -128,23 +140,6 @@ class Operations:
         body = {"input_schema": input_schema, **options, **_output(arguments)}
         reply = yield from self._asked(_post("/check", body))
         return self._read(reply, reading.dry_run)
-
-    def _look_up(
-        self, call_id: str | None, tool_call_id: str, newest: int | None, result: Reply | Lost
-    ) -> Conversation[tuple[str, int]]:
-        """Find an attempt whose answer was lost in its call's history; raises UncertainSubmissionError.
-
-        Without the call's id, or what it held before, nothing tells this attempt from others.
-        """
-        if call_id is not None and newest is not None:
-            for pause in LOOKS:
-                found = yield from self.patience.until_answered(replace(Request("GET", _path(call_id)), after=pause))
-                if isinstance(found, Lost) or found.status != 200:
-                    break
-                number = self._read(found, partial(reading.newer_attempt, tool_call_id, newest))
-                if number is not None:
-                    return call_id, number
-        raise UncertainSubmissionError(self.url, _reason(result), call_id)
 
     def _verdict(self, call_id: str, number: int | None, timeout: float) -> Conversation[Outcome]:
         attempt = "" if number is None else f"&attempt={number}"
@@ -185,8 +180,8 @@ class Operations:
         return result
 
 
-def _post(path: str, body: Any = None, **options: Any) -> Request:
-    return Request("POST", path, None if body is None else _json(body), **options)
+def _post(path: str, body: Any = None, **headers: str) -> Request:
+    return Request("POST", path, None if body is None else _json(body), headers)
 
 
 def _json(value: Any) -> bytes:
@@ -212,7 +207,3 @@ def _id(call: AnyCall) -> str:
 
 def _path(call: AnyCall) -> str:
     return f"/calls/{quote(_id(call), safe='')}"
-
-
-def _reason(result: Reply | Lost) -> str:
-    return result.reason if isinstance(result, Lost) else f"HTTP {result.status}"

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from retrycontract.client.errors import UnexpectedAnswerError
-from retrycontract.client.exchange import Reply
-from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
+from retrycontract.client.exchange import API, Reply
+from retrycontract.client.results import (
+    CallPage,
+    CallSummary,
+    DryRun,
+    Guidance,
+    ImportedTools,
+    Outcome,
+    RefusedTool,
+    RegisteredTool,
+)
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_text import parse_json
@@ -81,10 +91,24 @@ def state(data: Any) -> CallState:
     return CallState(data["state"])
 
 
-def newer_attempt(tool_call_id: str, newest: int, data: Any) -> int | None:
-    """Find the attempt of an id in a call's history that is newer than one already known."""
-    attempts = [attempt for attempt in data["attempts"] if attempt["number"] > newest]
-    return next((int(each["number"]) for each in attempts if each["tool_call_id"] == tool_call_id), None)
+def call_page(data: Any) -> CallPage:
+    """Read some of the agent's calls."""
+    following = data["next"]
+    if following is not None and not following.startswith(f"{API}/calls?"):
+        raise ValueError("the key goes to this service only")
+    return CallPage(tuple(map(_call_summary, data["calls"])), following and following.removeprefix(API))
+
+
+def _call_summary(data: Any) -> CallSummary:
+    names = ("kind", "tool", "session_id", "task_id", "correlation_id", "attempts_made", "attempts_allowed")
+    return CallSummary(
+        call_id=str(data["call_id"]),
+        state=CallState(data["state"]),
+        created_at=datetime.fromisoformat(data["created_at"]),
+        updated_at=datetime.fromisoformat(data["updated_at"]),
+        expires_at=datetime.fromisoformat(data["expires_at"]) if data["expires_at"] else None,
+        **{name: data[name] for name in names},
+    )
 
 
 def registered_tool(data: Any) -> RegisteredTool:

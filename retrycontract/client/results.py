@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from retrycontract.client.errors import CorrectionError
@@ -91,6 +92,32 @@ class Guidance:
                 "hold what was sent then: give it to guidance.applied_to(arguments)"
             )
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class CallSummary:
+    """Say where one of the agent's calls stands, without its history."""
+
+    call_id: str
+    kind: str
+    tool: str
+    state: CallState
+    session_id: str | None
+    task_id: str | None
+    correlation_id: str | None
+    attempts_made: int
+    attempts_allowed: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPage:
+    """Hold some calls, and the address of those that follow, below /api/v1."""
+
+    calls: tuple[CallSummary, ...]
+    following: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What this client has sent, so that a correction can be applied to it and a lost answer be found again."""
+"""What this client has sent, so that a correction can be applied to it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ class Submissions:
         """Give the text of an attempt, or None when it is not known."""
         with self._lock:
             return self._calls.get(call_id, {}).get(number or 0)
-
-    def newest(self, call_id: str | None) -> int | None:
-        """Give the number of the newest attempt known of a call."""
-        with self._lock:
-            return max(self._calls.get(call_id or "", ()), default=None)
 
     def forget(self, call_id: str) -> None:
         """Drop a call that has ended."""

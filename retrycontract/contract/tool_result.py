@@ -11,6 +11,10 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback_text import FORMAT
 from retrycontract.contract.lifecycle import Status
 
+# In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
+# output schema, and some refuse the whole answer over it, errors too.
+MCP_META_KEY = "retrycontract/feedback"
+
 Provider = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp", "langchain", "pydantic_ai"]
 
 
@@ -89,11 +93,8 @@ def _gemini(result: ToolResult) -> dict[str, Any]:
 
 def _mcp(result: ToolResult) -> dict[str, Any]:
     """A CallToolResult: modelcontextprotocol.io/specification, server, tools."""
-    return {
-        "content": [{"type": "text", "text": result.content}],
-        "isError": result.is_error,
-        "structuredContent": _own(result.metadata),
-    }
+    rendered = {"content": [{"type": "text", "text": result.content}], "isError": result.is_error}
+    return rendered | ({"_meta": {MCP_META_KEY: _own(result.metadata)}} if result.metadata else {})
 
 
 def _langchain(result: ToolResult) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from retrycontract.mcp.judging import Expiry, Guidance, Judge, NoVerdictError
+from retrycontract.client import Guidance
+from retrycontract.mcp.judging import Judge, NoVerdictError
 
 TICK = 5.0  # seconds between signs of life; clients give up after 30 to 60 without one
 
@@ -32,7 +33,7 @@ class Patience:
         return max(self.until - anyio.current_time(), 0)
 
 
-async def ask(judge: Judge, call_id: str, patience: Patience) -> Guidance | Expiry | None:
+async def ask(judge: Judge, call_id: str, patience: Patience) -> Guidance | None:
     """Wait for the answer to a Blocked call, with a sign of life every few seconds; raises NoVerdictError."""
     answer, failure = None, None
     async with anyio.create_task_group() as signs:

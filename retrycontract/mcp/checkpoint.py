@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.lifecycle import Decision, Status
-from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.contract.sanitizer import ValueSanitizer, visible
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.mcp.asking import Patience, Tick, ask
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Judge, NoVerdictError, Ruling
+from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError, Ruling
 from retrycontract.mcp.open_calls import OpenCall, OpenCalls
 
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
@@ -47,7 +47,7 @@ class Checkpoint:
         try:
             if call.is_blocked and call.call_id is not None:
                 answer = await self._judge.guidance(call.call_id, wait=0)
-                if isinstance(answer, Guidance):
+                if answer is not None and answer.decision is not None:
                     return await self._follow(call, answer, patience)
             return await self._submit(call, arguments, patience)
         except NoVerdictError as error:
@@ -60,7 +60,6 @@ class Checkpoint:
     ) -> Forward | Refusal:
         ruling = await self._rule(call, arguments)
         call.take_over(ruling)
-        call.sent.append((ruling.number, arguments))
         match ruling.status:
             case Status.VALID:
                 return Forward(arguments, note)
@@ -74,7 +73,6 @@ class Checkpoint:
         try:
             return await self._judge.rule(call.tool_name, arguments, call_id=call.call_id)
         except CallEndedError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
-            call.sent.clear()
             return await self._judge.rule(call.tool_name, arguments, call_id=None)
 
     async def _ask(self, call: OpenCall, ruling: Ruling, patience: Patience) -> Refusal | Forward:
@@ -82,19 +80,14 @@ class Checkpoint:
         if self._wait <= 0:
             return blocked
         answer = await ask(self._judge, ruling.call_id, patience)
-        match answer:
-            case Guidance():
-                return await self._follow(call, answer, patience)
-            case Expiry(text):
-                return _told(text)
-            case None:
-                return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
-        assert_never(answer)
+        if answer is None:
+            return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
+        return await self._follow(call, answer, patience)
 
     async def _follow(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
-        call.is_blocked = False
+        call.is_blocked = answer.decision is None
         match answer.decision:
-            case Decision.HINT:
+            case Decision.HINT | None:  # without a decision the text says that the time for an answer is over
                 return _told(answer.text)
             case Decision.REJECT:
                 call.has_ended = True
@@ -105,8 +98,8 @@ class Checkpoint:
 
     async def _run(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
         try:
-            arguments = _decided_arguments(call, answer)
-        except (LookupError, PatchError):
+            arguments = answer.arguments
+        except CorrectionError:  # it was the attempt of another connection
             return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
         note = self._note(call.tool_name, answer, arguments)
         if answer.decision is Decision.ACCEPT:
@@ -121,21 +114,13 @@ class Checkpoint:
             f"A person {did} the arguments of your Blocked call of tool '{tool_name}'. It was executed with these,",
             "and the result below is that call's. If you sent other arguments just now, they were not executed.",
             visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)",
-            *(f"> {visible(line)}" for line in answer.words.strip().splitlines()),
+            *(f"> {visible(line)}" for line in answer.operator_text.strip().splitlines()),
         ]
         return "\n".join(lines)
 
     @property
     def _nobody(self) -> str:
         return f"Nobody answered within {self._wait:g} seconds. An answer will come with your next call of this tool."
-
-
-def _decided_arguments(call: OpenCall, answer: Guidance) -> Any:
-    if answer.patch is not None:
-        return apply_patch(call.arguments_of(answer.base), answer.patch)
-    if answer.decision is Decision.ACCEPT:
-        return call.arguments_of(answer.base)
-    return answer.arguments
 
 
 def _feedback(ruling: Ruling) -> Refusal:

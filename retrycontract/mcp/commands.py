@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.json_text import parse_json
@@ -26,14 +26,14 @@ from retrycontract.mcp.in_process_judge import InProcessJudge
 from retrycontract.mcp.judging import Judge
 from retrycontract.mcp.process import serve
 from retrycontract.mcp.server import ContractServer
-from retrycontract.mcp.service_judge import TIMEOUT, ServiceJudge
+from retrycontract.mcp.service_judge import PATIENCE, ServiceJudge
 
 logger = logging.getLogger("retrycontract.mcp")
 
 
 def run_gateway(options: argparse.Namespace) -> int:
     """Stand in front of one upstream; raises ConfigurationError, OSError and ValueError for wrong use."""
-    configuration = _configuration(options)
+    configuration, service = _configuration(options), _service(options)
     command, *arguments = options.upstream
     if shutil.which(command) is None:
         raise ValueError(f"{command}: there is no such command; what follows '--' starts the MCP server")
@@ -43,7 +43,7 @@ def run_gateway(options: argparse.Namespace) -> int:
     wait = options.wait if options.url else 0
 
     async def connect(client: tuple[Any, Any]) -> None:
-        async with _judge(options, configuration) as judge, stdio_client(parameters) as upstream:
+        async with _judge(options, configuration, service) as judge, stdio_client(parameters) as upstream:
             checkpoint = Checkpoint(judge, ValueSanitizer(configuration), wait=wait)
             await Gateway(client, upstream, judge, checkpoint).run()
 
@@ -52,11 +52,11 @@ def run_gateway(options: argparse.Namespace) -> int:
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
-    configuration = _configuration(options)
+    configuration, service = _configuration(options), _service(options)
     tools = _tools(options)
 
     async def connect(client: tuple[Any, Any]) -> None:
-        async with _judge(options, configuration) as judge:
+        async with _judge(options, configuration, service) as judge:
             refused = await judge.register(tools) if tools else {}
             for name, reason in refused.items():
                 logger.warning("Tool %r cannot be checked: %s", name, reason)
@@ -68,10 +68,6 @@ def run_server(options: argparse.Namespace) -> int:
 
 
 def _configuration(options: argparse.Namespace) -> RetryConfiguration:
-    if options.url and not options.url.startswith(("http://", "https://")):
-        raise ValueError(f"--url {options.url}: an address begins with https:// or http://")
-    if options.url and not os.environ.get(API_KEY):
-        raise ValueError(f"--url needs the agent's key in {API_KEY}; make one with: manage.py create_agent NAME")
     if options.config is not None:
         options.config.stat()  # a file that was asked for must be there, the default one need not
     configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
@@ -90,15 +86,25 @@ def _tools(options: argparse.Namespace) -> list[DeclaredTool]:
     return read_tool_list(value)
 
 
-@asynccontextmanager
-async def _judge(options: argparse.Namespace, configuration: RetryConfiguration) -> AsyncIterator[Judge]:
-    settings = _asked_settings(options)
+def _service(options: argparse.Namespace) -> AsyncClient | None:
     if not options.url:
+        return None
+    try:
+        return AsyncClient(options.url, patience=PATIENCE)
+    except MissingKeyError as error:
+        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+
+
+@asynccontextmanager
+async def _judge(
+    options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
+) -> AsyncIterator[Judge]:
+    settings = _asked_settings(options)
+    if service is None:
         yield InProcessJudge(configuration, settings=settings)
         return
-    headers = {"Authorization": f"Bearer {os.environ[API_KEY]}"}
-    async with httpx2.AsyncClient(base_url=options.url, headers=headers, timeout=TIMEOUT) as http:
-        yield ServiceJudge(http, session=options.session, settings=settings)
+    async with service:
+        yield ServiceJudge(service, session=options.session, settings=settings)
 
 
 def _asked_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -136,8 +136,7 @@ class Gateway:
         tick = self._signs_of_life(messages.meta_of(params).get("progressToken"))
         decision = await self._checkpoint.decide(name, {} if arguments is None else arguments, tick)
         if not isinstance(decision, Forward):
-            structured = not self._toolbox.has_output_schema(name)
-            await self._answer(messages.refusal(request, decision.result, structured=structured))
+            await self._answer(messages.refusal(request, decision.result))
         elif decision.note is None:
             await self._forward(request)
         else:
@@ -171,7 +170,7 @@ class Gateway:
         await self._to_client.send(SessionMessage(message))
 
     async def _refuse(self, request: JSONRPCRequest, text: str) -> None:
-        await self._answer(messages.refusal(request, ToolResult("", text), structured=False))
+        await self._answer(messages.refusal(request, ToolResult("", text)))
 
     async def _pass_from_upstream(self) -> None:
         async for received in self._from_upstream:

@@ -11,12 +11,13 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 
+from retrycontract.client import CallSummary, Guidance
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract, UnknownCallError
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Ruling, as_text
+from retrycontract.mcp.judging import CallEndedError, Ruling, as_text
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -44,18 +45,21 @@ class InProcessJudge:
 
     async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
         """Judge in a thread: other calls go on meanwhile."""
-        number = next(self._numbers)
         # One turn for the whole connection: the contract then continues a call by its call_id only.
         check = partial(self._contract.check, call_id=call_id, session_id=self._session_id, turn=0)
         output = as_text(arguments) if isinstance(arguments, str) else arguments
         try:
-            outcome = await run_sync(check, tool_name, f"mcp-{number}", output)
+            outcome = await run_sync(check, tool_name, f"mcp-{next(self._numbers)}", output)
         except UnknownCallError as error:
             raise CallEndedError(call_id) from error
         if outcome.escalation is not None:
             logger.warning("Nobody is at a desk to read this:\n%s", outcome.escalation)
-        return Ruling(outcome.call_id, outcome.status, number, outcome.tool_result)
+        return Ruling(outcome.call_id, outcome.status, outcome.tool_result)
 
-    async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:  # noqa: ARG002 - nobody is asked
+    async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:  # noqa: ARG002 - nobody is asked
         """Give nothing: there is no desk."""
+        return None
+
+    async def open_calls(self) -> list[CallSummary] | None:
+        """Leave it to the connection, whose calls are all there are."""
         return None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.client import CallSummary, Guidance
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 
@@ -26,27 +27,7 @@ class Ruling:
 
     call_id: str
     status: Status
-    number: int
     result: ToolResult | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guidance:
-    """Hold a person's answer to a Blocked call; `text` is written for the model, `words` are the person's own."""
-
-    decision: Decision
-    text: str
-    words: str = ""
-    arguments: Any = None
-    patch: list[dict[str, Any]] | None = None
-    base: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """Say that the time for an answer is over; `text` tells the model."""
-
-    text: str
 
 
 def as_text(arguments: str) -> str:
@@ -63,5 +44,11 @@ class Judge(Protocol):
     async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
         """Judge one attempt; raises CallEndedError and NoVerdictError."""
 
-    async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:
-        """Wait at most so many seconds for the answer to a Blocked call; raises NoVerdictError."""
+    async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:
+        """Wait at most so many seconds for the answer to a Blocked call; raises NoVerdictError.
+
+        Without a `decision` its `text` says that the time for an answer is over.
+        """
+
+    async def open_calls(self) -> list[CallSummary] | None:
+        """List the open calls of the agent; None when nobody but the connection itself knows them."""

@@ -20,7 +20,6 @@ from mcp_types import (
 
 from retrycontract.contract.tool_result import ToolResult
 
-TWIN_META_KEY = "retrycontract/feedback"
 ENVELOPE = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends along with every request
 
 
@@ -30,16 +29,9 @@ def meta_of(params: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return meta if isinstance(meta, dict) else {}
 
 
-def refusal(request: JSONRPCRequest, result: ToolResult, *, structured: bool) -> JSONRPCResponse:
-    """Answer a tools/call with our feedback: a result with isError, never a protocol error.
-
-    Without `structured` the machine's twin travels in `_meta`: clients validate structured content against the
-    tool's own output schema, and some do so for errors too.
-    """
+def refusal(request: JSONRPCRequest, result: ToolResult) -> JSONRPCResponse:
+    """Answer a tools/call with our feedback: a result with isError, never a protocol error."""
     rendered = result.render("mcp")
-    twin = rendered.pop("structuredContent")
-    if twin:
-        rendered |= {"structuredContent": twin} if structured else {"_meta": {TWIN_META_KEY: twin}}
     if PROTOCOL_VERSION_META_KEY in meta_of(request.params):
         rendered["resultType"] = "complete"
     return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=rendered)

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from retrycontract.contract.lifecycle import Status
 from retrycontract.mcp.judging import Ruling
 
-KEPT_ATTEMPTS = 20  # a person answers one of the last; each may be a megabyte
-
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """Hold a call between its attempts, and what the model sent: secrets in it are stored nowhere else."""
+    """Hold a call between its attempts."""
 
     tool_name: str
     call_id: str | None = None
     is_blocked: bool = False
     has_ended: bool = False
-    sent: deque[tuple[int, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_ATTEMPTS))
 
     def take_over(self, ruling: Ruling) -> None:
         """Note where an attempt has left the call."""
         self.call_id = ruling.call_id
         self.is_blocked = ruling.status is Status.BLOCKED
         self.has_ended = ruling.status is Status.VALID
-
-    def arguments_of(self, attempt: int | None) -> Any:
-        """Give what an attempt sent, by default the last one; raises LookupError when that is forgotten."""
-        if attempt is None and self.sent:
-            return self.sent[-1][1]
-        for number, arguments in self.sent:
-            if number == attempt:
-                return arguments
-        raise LookupError(f"attempt {attempt} was not sent through this connection")
 
 
 class OpenCalls:

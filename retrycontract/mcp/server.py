@@ -17,7 +17,7 @@ from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.in_process import RetryContract
 from retrycontract.mcp.asking import Patience, Tick, ask
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, Judge, NoVerdictError
+from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError
 from retrycontract.mcp.open_calls import OpenCalls
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
@@ -108,19 +108,17 @@ class ContractServer:
         return _result(ToolResult("", text, metadata=ruling.result.metadata | twin))
 
     async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
-        match await ask(self._judge, call_id, Patience.of(wait, _signs_of_life(context.session))):
-            case Guidance() as answer:
-                found = {"decision": answer.decision.value, "arguments": answer.arguments, "patch": answer.patch}
-                return _result(ToolResult("", answer.text, is_error=False, metadata=found))
-            case Expiry(text):
-                return _result(ToolResult("", text, is_error=False))
-            case None:
-                return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
+        answer = await ask(self._judge, call_id, Patience.of(wait, _signs_of_life(context.session)))
+        if answer is None:
+            return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
+        found = {"decision": answer.decision, "arguments": answer.corrected, "patch": answer.patch}
+        return _result(ToolResult("", answer.text, is_error=False, metadata=found if answer.decision else {}))
 
     async def _list_resources(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        every = types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON)
         listed = [
-            types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON),
-            types.Resource(uri=CALLS_URI, name="calls", title="Open calls of this connection", mime_type=JSON),
+            *([every] if self._tools else []),
+            types.Resource(uri=CALLS_URI, name="calls", title="Open calls", mime_type=JSON),
             *(
                 types.Resource(
                     uri=f"{TOOLS_URI}/{quote(name, safe='')}", name=name, description=tool.description, mime_type=JSON
@@ -131,23 +129,33 @@ class ContractServer:
         return types.ListResourcesResult(resources=listed)
 
     async def _read_resource(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = json.dumps(self._resource(str(params.uri)), ensure_ascii=False, indent=2)
+        text = json.dumps(await self._resource(str(params.uri)), ensure_ascii=False, indent=2)
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, mime_type=JSON, text=text)]
         )
 
-    def _resource(self, uri: str) -> Any:
+    async def _resource(self, uri: str) -> Any:
         if uri == TOOLS_URI:
             return [{"name": tool.name, "description": tool.description} for tool in self._tools.values()]
         if uri == CALLS_URI:
-            return [
-                {"call_id": call.call_id, "tool": call.tool_name, "blocked": call.is_blocked}
-                for call in self._calls.idle()
-            ]
+            return await self._open_calls()
         tool = self._tools.get(unquote(uri.removeprefix(f"{TOOLS_URI}/")))
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
         return tool.schema
+
+    async def _open_calls(self) -> list[dict[str, Any]]:
+        """List the agent's calls where the service knows them, else those of this connection."""
+        try:
+            known = await self._judge.open_calls()
+        except NoVerdictError as error:
+            raise MCPError(types.INTERNAL_ERROR, f"The calls cannot be read: {error}") from error
+        if known is not None:
+            return [{"call_id": call.call_id, "tool": call.tool, "state": call.state} for call in known]
+        return [
+            {"call_id": call.call_id, "tool": call.tool_name, "state": "blocked" if call.is_blocked else "retrying"}
+            for call in self._calls.idle()
+        ]
 
 
 def _result(result: ToolResult) -> types.CallToolResult:

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
-from math import ceil
 from typing import Any
-from urllib.parse import quote
 
 import anyio
-import httpx2
 
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.client import (
+    AsyncClient,
+    CallSummary,
+    ClientError,
+    Guidance,
+    RefusedError,
+    UnavailableError,
+    UnreachableError,
+)
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.tool_lists import MAX_NAME, DeclaredTool
-from retrycontract.contract.tool_result import ToolResult
-from retrycontract.mcp.judging import CallEndedError, Expiry, Guidance, NoVerdictError, Ruling, as_text
+from retrycontract.mcp.judging import CallEndedError, NoVerdictError, Ruling, as_text
 
-API = "/api/v1"
+PATIENCE = 5.0  # seconds; a restart of the service takes a few, and clients give up after 30 to 60
+PAUSE = 1.0  # second between two questions that a service cannot answer at the moment
 ENDED = frozenset({"call-ended", "call-not-found"})
-LONGEST_POLL = 60  # seconds that the service keeps one question open
-JUDGING_SECONDS = 60.0  # a verdict takes milliseconds; a service that is this busy has a problem of its own
-PAUSE = 1.0  # second between two questions: a service that is stopping holds none open
-TIMEOUT = httpx2.Timeout(10.0, read=LONGEST_POLL + 15.0)
+MAX_LISTED = 200  # calls in one state; a list is read by a model
 
 logger = logging.getLogger("retrycontract.mcp")
 
 
-class _UnreachableError(NoVerdictError):
-    """Raised when the service did not answer, or said that it cannot at the moment."""
-
-
 class ServiceJudge:
-    """Judge over HTTP; the API key stands in the client's headers."""
+    """Judge through a client of the service."""
 
-    def __init__(self, http: httpx2.AsyncClient, *, session: str, settings: Mapping[str, Any]) -> None:
-        self._http, self._settings = http, settings
+    def __init__(self, client: AsyncClient, *, session: str, settings: Mapping[str, Any]) -> None:
+        self._client, self._settings = client, settings
         self._session_id = f"{session}-{uuid.uuid4().hex}"  # ours alone: an earlier connection's calls are not ours
         self._versions: dict[str, str] = {}
         self._numbers = count(1)
@@ -47,111 +46,90 @@ class ServiceJudge:
         refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
-        done = _body(await self._send("POST", "/tools/import", {"tools": listed}))
-        refused |= {tool["name"]: f"{tool['pointer'] or '(root)'}: {tool['detail']}" for tool in done["refused"]}
-        # The version is named with each call: another server behind the same key may have a tool of the same name.
-        self._versions |= {tool["name"]: tool["schema_hash"] for tool in done["registered"]}
-        for tool in named if self._settings else ():
-            if tool.name not in refused:
-                body = {"input_schema": tool.schema, **self._settings}
-                await self._send("PUT", f"/tools/{quote(tool.name, safe='')}", body)
+        with _translated():
+            done = await self._client.register_tools(listed)
+            refused |= {tool.name: f"{tool.pointer or '(root)'}: {tool.detail}" for tool in done.refused}
+            # The version is named with each call: another server behind the same key may have a tool of that name.
+            self._versions |= {tool.name: tool.schema_hash for tool in done.registered}
+            for tool in named if self._settings else ():
+                if tool.name not in refused:
+                    await self._client.register_tool(tool.name, tool.schema, **self._settings)
         return refused
 
     async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
         """Submit an attempt and wait for the verdict."""
-        body = {
-            "tool": tool_name,
-            "tool_call_id": f"mcp-{next(self._numbers)}",
-            "session_id": self._session_id,
-            "turn": 0,  # one turn for the whole connection: a call is continued by its call_id only
-            "call_id": call_id,
-            "version": self._versions.get(tool_name),
-        }
-        sent = {name: value for name, value in body.items() if value is not None}
-        sent |= {"raw": as_text(arguments)} if isinstance(arguments, str) else {"arguments": arguments}
-        verdict = await self._verdict(await self._send("POST", "/calls", sent, wait=30))
-        given = verdict["tool_result"]
-        result = ToolResult(given["tool_call_id"], given["content"], metadata=given["metadata"]) if given else None
-        return Ruling(verdict["call_id"], Status(verdict["status"]), verdict["attempt_number"], result)
-
-    async def guidance(self, call_id: str, *, wait: float) -> Guidance | Expiry | None:
-        """Poll until somebody has answered; what goes wrong on the way is tried again."""
-        deadline = anyio.current_time() + wait
-        while True:
-            left = max(deadline - anyio.current_time(), 0)
-            try:
-                answer = await self._poll(call_id, min(ceil(left), LONGEST_POLL))
-            except _UnreachableError as error:
-                logger.warning("Cannot ask for guidance at the moment: %s", error)
-            else:
-                if answer.status_code == 200:
-                    return await self._taken_over(call_id, answer.json())
-            if anyio.current_time() >= deadline:
-                return None
-            await anyio.sleep(min(PAUSE, left))
-
-    async def _poll(self, call_id: str, wait: int) -> httpx2.Response:
-        return await self._send("GET", f"/calls/{call_id}/wait?for=guidance", wait=wait)
-
-    async def _taken_over(self, call_id: str, body: Mapping[str, Any]) -> Guidance | Expiry | None:
-        given = body["guidance"]
-        if given is None:
-            return Expiry(body["expiry"]) if body["expiry"] else None
-        try:
-            await self._send("POST", f"/calls/{call_id}/guidance/ack")
-        except NoVerdictError as error:  # the person does not see that it arrived; the model has it all the same
-            logger.warning("Cannot acknowledge guidance: %s", error)
-        return Guidance(
-            decision=Decision(given["decision"]),
-            text=given["text"],
-            words=given["operator_text"],
-            arguments=given["arguments"],
-            patch=given["patch"],
-            base=given["base"]["attempt"] if given["base"] else None,
-        )
-
-    async def _verdict(self, answer: httpx2.Response) -> dict[str, Any]:
-        with anyio.move_on_after(JUDGING_SECONDS):
-            while answer.status_code == 202:
-                path = answer.headers["Location"].removeprefix(API)
-                answer = await self._send("GET", path, wait=30)
-        if answer.status_code == 202:
+        with _translated():
+            outcome = await self._client.submit(
+                tool_name,
+                f"mcp-{next(self._numbers)}",
+                as_text(arguments) if isinstance(arguments, str) else arguments,
+                call_id=call_id,
+                session_id=self._session_id,
+                turn=0,  # one turn for the whole connection: a call is continued by its call_id only
+                version=self._versions.get(tool_name),
+            )
+        if outcome.status is None:
             raise NoVerdictError("the service did not judge it in time.")
-        return _body(answer)
+        return Ruling(outcome.call_id, outcome.status, outcome.tool_result)
 
-    async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, wait: int | None = None
-    ) -> httpx2.Response:
-        headers = {"Content-Type": "application/json"} | ({"Prefer": f"wait={wait}"} if wait is not None else {})
+    async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:
+        """Wait until somebody has answered; what goes wrong on the way is tried again."""
+        deadline = anyio.current_time() + wait
+        with _translated():
+            while True:
+                left = max(deadline - anyio.current_time(), 0)
+                try:
+                    return await self._taken_over(await self._client.wait_for_guidance(call_id, timeout=left))
+                except (UnreachableError, UnavailableError) as error:
+                    logger.warning("Cannot ask for guidance at the moment: %s", error)
+                if anyio.current_time() >= deadline:
+                    return None
+                await anyio.sleep(PAUSE)
+
+    async def open_calls(self) -> list[CallSummary] | None:
+        """List the open calls of the agent whose key we have, those of other connections too."""
+        with _translated():
+            return [
+                call
+                for state in CallState
+                if not state.has_ended
+                async for call in _first(MAX_LISTED, self._client.calls(state=state))
+            ]
+
+    async def _taken_over(self, answer: Guidance) -> Guidance | None:
+        if answer.decision is None:
+            return answer if answer.text else None
         try:
-            # Written here: models send NaN, which the HTTP client would not encode and the service refuses in words.
-            content = None if body is None else json.dumps(body)
-            answer = await self._http.request(method, f"{API}{path}", content=content, headers=headers)
-        except httpx2.HTTPError as error:
-            raise _UnreachableError(f"the service cannot be reached ({type(error).__name__}).") from error
-        except ValueError as error:
-            raise NoVerdictError("it holds a number that is too long to be sent.") from error
-        if answer.status_code >= 400:
-            raise _problem(answer)
+            await self._client.acknowledge(answer)
+        except ClientError as error:  # the person does not see that it arrived; the model has it all the same
+            logger.warning("Cannot acknowledge guidance: %s", error)
         return answer
+
+
+async def _first(most: int, calls: AsyncIterator[CallSummary]) -> AsyncIterator[CallSummary]:
+    for _ in range(most):
+        try:
+            yield await anext(calls)
+        except StopAsyncIteration:
+            return
 
 
 def _is_name(name: str) -> bool:
     return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
-def _body(answer: httpx2.Response) -> dict[str, Any]:
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def _problem(answer: httpx2.Response) -> Exception:
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Say what went wrong in words that may reach the model; what to do about it is for the log."""
     try:
-        document = answer.json()
-        code, detail = str(document["code"]), str(document["detail"])
-    except (ValueError, KeyError, TypeError):
-        code, detail = "", f"it answers {answer.status_code}, and not as retrycontract does."
-    if code in ENDED:
-        return CallEndedError(detail)
-    kind = _UnreachableError if answer.status_code >= 500 else NoVerdictError
-    return kind(f"the service says {code or answer.status_code}: {detail}")
+        yield
+    except RefusedError as error:
+        if error.code in ENDED:
+            raise CallEndedError(error.detail) from error
+        raise NoVerdictError(f"the service says {error.code or error.status}: {error.detail}") from error
+    except ClientError as error:
+        logger.warning("Cannot ask the service: %s", error)
+        reached = "cannot be reached" if isinstance(error, UnreachableError) else "answers not as retrycontract does"
+        raise NoVerdictError(f"the service {reached}.") from error
+    except ValueError as error:
+        raise NoVerdictError("it holds a number that is too long to be sent.") from error

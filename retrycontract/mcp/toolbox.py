@@ -41,10 +41,6 @@ class Toolbox:
         """Tell whether a tool's schema was refused."""
         return name in self._unchecked
 
-    def has_output_schema(self, name: str) -> bool:
-        """Tell whether a tool promises the shape of its structured results."""
-        return bool(self._tools.get(name, {}).get("outputSchema"))
-
     def has_changed(self) -> None:
         """Note that the upstream says that its list has changed."""
         self._changes += 1

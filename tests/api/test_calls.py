@@ -89,7 +89,7 @@ RENDERED: dict[str, Any] = {
         "part_kind": "retry-prompt", "tool_name": "deploy", "content": text, "tool_call_id": "id_1",
     },
     "mcp": lambda text, metadata: {
-        "content": [{"type": "text", "text": text}], "isError": True, "structuredContent": metadata,
+        "content": [{"type": "text", "text": text}], "isError": True, "_meta": {"retrycontract/feedback": metadata},
     },
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from retrycontract.client import AsyncClient, Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 FLAVOURS = {"sync": Client, "async": AsyncClient}
 
@@ -26,7 +26,15 @@ class Blocking:
         found = getattr(self._client, name)
         if not inspect.ismethod(found):
             return found
+        if inspect.isasyncgenfunction(found):
+            return lambda **options: self._listed(found(**options))
         return lambda *args, **kwargs: asyncio.run_coroutine_threadsafe(found(*args, **kwargs), self._loop).result(90)
+
+    def _listed(self, iterator: AsyncIterator[Any]) -> list[Any]:
+        async def collect() -> list[Any]:
+            return [each async for each in iterator]
+
+        return asyncio.run_coroutine_threadsafe(collect(), self._loop).result(90)
 
     def __repr__(self) -> str:
         return repr(self._client)

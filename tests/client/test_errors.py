@@ -40,7 +40,7 @@ PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
         ["Correct it. (HTTP 422, invalid-request)\n  /turn: No."],
     ),
     "broken": (problem(500, "internal"), errors.UnavailableError, ["HTTP 500", "manage.py doctor"]),
-    "a proxy's page": (httpx2.Response(502, content=b"<html>"), errors.UncertainSubmissionError, ["HTTP 502", URL]),
+    "a proxy's page": (httpx2.Response(502, content=b"<html>"), errors.UnavailableError, ["HTTP 502", "a proxy"]),
     "teapot": (httpx2.Response(418, content=b"[]"), RefusedError, ["HTTP 418", "a proxy may have given it"]),
     "problem of another shape": (
         answer(422, {"errors": ["no", {"pointer": ""}], "detail": None}),

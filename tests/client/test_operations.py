@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome
+from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, UnexpectedAnswerError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, answer, guided
+from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided
 
 if TYPE_CHECKING:
     from tests.client.conftest import Scripted
@@ -223,6 +223,53 @@ def test_the_other_operations_ask_for_what_they_are_called(scripted: Scripted) -
     ]
     assert service.bodies[2] == {"input_schema": {"type": "object"}, "max_attempts": 5, "expires_after": "30m"}
     assert (tool.name, tool.version, tool.changed) == ("t", 2, True)
+
+
+SUMMARY: dict[str, Any] = {
+    "call_id": "call-1",
+    "kind": "tool_call",
+    "tool": "open",
+    "state": "blocked",
+    "session_id": "s",
+    "task_id": None,
+    "correlation_id": None,
+    "attempts_made": 3,
+    "attempts_allowed": 3,
+    "created_at": "2027-03-14T12:00:00Z",
+    "updated_at": "2027-03-14T12:00:01.5Z",
+    "expires_at": None,
+    "links": {},
+}
+
+
+def test_calls_are_listed_page_by_page(scripted: Scripted) -> None:
+    service = scripted(
+        answer(
+            200, {"calls": [SUMMARY, SUMMARY | {"call_id": "call-2"}], "next": "/api/v1/calls?limit=2&cursor=x%20y"}
+        ),
+        answer(200, {"calls": [SUMMARY | {"call_id": "call-3"}], "next": None}),
+    )
+    with service.client() as client:
+        found = list(client.calls(state=CallState.BLOCKED, tool="files/open", session_id=None))
+    assert service.lines == ["GET /calls?state=blocked&tool=files%2Fopen&limit=100", "GET /calls?limit=2&cursor=x%20y"]
+    assert [call.call_id for call in found] == ["call-1", "call-2", "call-3"]
+    assert (found[0].state, found[0].attempts_made, found[0].updated_at.second) == (CallState.BLOCKED, 3, 1)
+    assert found[0].expires_at is None
+
+
+def test_the_next_page_is_asked_for_only_when_somebody_reads_that_far() -> None:
+    service = Script("sync", [answer(200, {"calls": [SUMMARY], "next": "/api/v1/calls?cursor=c"})])
+    with service.client() as client:
+        assert next(client.calls()).call_id == "call-1"
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("address", ["http://elsewhere/api/v1/calls?cursor=c", "//elsewhere/calls?", "/admin/"])
+def test_the_key_is_sent_to_no_other_address_than_the_services_own(scripted: Scripted, address: str) -> None:
+    service = scripted(answer(200, {"calls": [], "next": address}))
+    with service.client() as client, pytest.raises(UnexpectedAnswerError):
+        list(client.calls())
+    assert len(service.requests) == 1
 
 
 def test_a_dry_run_gives_the_verdict_and_the_models_text(scripted: Scripted) -> None:

@@ -8,13 +8,13 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from examples import client_agent
-from retrycontract.client import NotAuthenticatedError, UncertainSubmissionError, UnreachableError
+from retrycontract.client import NotAuthenticatedError, UnreachableError
 from tests.client.flavours import opened
 from tests.client.lossy_proxy import losing_answers
 from tests.desk import Desk
@@ -30,13 +30,19 @@ SCHEMA: dict[str, Any] = {
     "properties": {"path": {"type": "string", "pattern": "^/"}, "api_key": {"type": "string"}},
     "required": ["path"],
 }
+AGENTS = 40  # each test has one of its own
 WRONG = {"path": "report.txt"}
 RIGHT = {"path": "/srv/report.txt"}
 
 
+@pytest.fixture(scope="module")
+def keys(service: Service) -> Iterator[str]:
+    return iter(service.new_keys(*(f"client-{number}" for number in range(AGENTS))))
+
+
 @pytest.fixture
-def key(service: Service, request: pytest.FixtureRequest) -> str:
-    return service.new_key(re.sub(r"\W", "-", request.node.name))
+def key(keys: Iterator[str]) -> str:
+    return next(keys)
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def client(service: Service, key: str, flavour: str) -> Iterator[Any]:
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def desk(service: Service) -> Desk:
     found = Desk(service)
     found.log_in()
@@ -117,7 +123,9 @@ def test_what_a_person_accepts_is_given_back_and_what_they_reject_is_not(client:
 
 def test_a_cancelled_call_asks_nobody_any_more(client: Any) -> None:
     outcome = blocked(client)
+    assert [call.call_id for call in client.calls(state="blocked")] == [outcome.call_id]
     assert client.cancel(outcome) == "cancelled"
+    assert [(call.call_id, call.state) for call in client.calls()] == [(outcome.call_id, "cancelled")]
     assert client.wait_for_guidance(outcome, 5).state == "cancelled"
 
 
@@ -146,63 +154,80 @@ def calls_on(desk: Desk) -> set[str]:
     return set(re.findall(r"/calls/([\w-]+)/", desk.get("/?q=book_flight")))
 
 
-def test_an_attempt_whose_answer_was_lost_counts_once(service: Service, key: str, flavour: str, client: Any) -> None:
+@pytest.mark.parametrize("tool_call_id", ["new", "same"])
+def test_an_attempt_whose_answer_was_lost_counts_once(
+    service: Service, key: str, flavour: str, client: Any, tool_call_id: str
+) -> None:
     with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
         first = cut.submit("open_file", tool_call_id="same", arguments=WRONG)
-        proxy.lost = 1
-        second = cut.submit("open_file", tool_call_id="same", arguments="{", call_id=first.call_id)
+        proxy.lost = 2
+        second = cut.submit("open_file", tool_call_id=tool_call_id, arguments="{", call_id=first.call_id)
         assert (second.status, second.attempt, second.errors[0].error_code) == ("retry", 2, "VAL-004")
-        assert proxy.posted == 2
+        assert proxy.posted == 4
         third = cut.submit("open_file", tool_call_id="same", arguments=RIGHT, call_id=first.call_id)
         assert (third.status, third.attempt_number) == ("valid", 3)
-    assert attempts_of(service, key, first.call_id) == ["same"] * 3
+    assert attempts_of(service, key, first.call_id) == ["same", tool_call_id, "same"]
 
 
-def test_a_first_attempt_whose_answer_was_lost_is_not_sent_twice(
-    service: Service, key: str, flavour: str, client: Any
+@pytest.mark.parametrize(("arguments", "status"), [(WRONG, "retry"), (RIGHT, "valid")])
+def test_a_first_attempt_whose_answer_was_lost_begins_one_call(
+    service: Service, key: str, flavour: str, client: Any, arguments: Any, status: str
 ) -> None:
-    session = {"session_id": "cut", "tool_call_id": "first"}
     with losing_answers(service.port) as proxy, opened(flavour, proxy.url, key) as cut:
         proxy.lost = 1
-        with pytest.raises(UncertainSubmissionError):
-            cut.submit("open_file", arguments=WRONG, **session)
-        assert proxy.posted == 1
-    outcome = client.submit("open_file", arguments=WRONG, **session)
-    assert outcome.attempt == 2, "it had arrived: had the client sent it again this would be the third"
+        outcome = cut.submit("open_file", tool_call_id="first", arguments=arguments)
+        assert (outcome.status, outcome.attempt) == (status, 1)
+        assert proxy.posted == 2
+    assert attempts_of(service, key, outcome.call_id) == ["first"]
+    assert len(AgentClient(service, key).send("GET", "/calls").body["calls"]) == 1
 
 
-def test_an_agent_waits_and_submits_through_a_restart(tmp_path: Path, flavour: str) -> None:
+def test_agents_wait_and_submit_through_a_restart(tmp_path: Path) -> None:
     service = Service(tmp_path / "data")
     service.start()
-    with opened(flavour, service.url, service.new_key("restarted"), patience=120) as client:
-        client.register_tool("open_file", SCHEMA)
-        outcome = blocked(client)
-        with ThreadPoolExecutor(2) as agents:
-            waiting = agents.submit(client.wait_for_guidance, outcome, 120)
-            time.sleep(0.3)  # by now it is held by the service
-            service.stop(signal.SIGKILL)
-            submitting = agents.submit(partial(client.submit, "open_file", tool_call_id="new", arguments=RIGHT))
-            service.start()
-            assert submitting.result(60).status == "valid"
-            desk = Desk(service)
-            desk.log_in()
+    [key] = service.new_keys("restarted")
+    with both(service.url, key, patience=120) as clients, ThreadPoolExecutor(4) as agents:
+        clients[0].register_tool("open_file", SCHEMA)
+        outcomes = [blocked(client, session=f"s{number}") for number, client in enumerate(clients)]
+        waiting = [
+            agents.submit(client.wait_for_guidance, outcome, 120)
+            for client, outcome in zip(clients, outcomes, strict=True)
+        ]
+        time.sleep(0.3)  # by now they are held by the service
+        service.stop(signal.SIGKILL)
+        submitting = [agents.submit(client.submit, "open_file", tool_call_id="new", arguments=RIGHT, session_id=f"n{n}")
+                      for n, client in enumerate(clients)]  # fmt: skip
+        service.start()
+        assert [done.result(60).status for done in submitting] == ["valid"] * 2
+        desk = Desk(service)
+        desk.log_in()
+        for outcome in outcomes:
             desk.answer(outcome.call_id, text="Absolute paths only.")
-            assert waiting.result(60).decision == "hint"
+        assert [found.result(60).decision for found in waiting] == ["hint"] * 2
     service.stop()
 
 
-def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path, flavour: str) -> None:
+def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path) -> None:
     service = Service(tmp_path / "data", {"RETRYCONTRACT_JUDGE": "worker"})
     service.start()
-    with opened(flavour, service.url, service.new_key("later")) as client:
-        client.register_tool("open_file", SCHEMA)
-        first = client.submit("open_file", "t1", WRONG)
-        assert (first.status, first.tool_result.tool_call_id) == ("retry", "t1")
-        second = client.submit("open_file", "t2", RIGHT, call_id=first.call_id, wait=0)
-        assert (second.status, second.attempt_number) == (None, 2)
-        done = client.wait_for_verdict(second)
-        assert (done.status, done.arguments) == ("valid", RIGHT)
+    [key] = service.new_keys("later")
+    with both(service.url, key) as clients:
+        clients[0].register_tool("open_file", SCHEMA)
+        for client in clients:
+            first = client.submit("open_file", "t1", WRONG)
+            assert (first.status, first.tool_result.tool_call_id) == ("retry", "t1")
+            second = client.submit("open_file", "t2", RIGHT, call_id=first.call_id, wait=0)
+            assert (second.status, second.attempt_number) == (None, 2)
+            done = client.wait_for_verdict(second)
+            assert (done.status, done.arguments) == ("valid", RIGHT)
     service.stop()
+
+
+@contextmanager
+def both(*args: Any, **options: Any) -> Iterator[list[Any]]:
+    """Open a client of each flavour: a service of its own takes longer to start than to be asked twice."""
+    with opened("sync", *args, **options) as one, opened("async", *args, **options) as other:
+        yield [one, other]
 
 
 def test_one_client_serves_many_threads(client: Any) -> None:

@@ -45,7 +45,7 @@ def test_the_neutral_shape_is_a_tool_message() -> None:
             {
                 "content": [{"type": "text", "text": "Validation failed …"}],
                 "isError": True,
-                "structuredContent": {"format": "retrycontract/1", "errors": []},
+                "_meta": {"retrycontract/feedback": {"format": "retrycontract/1", "errors": []}},
             },
         ),
         (
@@ -112,7 +112,7 @@ def test_warnings_are_listed_among_the_errors_and_apart() -> None:
 
 
 def test_nobody_edits_the_twin_through_a_rendering() -> None:
-    RESULT.render("mcp")["structuredContent"]["errors"].append("x")
+    RESULT.render("mcp")["_meta"]["retrycontract/feedback"]["errors"].append("x")
     assert RESULT.metadata["errors"] == []
 
 

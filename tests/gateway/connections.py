@@ -71,6 +71,12 @@ def text_of(result: Any) -> str:
     return "\n".join(block.text for block in result.content)
 
 
+def twin_of(result: Any) -> Any:
+    """Give what a result of ours says to machines."""
+    assert result.structured_content is None, "it would be held to the tool's own output schema"
+    return result.meta["retrycontract/feedback"]
+
+
 async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
     answers = []

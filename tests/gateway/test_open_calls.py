@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.mcp.open_calls import KEPT_ATTEMPTS, OpenCall, OpenCalls
+from retrycontract.mcp.open_calls import OpenCall, OpenCalls
 
 NAMES = st.sampled_from(["read_file", "write_file"])
 
@@ -54,13 +53,3 @@ def test_no_call_is_ever_tried_twice_at_the_same_time(steps: list[tuple[str, boo
             call = in_flight.pop(0)
             call.call_id = call.call_id or f"c{number}"
             calls.put_back(call)
-
-
-def test_only_the_last_attempts_are_remembered() -> None:
-    call = OpenCall("read_file", "c1")
-    for number in range(1, KEPT_ATTEMPTS + 3):
-        call.sent.append((number, {"n": number}))
-    assert call.arguments_of(None) == {"n": KEPT_ATTEMPTS + 2}
-    assert call.arguments_of(3) == {"n": 3}
-    with pytest.raises(LookupError, match="attempt 2"):
-        call.arguments_of(2)

@@ -76,7 +76,9 @@ def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
         pytest.param(["--", "no-such-command"], "no-such-command: there is no such command", id="command"),
         pytest.param(["--max-attempts", "99", "--", "cat"], "max_attempts: must be a whole number", id="attempts"),
         pytest.param(["--config", "no.yml", "--", "cat"], "no.yml: No such file", id="configuration"),
-        pytest.param(["--url", "localhost:8000", "--", "cat"], "an address begins with https://", id="address"),
+        pytest.param(
+            ["--url", "localhost:8000", "--", "cat"], "the service's address is http:// or https://", id="address"
+        ),
         pytest.param(["--url", "http://localhost:1", "--", "cat"], "--url needs the agent's key", id="key"),
     ],
 )

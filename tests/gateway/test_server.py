@@ -12,8 +12,8 @@ from anyio.to_thread import run_sync
 from mcp import Client, MCPError
 
 from tests.desk import Desk
-from tests.gateway.connections import Story, run_command, text_of
-from tests.service import Service
+from tests.gateway.connections import Story, run_command, text_of, twin_of
+from tests.service import AgentClient, Service
 
 TOOLS = {
     "tools": [
@@ -42,48 +42,47 @@ def test_a_call_is_checked_counted_and_blocked(tmp_path: Path, mode: str) -> Non
         first = await client.call_tool("check_tool_call", WRONG)
         assert first.is_error
         assert text_of(first).startswith("Validation failed for tool 'read_file' (attempt 1/3):")
-        call_id = first.structured_content["call_id"]
+        call_id = twin_of(first)["call_id"]
         assert text_of(first).endswith(f"This call has the call_id {call_id}.")
         second = await client.call_tool("check_tool_call", {**WRONG, "call_id": call_id})
         assert "(attempt 2/3)" in text_of(second)
         third = await client.call_tool("check_tool_call", WRONG)
-        assert third.structured_content["call_id"] == call_id
+        assert twin_of(third)["call_id"] == call_id
         assert "This call is now Blocked" in text_of(third)
         right = await client.call_tool("check_tool_call", RIGHT)
         assert not right.is_error
-        assert right.structured_content["status"] == "valid"
+        assert twin_of(right)["status"] == "valid"
 
     stderr = serve(story, tmp_path, mode=mode)
     assert "Tool 'odd' cannot be checked: /type: 'objekt' is not a type" in stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        pytest.param({}, "Required field 'arguments' is missing", id="nothing"),
-        pytest.param({**WRONG, "tools": "x"}, "Unknown field 'tools'", id="unknown"),
-        pytest.param({**WRONG, "tool": 5}, "Type mismatch: expected string", id="type"),
-        pytest.param({**WRONG, "tool": "raed_file"}, "'read_file'", id="no-such-tool"),
-        pytest.param({**WRONG, "call_id": "none"}, "The call none has ended", id="no-such-call"),
-        pytest.param({**RIGHT, "arguments": '{"path": "/a"}'}, "Type mismatch: expected object", id="text"),
-    ],
-)
-def test_what_is_asked_wrongly_is_answered_with_feedback(
-    tmp_path: Path, arguments: dict[str, Any], problem: str
-) -> None:
+ASKED_WRONGLY: list[tuple[dict[str, Any], str]] = [
+    ({}, "Required field 'arguments' is missing"),
+    ({**WRONG, "tools": "x"}, "Unknown field 'tools'"),
+    ({**WRONG, "tool": 5}, "Type mismatch: expected string"),
+    ({**WRONG, "tool": "raed_file"}, "'read_file'"),
+    ({**WRONG, "call_id": "none"}, "The call none has ended"),
+    ({**RIGHT, "arguments": '{"path": "/a"}'}, "Type mismatch: expected object"),
+]
+
+
+def test_what_is_asked_wrongly_is_answered_with_feedback(tmp_path: Path) -> None:
     async def story(client: Client) -> None:
-        answer = await client.call_tool("check_tool_call", arguments)
-        assert answer.is_error
-        assert problem in text_of(answer)
+        for arguments, problem in ASKED_WRONGLY:
+            answer = await client.call_tool("check_tool_call", arguments)
+            assert answer.is_error
+            assert problem in text_of(answer)
 
     serve(story, tmp_path)
 
 
-def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path) -> None:
-    async def read(client: Client, uri: str) -> Any:
-        (content,) = (await client.read_resource(uri)).contents
-        return json.loads(content.text)  # type: ignore[union-attr]
+async def read(client: Client, uri: str) -> Any:
+    (content,) = (await client.read_resource(uri)).contents
+    return json.loads(content.text)  # type: ignore[union-attr]
 
+
+def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path) -> None:
     async def story(client: Client) -> None:
         listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
         assert listed == ["retrycontract://tools", "retrycontract://calls", "retrycontract://tools/read_file"]
@@ -92,7 +91,7 @@ def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path
         assert await read(client, listed[1]) == []
         await client.call_tool("check_tool_call", WRONG)
         (call,) = await read(client, listed[1])
-        assert (call["tool"], call["blocked"]) == ("read_file", False)
+        assert (call["tool"], call["state"]) == ("read_file", "retrying")
         with pytest.raises(MCPError, match="There is no resource"):
             await read(client, "retrycontract://tools/none")
 
@@ -106,12 +105,12 @@ def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
     async def story(client: Client) -> None:
         for _ in range(3):
             blocked = await client.call_tool("check_tool_call", WRONG)
-        call_id = blocked.structured_content["call_id"]
+        call_id = twin_of(blocked)["call_id"]
         nobody = await client.call_tool("get_guidance", {"call_id": call_id, "wait": 0})
         assert "Nobody has answered" in text_of(nobody)
         await run_sync(lambda: desk.answer(call_id, text="Absolute paths.", grant="1"))
         answer = await client.call_tool("get_guidance", {"call_id": call_id})
-        assert answer.structured_content["decision"] == "hint"
+        assert twin_of(answer)["decision"] == "hint"
         assert "> Absolute paths." in text_of(answer)
         assert not (await client.call_tool("check_tool_call", RIGHT)).is_error
         unknown = await client.call_tool("get_guidance", {"call_id": "none", "wait": 0})
@@ -119,3 +118,19 @@ def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
         assert "the service says not-found" in text_of(unknown)
 
     serve(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": service.new_key("mcp-server")})
+
+
+def test_with_a_service_the_open_calls_are_the_agents_whoever_made_them(tmp_path: Path, service: Service) -> None:
+    key = service.new_key("mcp-calls")
+    agent = AgentClient(service, key)
+    agent.register("read_file", TOOLS["tools"][0]["inputSchema"])
+    elsewhere = agent.submit("read_file", "t1", {"path": 5}, session_id="elsewhere")["call_id"]
+    agent.submit("read_file", "t2", {"path": "/a"}, session_id="ended")
+
+    async def story(client: Client) -> None:
+        here = twin_of(await client.call_tool("check_tool_call", WRONG))["call_id"]
+        found = await read(client, "retrycontract://calls")
+        assert {call["call_id"]: call["state"] for call in found} == {here: "retrying", elsewhere: "retrying"}
+        assert {call["tool"] for call in found} == {"read_file"}
+
+    serve(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})

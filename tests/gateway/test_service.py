@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,21 @@ from anyio.to_thread import run_sync
 from mcp import Client
 
 from tests.desk import Desk
-from tests.gateway.connections import run, text_of, told
+from tests.gateway.connections import run, text_of, told, twin_of
 from tests.service import Service
 
+AGENTS = 20  # each test has one of its own
 WRONG = {"path": "report.txt", "encoding": "uft8"}
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
 BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def keys(service: Service) -> Iterator[str]:
+    return iter(service.new_keys(*(f"gateway-{number}" for number in range(AGENTS))))
+
+
+@pytest.fixture(scope="module")
 def desk(service: Service) -> Desk:
     found = Desk(service)
     found.log_in()
@@ -29,9 +35,9 @@ def desk(service: Service) -> Desk:
 
 
 @pytest.fixture
-def behind(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., str]:
+def behind(service: Service, tmp_path: Path, keys: Iterator[str]) -> Callable[..., str]:
     """Run a story against a gateway that uses the service, as an agent of the test's own."""
-    key = service.new_key(f"gateway-{request.node.name}"[:60])
+    key = next(keys)
 
     def start(story: Callable[[Client], Awaitable[None]], *options: str, **more: Any) -> str:
         return run(story, tmp_path, "--url", service.url, *options, env={"RETRYCONTRACT_API_KEY": key}, **more)
@@ -41,7 +47,7 @@ def behind(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 async def two_failures(client: Client, wrong: dict[str, Any] = WRONG) -> str:
     """Fail twice and give the call's id."""
-    ids = {(await client.call_tool("read_file", wrong)).structured_content["call_id"] for _ in range(2)}
+    ids = {twin_of(await client.call_tool("read_file", wrong))["call_id"] for _ in range(2)}
     (call_id,) = ids
     return str(call_id)
 
@@ -182,7 +188,7 @@ def test_calls_in_flight_are_different_calls_also_while_one_is_waited_for(
         def answer() -> None:
             fresh = anyio.from_thread.run(client.call_tool, "read_file", WRONG)
             assert "(attempt 1/3)" in text_of(fresh)
-            assert fresh.structured_content["call_id"] != call_id
+            assert twin_of(fresh)["call_id"] != call_id
             desk.answer(call_id, text="Absolute paths.", grant="1")
 
         assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
