@@ -103,6 +103,11 @@ class ServiceSettings(BaseModel):
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
+    session_max_hours: float = Field(
+        24,
+        gt=0,
+        description="When an operator must log in again, however busy.",
+    )
 
     @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", "notify_email", mode="before")
     @classmethod
