@@ -66,6 +66,12 @@ class ServiceSettings(BaseModel):
     max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
 
+    retention_days: float = Field(
+        90,
+        ge=0,
+        description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
+    )
+
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
     )
