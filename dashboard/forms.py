@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.utils import timezone
 
 from retrycontract.contract.json_text import JsonFault, parse_json
 from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
+from retrycontract.store.models import Door
+from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, note_failure
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
 DECISIONS = [
@@ -16,6 +22,27 @@ DECISIONS = [
     (Decision.ACCEPT.value, "Accept as is", "The output is right, the schema too strict. The agent runs it."),
     (Decision.REJECT.value, "Reject", "Stop. Nothing is executed, and the agent is told so."),
 ]
+
+
+class LoginForm(AuthenticationForm):
+    """Ask for name and password, and make those wait who failed too often."""
+
+    pause: timedelta | None = None
+
+    def clean(self) -> dict[str, Any]:
+        """Count the login before the password is looked at."""
+        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
+        login, now = LoginTry(self.cleaned_data.get("username", ""), address), timezone.now()
+        self.pause = begin_login(login, now=now)
+        if self.pause is not None:
+            raise forms.ValidationError(_told_to_wait(self.pause))
+        try:
+            cleaned = super().clean()
+        except forms.ValidationError:
+            note_failure(login, now=now, door=Door.DASHBOARD)
+            raise
+        finish_login(login)
+        return cleaned
 
 
 class AnswerForm(forms.Form):
@@ -50,6 +77,12 @@ class AnswerForm(forms.Form):
             "grant": int(cleaned["grant"] or DEFAULT_GRANT),
             "base_number": cleaned["base"],
         }
+
+
+def _told_to_wait(pause: timedelta) -> str:
+    minutes = math.ceil(pause.total_seconds() / 60)
+    wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+    return f"Too many logins failed. Wait {wait} and try again; an administrator can let you in at once."
 
 
 def _told(fault: JsonFault) -> str:

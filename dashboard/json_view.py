@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from retrycontract.contract import pointers
+from retrycontract.contract.detection.marks import MARK_PATTERN
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.sanitizer import elide_middle, visible
@@ -19,7 +19,6 @@ from retrycontract.contract.sanitizer import elide_middle, visible
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
 INDENT = "  "
-_MARK = re.compile(r"\[REDACTED: [A-Z0-9_]+\]")
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
 
 
@@ -116,7 +115,7 @@ def _plain(text: str) -> str:
 
 
 def _marked(escaped: str) -> str:
-    return _MARK.sub(lambda match: f'<span class="jr">{match.group()}</span>', escaped)
+    return MARK_PATTERN.sub(lambda match: f'<span class="jr">{match.group()}</span>', escaped)
 
 
 def _nearest(value: Any, pointer: str) -> tuple[str, Any]:

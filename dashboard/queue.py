@@ -16,6 +16,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Call
 from retrycontract.store.models.calls import CallQuerySet
+from retrycontract.usecases.identifiers import safe_identifier
 
 PAGE = 50
 MOST_COUNTED = 100  # beyond it a tab says "100+": counting on would scan what nobody reads
@@ -154,7 +155,7 @@ class Queue:
 
 def read_queue(tab: Tab, *, search: str = "", after: str = "") -> Queue:
     """Read one page; `after` is the `next_page` of the page before."""
-    search = search.strip()[:MAX_SEARCH].replace("\x00", "\ufffd")  # PostgreSQL refuses NUL
+    search = safe_identifier(search.strip()[:MAX_SEARCH].replace("\x00", "\ufffd"))  # PostgreSQL refuses NUL
     calls = tab.calls.select_related("agent", "version")
     if search:
         calls = calls.search(search)

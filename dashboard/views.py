@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 from django.contrib import messages
@@ -17,9 +18,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.middleware import HtmxDetails
 
-from dashboard.forms import DECISIONS, AnswerForm
+from dashboard.forms import DECISIONS, AnswerForm, LoginForm
 from dashboard.queue import Queue, Tab, next_blocked, read_queue
 from dashboard.roles import may_answer
+from dashboard.sessions import begin_session
 from dashboard.story import Story, read_story, read_version
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Escalation
@@ -37,10 +39,33 @@ class HtmxHttpRequest(HttpRequest):
     htmx: HtmxDetails
 
 
+class Login(LoginView):
+    """Let an operator in, unless too many logins failed."""
+
+    template_name = "dashboard/login.html"
+    redirect_authenticated_user = True
+    authentication_form = LoginForm
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Log in, and note when."""
+        response = super().form_valid(form)
+        begin_session(self.request)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        """Show the form again; to who must wait, say so to programs, too."""
+        response = super().form_invalid(form)
+        if form.pause is not None:
+            response.status_code = TOO_MANY
+            response["Retry-After"] = str(math.ceil(form.pause.total_seconds()))
+        return response
+
+
 UNCHANGED = 204  # htmx swaps nothing
 REFUSED = 422
 TOO_LATE = 409
 LOGIN_FIRST = 401
+TOO_MANY = 429
 
 
 @require_GET
@@ -91,10 +116,7 @@ def login(request: HttpRequest) -> HttpResponse:
     """Let an operator in; a poll that was sent here is told that its session has ended."""
     if _is_htmx(request):
         return HttpResponse(status=LOGIN_FIRST)
-    return cast(
-        HttpResponse,
-        LoginView.as_view(template_name="dashboard/login.html", redirect_authenticated_user=True)(request),
-    )
+    return cast(HttpResponse, Login.as_view()(request))
 
 
 @login_not_required

@@ -6,6 +6,7 @@ import logging
 import sys
 
 import structlog
+from django.conf import settings
 
 from retrycontract.contract.sanitizer import ValueSanitizer
 
@@ -42,8 +43,8 @@ class TerminalFormatter(logging.Formatter):
         if "tool_name" in known:
             parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
             parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
-        line = "  ".join(parts)
-        return f"{line}\n{_sanitizer.redact_text(self.formatException(record.exc_info))}" if record.exc_info else line
+        line = _redacted("  ".join(parts))
+        return f"{line}\n{_redacted(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 def formatter() -> logging.Formatter:
@@ -52,9 +53,10 @@ def formatter() -> logging.Formatter:
 
 
 def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Redact what was raised: libraries quote the value that they failed on."""
-    if "exception" in event:
-        event["exception"] = _sanitizer.redact_text(event["exception"])
+    """Redact what was said and raised: frameworks quote the address, libraries the value that they failed on."""
+    for name in ("message", "exception"):
+        if isinstance(event.get(name), str):
+            event[name] = _redacted(event[name])
     return event
 
 
@@ -63,4 +65,6 @@ def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> s
     return event
 
 
-_sanitizer = ValueSanitizer()
+def _redacted(text: str) -> str:
+    """Redact as the contract is configured; the settings are there whenever a line is written."""
+    return ValueSanitizer(settings.CONTRACT).redact_text(text)

@@ -66,6 +66,12 @@ class ServiceSettings(BaseModel):
     max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
 
+    retention_days: float = Field(
+        90,
+        ge=0,
+        description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
+    )
+
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
     )
@@ -103,6 +109,11 @@ class ServiceSettings(BaseModel):
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
+    session_max_hours: float = Field(
+        24,
+        gt=0,
+        description="When an operator must log in again, however busy.",
+    )
 
     @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", "notify_email", mode="before")
     @classmethod

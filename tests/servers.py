@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 START_SECONDS: Final = 30
 OLDEST_POSTGRESQL: Final = 15
@@ -185,6 +185,22 @@ class PostgreSQL:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]
         return self.url(name)
+
+    @contextmanager
+    def logging_everything(self) -> Iterator[None]:
+        """Have every statement written to the log, with its values, while the block runs."""
+        self._configure("ALTER SYSTEM SET log_statement = 'all'")
+        try:
+            yield
+        finally:
+            self._configure("ALTER SYSTEM RESET log_statement")
+
+    def _configure(self, statement: LiteralString) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+            connection.execute("SELECT pg_reload_conf()")
 
     def _is_ready(self) -> bool:
         command = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]

@@ -16,10 +16,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import SAFE_METHODS, EditablePage, by
+from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
+from retrycontract.store.models import FailedLogins
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.admit_operator import admit_operator, change_operator
+from retrycontract.usecases.end_sessions import end_sessions
 from retrycontract.usecases.give_role import Role, role_of
+from retrycontract.usecases.log_in import free_operator
 
 if TYPE_CHECKING:
     _NewUser = AdminUserCreationForm[User]
@@ -79,6 +82,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     search_fields = ("username", "email", "first_name", "last_name")
     ordering = ("username",)
     filter_horizontal = ()
+    actions = ("let_in_again", "log_out_everywhere")
     add_fieldsets = ((None, {"fields": ("username", "role", "usable_password", "password1", "password2")}),)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -143,6 +147,18 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
         if any("password" in str(part).lower() for part in message):
             change_operator(obj, ["password"], **by(request))
 
+    @admin.action(description="Let in again after too many failed logins", permissions=["view"])
+    def let_in_again(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Call the use case for each."""
+        freed = sum(free_operator(operator, **by(request)) for operator in queryset)
+        self.message_user(request, f"{freed} operators may try again.")
+
+    @admin.action(description="Log out everywhere", permissions=["view"])
+    def log_out_everywhere(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Call the use case for each."""
+        ended = sum(end_sessions(operator, **by(request)) for operator in queryset)
+        self.message_user(request, f"{ended} sessions ended.")
+
     @admin.display(description="role")
     def shown_role(self, user: User) -> str:
         """Show the role."""
@@ -154,3 +170,12 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
         return format_html(
             '<a href="{}">Set a new password</a>', reverse("admin:auth_user_password_change", args=[user.pk])
         )
+
+
+@admin.register(FailedLogins)
+class FailedLoginsPage(Page):
+    """Show who failed to log in; names that nobody has are not kept."""
+
+    list_display = ("pk", "operator", "failures", "last_at", "locked_until")
+    list_select_related = ("operator",)
+    fields = ("operator", "failures", "last_at", "locked_until")

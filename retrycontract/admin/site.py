@@ -21,7 +21,7 @@ from retrycontract.admin.pages import by
 from retrycontract.usecases.admit_operator import change_operator
 
 GROUPS = {
-    "Who comes in": ("Agent", "ApiKey", "User"),
+    "Who comes in": ("Agent", "ApiKey", "User", "FailedLogins"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event", "IdempotencyKey"),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),

@@ -17,6 +17,7 @@ from retrycontract.contract.configuration import RANGES
 from retrycontract.contract.durations import parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.change_tool import CHANGEABLE, change_tool, release_version
+from retrycontract.usecases.contracts import sanitizer
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -133,8 +134,8 @@ class ToolVersionPage(Page):
 
     @admin.display(description="schema")
     def shown_schema(self, version: ToolVersion) -> SafeString | str:
-        """Show the schema that the agent registered."""
-        return json_block(version.schema)
+        """Show the schema that the agent registered, without the secrets that its author left in it."""
+        return json_block(sanitizer().redact_schema(version.schema))
 
     @admin.action(description="Release from quarantine: judge at the door again", permissions=["view"])
     def release(self, request: HttpRequest, queryset: QuerySet[ToolVersion]) -> None:

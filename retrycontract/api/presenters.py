@@ -19,10 +19,13 @@ def links(call: Call) -> schemas.Links:
     return schemas.Links(self=base, wait=f"{base}/wait?for=guidance", guidance=f"{base}/guidance")
 
 
-def verdict(attempt: Attempt, render: Provider | None = None) -> schemas.VerdictOut:
-    """Give the verdict of an attempt, or its place in the queue while it has none."""
+def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str | None = None) -> schemas.VerdictOut:
+    """Give the verdict of an attempt, or its place in the queue while it has none.
+
+    `provider_id` is the id that the attempt came with; what is kept of it may be redacted.
+    """
     call = attempt.call
-    result = tool_result(attempt)
+    result = tool_result(attempt, provider_id)
     return schemas.VerdictOut(
         call_id=call.public_id,
         state=call.state,
@@ -38,7 +41,7 @@ def verdict(attempt: Attempt, render: Provider | None = None) -> schemas.Verdict
     )
 
 
-def tool_result(attempt: Attempt) -> ToolResult | None:
+def tool_result(attempt: Attempt, provider_id: str | None = None) -> ToolResult | None:
     """Rebuild the ToolResult of a judged attempt; None when there is nothing to tell the model."""
     if attempt.status in ("", Status.VALID):
         return None
@@ -48,7 +51,7 @@ def tool_result(attempt: Attempt) -> ToolResult | None:
     twin |= {"call_id": attempt.call.public_id}
     if attempt.status == Status.BLOCKED:
         twin |= {"wait": links(attempt.call).wait}
-    return ToolResult(attempt.tool_call_id, attempt.feedback, metadata=twin, name=attempt.call.tool_name)
+    return ToolResult(provider_id or attempt.tool_call_id, attempt.feedback, metadata=twin, name=attempt.call.tool_name)
 
 
 def summary(found: Call) -> schemas.CallSummary:

@@ -179,9 +179,18 @@ def _unknown_version(_: HttpRequest, __: UnknownVersionError) -> HttpResponse:
 
 
 def _invalid_schema(_: HttpRequest, fault: InvalidSchema) -> HttpResponse:
-    errors = [{"pointer": fault.pointer, "code": fault.code, "detail": fault.reason}]
+    errors = [shown_fault(fault)]
     detail = "The tool's schema cannot be registered; see 'errors'."
     return problem_response(422, "invalid-schema", detail, errors=errors)
+
+
+def shown_fault(fault: InvalidSchema) -> dict[str, str]:
+    """Say what keeps a schema out, without the secrets that it may hold there."""
+    return {
+        "pointer": sanitizer().redact_pointer(fault.pointer),
+        "code": fault.code,
+        "detail": sanitizer().redact_identifier(fault.reason),
+    }
 
 
 def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:

@@ -22,6 +22,7 @@ from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.dry_run import dry_run
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.identifiers import opened_identifier, sealed_identifier
 from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
 from retrycontract.usecases.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
@@ -61,10 +62,7 @@ def _imported(agent: Agent, body: Any) -> schemas.ImportOut:
     result = import_tools(agent, read_tool_list(body), now=timezone.now())
     return schemas.ImportOut(
         registered=[_tool(done) for done in result.registered],
-        refused=[
-            schemas.RefusedTool(name=name, pointer=fault.pointer, code=fault.code, detail=fault.reason)
-            for name, fault in result.refused
-        ],
+        refused=[schemas.RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
     )
 
 
@@ -92,7 +90,7 @@ def post_call(
     given = body.model_dump(exclude={"arguments", "raw", "render", "kind"})
     new = NewAttempt(**given, kind=Kind(body.kind), output=body.output, key=_request_key(request, key))
     attempt = submit_attempt(_agent(request), new, now=timezone.now())
-    return _verdict(response, attempt, body.render)
+    return _verdict(response, attempt, body.render, body.tool_call_id)
 
 
 @api.get("/calls", response={200: schemas.CallPage, **READ_PROBLEMS}, tags=["calls"])
@@ -133,6 +131,7 @@ def get_wait(
     for_: Literal["verdict", "guidance"] = Query("guidance", alias="for"),
     attempt: int | None = Query(None, ge=1, le=2**31),
     render: Provider | None = None,
+    provider_id: str | None = Query(None, include_in_schema=False, max_length=4_000),
 ) -> Status[Any]:
     """Wait for a verdict or for guidance, at most `Prefer: wait=N` (10 s, up to 60); 202 when there is none yet."""
     found = _call(request, call_id)
@@ -142,7 +141,7 @@ def get_wait(
         if wanted is None:
             raise Http404
         wanted.call = found
-        return _verdict(response, wanted, render)
+        return _verdict(response, wanted, render, provider_id and opened_identifier(provider_id))
     return _guidance(response, found)
 
 
@@ -242,12 +241,20 @@ def _tool(done: Registration) -> schemas.ToolOut:
     )
 
 
-def _verdict(response: HttpResponse, attempt: Attempt, render: Any) -> Status[schemas.VerdictOut]:
-    """Answer with the verdict, or with 202 and the bell that will announce it."""
-    answer = presenters.verdict(attempt, render)
+def _verdict(
+    response: HttpResponse, attempt: Attempt, render: Any, provider_id: str | None
+) -> Status[schemas.VerdictOut]:
+    """Answer with the verdict, or with 202 and the bell that will announce it.
+
+    The ToolResult bears the provider's id as it came. One that held a secret is not kept: the address to ask again
+    at carries it, sealed.
+    """
+    answer = presenters.verdict(attempt, render, provider_id)
     if not attempt.is_waiting:
         return Status(200, answer)
     query = {"for": "verdict", "attempt": attempt.number} | ({"render": render} if render else {})
+    if provider_id is not None and provider_id != attempt.tool_call_id:
+        query |= {"provider_id": sealed_identifier(provider_id)}
     _is_pending(response, attempt.call, f"{answer.links.self}/wait?{urlencode(query)}")
     return Status(202, answer)
 

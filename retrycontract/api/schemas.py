@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstr
 from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider
+from retrycontract.usecases.identifiers import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -240,9 +241,10 @@ class CallFilters(Strict):
 
     @property
     def of_call(self) -> dict[str, Any]:
-        """Give what the calls must have."""
+        """Give what the calls must have, identifiers as they are stored."""
         wanted = self.model_dump(exclude={"tool", "cursor", "limit"}, exclude_none=True)
-        return wanted | ({"tool_name": self.tool} if self.tool else {})
+        wanted = {name: safe_identifier(value) for name, value in wanted.items()}
+        return wanted | ({"tool_name": safe_tool_name(self.tool)} if self.tool else {})
 
 
 class BaseOut(Schema):

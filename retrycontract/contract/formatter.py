@@ -22,9 +22,9 @@ from retrycontract.contract.feedback_text import (
 from retrycontract.contract.hints import hint_line
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.progress import Progress, compare
-from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.contract.type_expressions import describe
+from retrycontract.contract.type_expressions import Redact, describe
 
 SHORT_POINTER = 80  # where even one pointer of full length does not fit
 SHORT_VALUE = 40  # characters of expected and actual values once the message must be shortened
@@ -93,7 +93,8 @@ class ErrorFormatter:
         found = list(errors or ())
         if schema is not None:
             index = SchemaIndex(schema)
-            found = [_with_expected(error, index) for error in found]
+            redact = ValueSanitizer(self._configuration).redact_identifier
+            found = [_with_expected(error, index, redact) for error in found]
         before = [AttemptRecord(attempt_number - 1, tuple(previous_errors))] if previous_errors else []
         first = first_line(kind, tool_name, attempt_number, max_attempts)
         return self._fit(_Frame(first, compare(found, before)), found)
@@ -200,7 +201,7 @@ class ErrorFormatter:
             yield f"  Actual: {visible(_shorten(actual, limit))}"
 
 
-def _with_expected(error: ValidationError, index: SchemaIndex) -> ValidationError:
+def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -> ValidationError:
     """Add the type expression of the schema's part at the error's place, unless the error says what was expected."""
     if error.expected_value is not None:
         return error
@@ -209,7 +210,7 @@ def _with_expected(error: ValidationError, index: SchemaIndex) -> ValidationErro
         position = pointers.index_of(token)
         place = place.child(token if position is None or token in place.declared else position)
     described = [schema for schema in place.schemas if schema]
-    return replace(error, expected_value=visible(describe(described[0], index.resolve))) if described else error
+    return replace(error, expected_value=visible(describe(described[0], index.resolve, redact))) if described else error
 
 
 def _says_expected(error: ValidationError, expected: str) -> bool:

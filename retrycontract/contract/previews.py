@@ -12,6 +12,7 @@ import re2
 import regex
 
 from retrycontract.contract.detection.field_names import word_set
+from retrycontract.contract.detection.marks import MARK, MARK_PATTERN
 
 ELLIPSIS = "..."
 # In a middle-elided text three quarters of the room go to the beginning, which tells most.
@@ -21,8 +22,7 @@ SUFFIX_WINDOW = 16
 # Numbers of more bits than this are described, for Python refuses to print the largest.
 MOST_BITS = 2_000
 
-_UNIT = regex.compile(r"\[REDACTED: [A-Z0-9_]+\]|\X")
-_MARK_START = "[REDACTED: "
+_UNIT = regex.compile(rf"{MARK_PATTERN.pattern}|\X")
 LONGEST_MARK = 48
 _REGIONAL_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -145,7 +145,7 @@ def _take(units: Iterable[str], room: int, show: Callable[[str], str]) -> list[s
 def _units_backwards(text: str, room: int) -> Iterator[str]:
     """Give the clusters of the text's end, last first; the first of the window may be cut and is left out."""
     start = max(0, len(text) - room * SUFFIX_WINDOW - 64)
-    opened = text.rfind(_MARK_START, max(0, start - LONGEST_MARK), start + len(_MARK_START))
+    opened = text.rfind(MARK, max(0, start - LONGEST_MARK), start + len(MARK))
     start = opened if opened >= 0 else start - _half_flag(text, start)
     units = _UNIT.findall(text[start:])
     yield from reversed(units if start == 0 or opened >= 0 else units[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -10,9 +11,9 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.detection.field_names import judge
 from retrycontract.contract.detection.foreign_values import items_of, plain_text
 from retrycontract.contract.detection.marks import MARK, MARK_PATTERN
-from retrycontract.contract.detection.scanner import BALANCED, STRICT
+from retrycontract.contract.detection.scanner import BALANCED, STRICT, Scanner
 from retrycontract.contract.previews import elide_middle, fit, quote, relativize, render_number, visible
-from retrycontract.contract.redaction import Cut, Redactor
+from retrycontract.contract.redaction import LONGEST_CACHED, Cut, Redactor
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 
@@ -20,6 +21,9 @@ __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 CONTAINER_SHARE = 4
 # Paths are sought in this many previews' lengths at either end of a long text.
 ENDS = 40
+# Keywords of a schema that hold values of the field it describes, and those that hold fields by name.
+VALUED = frozenset({"default", "example", "examples"})
+NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
 
 
 class ValueSanitizer:
@@ -69,6 +73,21 @@ class ValueSanitizer:
         """Replace the secrets in one name: an object key, a tool's name, a token of a pointer."""
         return self.redact_text(name)
 
+    def redact_identifier(self, text: str) -> str:
+        """Replace the secrets in an identifier or in a word of a schema, where what is merely random is none."""
+        if not self._configuration.redact_secrets:
+            return text
+        redact = _redacted_identifier if len(text) < LONGEST_CACHED else _redacted_identifier.__wrapped__
+        return redact(self._scanner, text)
+
+    def redact_schema(self, schema: Any, name: str = "") -> Any:
+        """Replace the secrets in an admitted schema, to show it; `name` is the field that it describes."""
+        if isinstance(schema, dict):
+            return {self.redact_identifier(key): self._member(key, part, name) for key, part in schema.items()}
+        if isinstance(schema, list):
+            return [self.redact_schema(part, name) for part in schema]
+        return self.redact_identifier(schema) if isinstance(schema, str) else schema
+
     def redact_pointer(self, pointer: str) -> str:
         """Replace the secrets in the tokens of a JSON Pointer."""
         redacted = [self.redact_name(token) for token in pointers.tokens(pointer)]
@@ -77,6 +96,13 @@ class ValueSanitizer:
     def is_secret_name(self, name: str) -> bool:
         """Say whether the name alone makes a field's value secret."""
         return judge(name).mark is not None
+
+    def _member(self, keyword: str, part: Any, name: str) -> Any:
+        if keyword in VALUED:
+            return self.redact(part, pointers.from_tokens([name] if name else []))
+        if keyword in NAMED and isinstance(part, dict):
+            return {self.redact_identifier(field): self.redact_schema(child, field) for field, child in part.items()}
+        return self.redact_schema(part, name)
 
     def _redactor(self, marked: Collection[str], *, bounded: bool = False) -> Redactor:
         return Redactor(self._scanner, secrets=self._configuration.redact_secrets, marked=marked, bounded=bounded)
@@ -115,6 +141,11 @@ class ValueSanitizer:
             parts.insert(-1 if parts else 0, "...")
             return f"[{', '.join(parts)}] ({_counted(cut.total, 'item')})"
         return "[" + ", ".join(parts) + "]"
+
+
+@lru_cache(maxsize=2048)
+def _redacted_identifier(scanner: Scanner, text: str) -> str:
+    return scanner.redact(text, generic=False)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import regex
 
 from retrycontract.contract.json_types import Resolve, Schema
+
+Redact = Callable[[str], str]
 
 MAX_LENGTH = 160  # characters of one expression
 MAX_MEMBERS = 6  # fields or alternatives named before "…"
@@ -37,6 +39,7 @@ class _Depth:
     """Say how deep an expression stands, and how references are followed there."""
 
     resolve: Resolve | None
+    redact: Redact
     level: int = 0
     references: int = 0
 
@@ -49,14 +52,14 @@ class _Depth:
         return replace(self, references=self.references + 1)
 
 
-def describe(schema: Schema, resolve: Resolve | None = None) -> str:
-    """Write the type expression of a schema, at most 160 characters."""
-    return _clip(_expression(schema, _Depth(resolve)))
+def describe(schema: Schema, resolve: Resolve | None = None, redact: Redact = str) -> str:
+    """Write the type expression of a schema, at most 160 characters; `redact` is given each of its words whole."""
+    return _clip(_expression(schema, _Depth(resolve, redact)))
 
 
-def describe_options(options: Iterable[Any]) -> str:
+def describe_options(options: Iterable[Any], redact: Redact = str) -> str:
     """List allowed values for people and models: plain strings bare, everything else as JSON."""
-    written = [option if isinstance(option, str) and option else json.dumps(option) for option in options]
+    written = [redact(option if isinstance(option, str) and option else json.dumps(option)) for option in options]
     shown: list[str] = []
     length = 0
     for text in written:
@@ -81,9 +84,9 @@ def _expression(schema: Schema, depth: _Depth) -> str:
             return "object"
         return _expression(target, depth.referred) if target is not None else "any value"
     if "const" in schema:
-        return json.dumps(schema["const"], ensure_ascii=False)
+        return depth.redact(json.dumps(schema["const"], ensure_ascii=False))
     if isinstance(schema.get("enum"), list):
-        return f"one of: {describe_options(schema['enum'])}"
+        return f"one of: {describe_options(schema['enum'], depth.redact)}"
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), list) and "properties" not in schema:
             return _union(branches, depth)
@@ -115,16 +118,16 @@ def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
         bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
         return " ".join([name, " and ".join(bounds)]) if bounds else name
     if name == "string":
-        return _string(schema)
+        return _string(schema, depth.redact)
     return name
 
 
-def _string(schema: dict[str, Any]) -> str:
+def _string(schema: dict[str, Any], redact: Redact) -> str:
     parts = ["string"]
     if isinstance(schema.get("format"), str):
-        parts.append(f"in format {schema['format']}")
+        parts.append(f"in format {redact(schema['format'])}")
     if isinstance(schema.get("pattern"), str):
-        parts.append(f"matching {_clip(schema['pattern'], 60)}")
+        parts.append(f"matching {_clip(redact(schema['pattern']), 60)}")
     if _is_number(schema.get("maxLength")):
         parts.append(f"with max length {schema['maxLength']}")
     if _is_number(schema.get("minLength")):
@@ -139,7 +142,7 @@ def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:
     fields = list((needed | properties if isinstance(properties, dict) else needed).items())
     for name, member in fields[:MAX_MEMBERS]:
         optional = "" if name in needed else "?"
-        yield f"{_clip(str(name), 40)}{optional}: {_expression(member, depth.within)}"
+        yield f"{_clip(depth.redact(str(name)), 40)}{optional}: {_expression(member, depth.within)}"
     if len(fields) > MAX_MEMBERS:
         yield "…"
 

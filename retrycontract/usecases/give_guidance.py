@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from retrycontract.contract import pointers
 from retrycontract.contract.answer import examine
+from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.lifecycle import CallState, Decision
@@ -23,6 +25,8 @@ from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
+MAX_PLACES = 5  # that a refusal names
+MAX_PLACE = 80  # characters of each
 MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
 
@@ -178,17 +182,47 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     errors = check_correction(call, arguments)
     if errors:
         raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
-    if not has_redaction(arguments):
-        return replace(answer, arguments=arguments)
+    chosen = _by_patch(base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
+    if secret := _secret_places(call, arguments):
+        raise RefusedAnswerError(
+            f"A secret stands at {secret}. What you send is kept in the history, so it must hold none: leave "
+            "'[REDACTED: …]' where it stood, take the value out, or tell the agent in words where to find it."
+        )
+    return chosen
+
+
+def _by_patch(base: Attempt, answer: Answer, arguments: Any) -> Answer:
+    """Write corrected arguments as a patch of the agent's own, which holds what is redacted here."""
     if not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
     patch = make_patch(base.output, arguments)
     if any(has_redaction(operation) for operation in patch):
         raise RefusedAnswerError(
             "A redacted value was moved or edited, or something under a redacted name. "
-            "Leave '[REDACTED: …]' where it stands, or replace the whole value."
+            "Leave '[REDACTED: …]' where it stands, or replace the whole value by one that is no secret."
         )
     return replace(answer, patch=patch)
+
+
+def _secret_places(call: Call, arguments: Any) -> str:
+    """Name the places whose values or names the sanitiser would redact; empty when there are none."""
+    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
+    places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
+    named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]
+    return ", ".join([*named, "…"][: len(places)])
+
+
+def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(redacted, dict):
+        for key, member in value.items():
+            place = pointers.join(pointer, key)
+            yield from _differences(member, redacted[key], place) if key in redacted else (place,)
+    elif isinstance(value, list) and isinstance(redacted, list):
+        for index, (item, other) in enumerate(zip(value, redacted, strict=True)):
+            yield from _differences(item, other, pointers.join(pointer, index))
+    elif value != redacted:
+        yield pointer or "the root"
 
 
 def _redacted_places(value: Any, pointer: str = "") -> Iterator[str]:

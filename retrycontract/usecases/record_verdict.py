@@ -131,11 +131,11 @@ def log_verdict(attempt: Attempt) -> None:
         return
     call = attempt.call
     fields = events.failure_fields(
-        sanitizer().redact_name(call.tool_name),
+        call.tool_name,
         attempt.errors,
         attempt=attempt.shown_attempt,
         max_attempts=attempt.shown_max,
-        correlation_id=sanitizer().redact_text(call.correlation_id) if call.correlation_id else None,
+        correlation_id=call.correlation_id,
         duration_us=attempt.duration_us,
     )
     logger.warning(events.FAILED, extra=fields)

@@ -13,6 +13,8 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import sanitizer
+from retrycontract.usecases.identifiers import safe_tool_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def register_tool(
 ) -> Registration:
     """Register a tool in the agent's namespace; raises InvalidSchema that names the fault."""
     admit(schema)
-    given = (settings or ToolSettings()).given()
+    name, given = safe_tool_name(name), _given(settings or ToolSettings())
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
             namespace=agent.namespace,
@@ -89,8 +91,16 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
             settings = ToolSettings(description=declared.description)
             result.registered.append(register_tool(agent, declared.name, declared.schema, now=now, settings=settings))
         except InvalidSchema as fault:
-            result.refused.append((declared.name, fault))
+            result.refused.append((safe_tool_name(declared.name), fault))
     return result
+
+
+def _given(settings: ToolSettings) -> dict[str, Any]:
+    """Give what was set, without secrets where it is prose."""
+    given = settings.given()
+    if settings.description is not None:
+        given["description"] = sanitizer().redact_text(settings.description)
+    return given
 
 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:

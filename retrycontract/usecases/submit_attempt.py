@@ -23,6 +23,7 @@ from retrycontract.store.sealing import seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import attempts_allowed, compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.identifiers import safe_identifier, safe_tool_name
 from retrycontract.usecases.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
 from retrycontract.usecases.repeat_request import RequestKey, made_before, remember_attempt
 
@@ -84,12 +85,25 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     Raises UnknownCallError, CallEndedError, OtherToolError, UnknownVersionError, AmbiguousCallError and
     IdempotencyConflictError.
     """
+    new = _without_secrets(new)
     for _ in range(MAX_RACES):
         try:
             return _submit(agent, new, now)
         except LostRaceError:
             continue
     raise LostRaceError("the call kept changing while this attempt came in; send it again")
+
+
+def _without_secrets(new: NewAttempt) -> NewAttempt:
+    """Give the attempt with identifiers that may be stored; what is matched by them goes through here, too."""
+    return replace(
+        new,
+        tool=safe_tool_name(new.tool),
+        tool_call_id=safe_identifier(new.tool_call_id),
+        session_id=safe_identifier(new.session_id),
+        task_id=safe_identifier(new.task_id),
+        correlation_id=safe_identifier(new.correlation_id),
+    )
 
 
 def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:

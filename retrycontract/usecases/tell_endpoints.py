@@ -36,11 +36,11 @@ def _body(event: WebhookEvent, call: Call, now: datetime, details: dict[str, Any
     data = {
         "call_id": call.public_id,
         "agent": sanitizer().redact_name(call.agent.name),
-        "tool": sanitizer().redact_name(call.tool_name),
-        "tool_call_id": _redacted(call.last_tool_call_id),
-        "session_id": _redacted(call.session_id),
-        "task_id": _redacted(call.task_id),
-        "correlation_id": _redacted(call.correlation_id),
+        "tool": call.tool_name,
+        "tool_call_id": call.last_tool_call_id,
+        "session_id": call.session_id,
+        "task_id": call.task_id,
+        "correlation_id": call.correlation_id,
         "state": call.state,
         "attempts": call.attempts_made,
         **details,
@@ -55,7 +55,3 @@ def _links(call: Call) -> dict[str, str]:
     base: str = settings.RETRYCONTRACT.public_url
     pages = {"self": "api:get_call", "guidance": "api:get_guidance", "desk": "dashboard:call"}
     return {name: base + reverse(page, args=[call.public_id]) for name, page in pages.items()}
-
-
-def _redacted(text: str | None) -> str | None:
-    return None if text is None else sanitizer().redact_text(text)

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.roles import Role
 from retrycontract.contract.webhook_events import WebhookEvent
@@ -25,6 +26,7 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WorkerBeat,
 )
+from retrycontract.usecases.log_in import LoginTry, begin_login
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
@@ -63,6 +65,7 @@ def answered(ada: User) -> Call:
     ChannelTurn.objects.create(channel=Channel.EMAIL, free_at=now)
     make_delivery(now)
     WorkerBeat.objects.beat("worker-1", now)
+    begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 

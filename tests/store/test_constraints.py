@@ -19,6 +19,7 @@ from retrycontract.store.models import (
     Call,
     ChannelTurn,
     Escalation,
+    FailedLogins,
     Guidance,
     IdempotencyKey,
     Notice,
@@ -48,6 +49,10 @@ def invent_an_attempt_state() -> None:
 
 def keep_the_text_of_a_judged_attempt() -> None:
     Attempt.objects.filter(pk=blocked_attempts()[0].pk).update(sealed=b"text")
+
+
+def lock_a_name_that_never_failed() -> None:
+    FailedLogins.objects.create(key_hash="k", last_at=timezone.now(), locked_until=timezone.now())
 
 
 def queue_an_attempt_without_its_text() -> None:
@@ -245,6 +250,7 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
     ("attempt_state_known", invent_an_attempt_state),
     ("attempt_sealed_until_judged", keep_the_text_of_a_judged_attempt),
+    ("failedlogins_locked_has_failures", lock_a_name_that_never_failed),
     ("attempt_sealed_until_judged", queue_an_attempt_without_its_text),
     ("attempt_judged_has_verdict", judge_without_a_verdict),
     ("attempt_judged_has_verdict", judge_without_a_time),

@@ -119,12 +119,30 @@ def test_corrected_arguments_travel_as_a_patch_that_leaves_redacted_values_alone
     assert submit(call.agent, apply_patch(sent, guidance.patch), tool="login", call=call).status == "valid"
 
 
-def test_a_redacted_value_may_be_replaced_or_removed_as_a_whole() -> None:
+def test_a_redacted_value_may_be_replaced_by_a_reference_or_removed_as_a_whole() -> None:
     call = blocked_login(options={"api_key": TOKEN, "depth": 1})
-    corrected = stored(call) | {"attempts": 1, "password": "correct horse"}
+    corrected = stored(call) | {"attempts": 1, "password": "${LOGIN_PASSWORD}"}
     corrected["options"] = {"depth": 2}
     guidance = answer(call, make_user(), Decision.CORRECTED, arguments=corrected)
     assert guidance.arguments == corrected
+
+
+@pytest.mark.parametrize(
+    ("edit", "place"),
+    [
+        ({"password": "correct horse"}, "/password"),
+        ({"user": f"mia {TOKEN}"}, "/user"),
+        ({"options": {"keys": ["plain", TOKEN]}}, "/options/keys/1"),
+        ({"options": {TOKEN: 1}}, "/options/[REDACTED: GITHUB_TOKEN]"),
+    ],
+)
+def test_a_secret_that_an_operator_types_is_refused_with_its_place(edit: dict[str, Any], place: str) -> None:
+    call = blocked_login()
+    with pytest.raises(RefusedAnswerError) as refused:
+        answer(call, make_user(), Decision.CORRECTED, arguments=stored(call) | {"attempts": 1} | edit)
+    assert refused.value.reason.startswith(f"A secret stands at {place}. ")
+    assert TOKEN not in refused.value.reason
+    assert Guidance.objects.count() == 0
 
 
 Edit = dict[str, Any]

@@ -10,6 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Attempt, Call, WorkerBeat
+from retrycontract.usecases.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.servers import Redis
 from tests.worker.conftest import queue
@@ -63,6 +64,14 @@ def test_the_sweep_expires_calls_and_signs(settings: Settings) -> None:
     Sweeper().sweep()
     assert Call.objects.get().state == "expired"
     assert WorkerBeat.objects.alive(timezone.now()).count() == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_sweep_forgets_what_ended_long_ago(settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "auto"})
+    cancel_call(make_blocked(), now=timezone.now() - timedelta(days=91))
+    Sweeper().sweep()
+    assert not Call.objects.exists()
 
 
 @pytest.mark.usefixtures("quiet")

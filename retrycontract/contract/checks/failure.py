@@ -13,7 +13,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Resolve, Schema
 from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
-from retrycontract.contract.type_expressions import describe
+from retrycontract.contract.type_expressions import describe, describe_options
 
 MAX_NAME = 80  # characters of a field's name in a message
 MAX_CONSTRAINT = 160  # characters of a pattern or another constraint in a message
@@ -56,7 +56,7 @@ class Failure:
 
     def describe(self, schema: Schema) -> str:
         """Write a schema's type expression, safe to show."""
-        return visible(describe(schema, self.resolve))
+        return visible(describe(schema, self.resolve, self.sanitizer.redact_identifier))
 
     def name(self, token: str) -> str:
         """Show a field's name: sanitised, bounded, one line."""
@@ -67,8 +67,12 @@ class Failure:
         return did_you_mean(value, options) if self.advises else None
 
     def limit(self, text: str) -> str:
-        """Show a constraint of the schema: bounded, one line."""
-        return elide_middle(visible(text), MAX_CONSTRAINT)
+        """Show a constraint of the schema: without secrets, bounded, one line."""
+        return elide_middle(visible(self.sanitizer.redact_identifier(text)), MAX_CONSTRAINT)
+
+    def listed(self, options: Iterable[Any]) -> str:
+        """List allowed values or names, safe to show."""
+        return self.limit(describe_options(options, self.sanitizer.redact_identifier))
 
     def actual(self, value: Any, pointer: str | None = None) -> str:
         """Show a value: redacted, shortened, one line."""

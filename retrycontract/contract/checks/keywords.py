@@ -13,7 +13,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.type_expressions import describe_options, describe_types
+from retrycontract.contract.type_expressions import describe_types
 
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
 
@@ -125,7 +125,7 @@ def _enum(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
     """Report a value that is none of the allowed ones, with the nearest of them."""
-    listed = failure.limit(describe_options(options))
+    listed = failure.listed(options)
     guess = failure.nearest(failure.value, options)
     suggestion = f" (did you mean '{failure.limit(guess)}'?)" if guess else ""
     shown = failure.actual(failure.value)
@@ -344,7 +344,7 @@ def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
 def _known_fields(failure: Failure) -> str | None:
     """List the fields that the object may have, so that the model need not guess."""
     names = sorted(failure.place.declared)
-    return f"one of the fields {failure.limit(describe_options(names))}" if names else None
+    return f"one of the fields {failure.listed(names)}" if names else None
 
 
 EXPLANATIONS: dict[str, Explain] = {

@@ -116,7 +116,7 @@ def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> 
     guess = did_you_mean(name, names)
     shown = elide_middle(visible(sanitizer.redact_name(name)), 80)
     nearest = [guess] if guess else names[:MAX_TOOLS_NAMED]
-    listed = ", ".join(f"'{visible(candidate)}'" for candidate in nearest)
+    listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in nearest)
     error = _whole(
         f"there is no tool '{shown}'",
         keyword="tool",

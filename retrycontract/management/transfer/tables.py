@@ -15,7 +15,12 @@ APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
 # Signs of life of the workers here, whose turn it is among them, and what this service's key has hashed.
-STAYING = ("retrycontract.workerbeat", "retrycontract.channelturn", "retrycontract.idempotencykey")
+STAYING = (
+    "retrycontract.workerbeat",
+    "retrycontract.channelturn",
+    "retrycontract.idempotencykey",
+    "retrycontract.failedlogins",
+)
 
 
 def moved_models() -> list[type[Model]]:

@@ -12,6 +12,7 @@ from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.idempotency import IdempotencyKey
+from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -29,6 +30,7 @@ __all__ = [
     "Escalation",
     "EscalationState",
     "Event",
+    "FailedLogins",
     "Guidance",
     "IdempotencyKey",
     "IllegalMoveError",

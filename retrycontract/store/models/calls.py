@@ -76,6 +76,10 @@ class CallQuerySet(models.QuerySet["Call"]):
         """Tell when each of some calls changed last."""
         return dict(self.filter(public_id__in=call_ids).order_by().values_list("public_id", "updated_at"))
 
+    def ended_before(self, moment: datetime) -> CallQuerySet:
+        """Keep the calls that ended before a moment and were left alone since."""
+        return self.filter(state__in=ENDED, updated_at__lt=moment)
+
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
         return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
@@ -128,6 +132,8 @@ class Call(models.Model):
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
+            # What retention forgets.
+            models.Index(fields=("updated_at",), name="call_ended", condition=Q(state__in=ENDED)),
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),

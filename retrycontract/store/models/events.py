@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NoReturn, Self
 
@@ -26,7 +27,11 @@ class AppendOnlyError(RuntimeError):
 
 
 class EventQuerySet(models.QuerySet["Event"]):
-    """Read events; they cannot be changed through it."""
+    """Read events; they cannot be changed through it, and only retention deletes them."""
+
+    def forget(self, calls: Collection[int]) -> int:
+        """Delete the events of calls that are deleted themselves; returns how many."""
+        return models.QuerySet.delete(self.filter(call__in=calls))[0]
 
     def update(self, **_: Any) -> NoReturn:
         """Refuse."""

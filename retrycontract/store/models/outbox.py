@@ -28,6 +28,7 @@ class Channel(models.TextChoices):
 TO_PEOPLE = (Channel.WEBHOOK.value, Channel.EMAIL.value)
 # A message or a turn is an endpoint's, or a channel's to people.
 OF_AN_ENDPOINT = Q(channel=Channel.ENDPOINT, endpoint__isnull=False)
+HAS_ENDED = Q(delivered_at__isnull=False) | Q(given_up_at__isnull=False)
 OF_PEOPLE = ~Q(channel=Channel.ENDPOINT) & Q(endpoint__isnull=True)
 
 
@@ -53,8 +54,12 @@ class OutboxMessageQuerySet(models.QuerySet["OutboxMessage"]):
 
     def outdated(self, endpoint: WebhookEndpoint, now: datetime) -> OutboxMessageQuerySet:
         """Keep what an endpoint was sent, or was not, so long ago that nobody asks any more; the oldest first."""
-        ended = self.filter(Q(delivered_at__isnull=False) | Q(given_up_at__isnull=False), endpoint=endpoint)
+        ended = self.filter(HAS_ENDED, endpoint=endpoint)
         return ended.filter(created_at__lt=now - REMEMBERED_FOR).order_by("pk")
+
+    def ended_before(self, moment: datetime) -> OutboxMessageQuerySet:
+        """Keep what was made before a moment and is delivered or given up."""
+        return self.filter(HAS_ENDED, created_at__lt=moment)
 
     def retried(self) -> OutboxMessageQuerySet:
         """Keep what was tried in vain and is to be tried again."""
@@ -105,6 +110,8 @@ class OutboxMessage(models.Model):
                 name="outbox_unfinished",
                 condition=Q(delivered_at__isnull=True, given_up_at__isnull=True),
             ),
+            # What retention forgets.
+            models.Index(fields=("created_at",), name="outbox_ended", condition=HAS_ENDED),
             # What an endpoint is to be sent, and whether it is to be sent anything.
             models.Index(
                 fields=("endpoint", "due_at"),

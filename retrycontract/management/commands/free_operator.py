@@ -1,0 +1,31 @@
+"""Let an operator log in again who failed too often."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from retrycontract.store.models import Door
+from retrycontract.usecases.log_in import free_operator
+
+
+class Command(BaseCommand):
+    """Forget the failed logins of one operator."""
+
+    help = "Let an operator try again at once after too many failed logins."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the name."""
+        parser.add_argument("name")
+
+    def handle(self, *_: Any, name: str, **__: Any) -> None:
+        """Free the operator."""
+        operator = User.objects.filter(username=name).first()
+        if operator is None:
+            raise CommandError(f"There is no operator {name}.")
+        was_held = free_operator(operator, now=timezone.now(), actor="free_operator", door=Door.COMMAND)
+        self.stdout.write(f"{name} may try again." if was_held else f"Nothing was held against {name}.")

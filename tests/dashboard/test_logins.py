@@ -1,0 +1,190 @@
+"""Guessing passwords is slow, whoever guesses and wherever; sessions end when they should."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from dashboard.roles import Role
+from retrycontract.store.models import Event, FailedLogins
+from retrycontract.usecases.log_in import LoginTry, begin_login
+from tests.dashboard.conftest import HTMX, logged_in, text_of
+from tests.factories import PASSWORD, make_user
+from tests.usecases.conftest import configure
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+HERE = "192.0.2.1"
+
+
+def log_in(client: Client, name: str = "mia", password: str = PASSWORD, address: str = HERE) -> int:
+    """Send the form of the login; 302 lets in."""
+    return client.post("/login/", {"username": name, "password": password}, REMOTE_ADDR=address).status_code
+
+
+def guess(times: int, **sent: str) -> list[int]:
+    return [log_in(Client(), **({"password": f"guess {number}"} | sent)) for number in range(times)]
+
+
+def test_who_fails_five_times_must_wait_even_with_the_right_password() -> None:
+    make_user("mia")
+    assert guess(6) == [200] * 5 + [429]
+    response = Client().post("/login/", {"username": "mia", "password": PASSWORD}, REMOTE_ADDR=HERE)
+    assert response.status_code == 429
+    assert 0 < int(response["Retry-After"]) <= 60
+    assert "Too many logins failed. Wait a minute and try again" in text_of(response)
+
+
+def test_another_address_and_another_name_are_let_in_meanwhile() -> None:
+    make_user("mia")
+    make_user("bo")
+    guess(6)
+    assert log_in(Client(), address="192.0.2.2") == 302
+    assert log_in(Client(), name="bo") == 302
+
+
+@pytest.mark.parametrize("name", ["MIA", " mia ", "Mia"])
+def test_another_spelling_of_the_name_gives_no_more_guesses(name: str) -> None:
+    make_user("mia")
+    assert guess(6, name=name)[-1] == 429
+    assert log_in(Client()) == 429
+
+
+def test_a_name_is_guessed_at_from_many_addresses_only_so_often() -> None:
+    make_user("mia")
+    answers = [log_in(Client(), password="guess", address=f"198.51.100.{number}") for number in range(51)]
+    assert answers == [200] * 50 + [429]
+
+
+def test_a_success_makes_good_what_failed() -> None:
+    make_user("mia")
+    assert guess(4) == [200] * 4
+    assert log_in(Client()) == 302
+    assert guess(4) == [200] * 4
+    assert not Event.objects.filter(name="operator.locked_out").exists()
+
+
+def test_pauses_grow_to_a_quarter_of_an_hour() -> None:
+    login, now, pauses = LoginTry("mia", HERE), NOON, []
+    for _ in range(12):
+        pause = begin_login(login, now=now)
+        if pause is not None:
+            pauses.append(pause.total_seconds() / 60)
+            now += pause
+            assert begin_login(login, now=now) is None
+    assert pauses == [1, 2, 4, 8, 15, 15, 15]
+    now += timedelta(days=1, seconds=1)
+    assert [begin_login(login, now=now) for _ in range(5)] == [None] * 5
+
+
+def test_who_is_locked_out_is_written_down_by_the_name_of_an_operator_only() -> None:
+    make_user("mia")
+    guess(5)
+    guess(5, name="my-secret-password")
+    found = Event.objects.filter(name="operator.locked_out").order_by("pk")
+    assert [event.data for event in found] == [{"failures": 5, "operator": "mia"}, {"failures": 5, "operator": None}]
+    assert "my-secret" not in repr(list(FailedLogins.objects.values()))
+
+
+def test_an_administrator_lets_somebody_in_again() -> None:
+    mia, ada = make_user("mia"), make_user("ada", Role.ADMIN)
+    guess(6)
+    form = {"action": "let_in_again", "_selected_action": [mia.pk]}
+    response = logged_in(ada).post("/admin/auth/user/", form, follow=True)
+    assert "1 operators may try again." in text_of(response)
+    assert log_in(Client()) == 302
+    assert Event.objects.filter(name="operator.freed", actor="ada").count() == 1
+
+
+def test_a_command_lets_somebody_in_again() -> None:
+    make_user("mia")
+    guess(6)
+    said = StringIO()
+    call_command("free_operator", "mia", stdout=said)
+    call_command("free_operator", "mia", stdout=said)
+    assert said.getvalue() == "mia may try again.\nNothing was held against mia.\n"
+    assert log_in(Client()) == 302
+    with pytest.raises(CommandError, match="There is no operator bo"):
+        call_command("free_operator", "bo")
+
+
+def test_a_login_begins_a_new_session() -> None:
+    make_user("mia")
+    client = Client()
+    client.cookies["sessionid"] = "planted-by-somebody-else-00000000"
+    assert log_in(client) == 302
+    assert client.cookies["sessionid"].value != "planted-by-somebody-else-00000000"
+
+
+def entered() -> Client:
+    """Log mia in as a person does."""
+    client = Client()
+    assert log_in(client) == 302
+    return client
+
+
+def is_in(client: Client, **headers: str) -> bool:
+    return client.get("/", headers=headers).status_code == 200
+
+
+def backdate(name: str, hours: float) -> None:
+    """Let every session seem to have begun, or to have been used, earlier."""
+    for session in Session.objects.all():
+        values = session.get_decoded()
+        values[name] -= hours * 3_600
+        Session.objects.filter(pk=session.pk).update(session_data=Session.objects.encode(values))
+
+
+def test_a_session_ends_after_its_longest_time_however_busy(mia: User, settings: Settings) -> None:
+    configure(settings, session_max_hours=10)
+    client = entered()
+    assert is_in(client)
+    backdate("began_at", 9.9)
+    assert is_in(client)
+    backdate("began_at", 0.2)
+    assert not is_in(client)
+    assert not is_in(client)
+
+
+def test_a_person_keeps_a_session_alive_and_an_open_page_does_not(mia: User) -> None:
+    client = entered()
+    backdate("seen_at", 6)
+    Session.objects.update(expire_date=timezone.now() + timedelta(hours=6))
+    before = Session.objects.get().expire_date
+    assert is_in(client, **HTMX)
+    assert Session.objects.get().expire_date == before
+    assert is_in(client)
+    assert Session.objects.get().expire_date > before + timedelta(hours=5)
+
+
+def test_a_new_password_ends_the_sessions_of_the_old_one(mia: User) -> None:
+    client = entered()
+    assert is_in(client)
+    mia.set_password("another horse battery")
+    mia.save()
+    assert not is_in(client)
+
+
+def test_an_operator_who_is_switched_off_is_out_at_once(mia: User) -> None:
+    client = entered()
+    User.objects.filter(pk=mia.pk).update(is_active=False)
+    assert not is_in(client)
+
+
+def test_an_administrator_logs_somebody_out_everywhere(mia: User) -> None:
+    clients = [entered(), entered()]
+    ada = logged_in(make_user("ada", Role.ADMIN))
+    response = ada.post(
+        "/admin/auth/user/", {"action": "log_out_everywhere", "_selected_action": [mia.pk]}, follow=True
+    )
+    assert "2 sessions ended." in text_of(response)
+    assert [is_in(client) for client in clients] == [False, False]
+    assert is_in(ada)

@@ -1,0 +1,114 @@
+"""Every address of the service, and who may come to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from dashboard.roles import Role
+from retrycontract.store.models import ApiKey
+from tests.factories import answer, make_agent, make_blocked, make_user
+
+pytestmark = pytest.mark.django_db
+
+ROLES = ("anonymous", "an agent's key", "viewer", "operator", "admin")
+LOGIN, IN, NO = 302, 200, 403
+# Address -> who is answered how; in the order of ROLES. Addresses with a call are read and answered.
+DESK: dict[str, tuple[int, ...]] = {
+    "GET /": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
+    "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+    "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+}
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who comes."""
+
+    client: Client
+    headers: dict[str, str]
+
+    def status(self, method: str, path: str) -> int:
+        """Tell how a request is answered."""
+        return self.client.generic(method, path, headers=self.headers).status_code
+
+
+@pytest.fixture
+def visitors() -> dict[str, Visitor]:
+    """One of each role, and a call that was answered."""
+    agent = make_agent()
+    _, key = ApiKey.create_for(agent, timezone.now())
+    answer(make_blocked(agent), make_user("bo"))
+    found = {
+        "anonymous": Visitor(Client(), {}),
+        "an agent's key": Visitor(Client(), {"Authorization": f"Bearer {key}"}),
+    }
+    for role in Role:
+        client = Client()
+        client.force_login(make_user(role.value, role))
+        found[role.value] = Visitor(client, {})
+    return found
+
+
+def addresses(resolver: URLResolver | None = None, before: str = "/") -> Iterator[str]:
+    """List every address that the service knows."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern, path)
+        elif isinstance(pattern, URLPattern):
+            yield path
+
+
+def test_every_address_is_in_a_table() -> None:
+    """Those of the API have theirs in tests/api/test_refusals.py, held to the document that lists them."""
+    desk = {path for path in addresses() if not path.startswith(("/api/", "/admin/"))}
+    assert desk == {address.split()[1] for address in DESK}
+    assert len([path for path in addresses() if path.startswith("/admin/")]) > 80
+
+
+@pytest.mark.parametrize(("address", "expected"), DESK.items(), ids=list(DESK))
+def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, expected: tuple[int, ...]) -> None:
+    method, path = address.split()
+    call = apps.get_model("retrycontract", "Call").objects.get()
+    path = path.replace("<slug:public_id>", call.public_id)
+    assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
+
+
+def filled(path: str) -> str:
+    """Give an address of the admin with the key of a row that is there."""
+    parts = path.split("/")
+    model: Any = apps.get_model(parts[2], parts[3]) if len(parts) > 5 and parts[2] in apps.app_configs else User
+    row = model._default_manager.order_by("-pk").first()
+    for name in ("<path:object_id>", "<id>", "<int:content_type_id>", "<path:url>"):
+        path = path.replace(name, str(row.pk if row else 1))
+    return path
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor], method: str) -> None:
+    paths = [filled(path) for path in addresses() if path.startswith("/admin/") and "(?P<" not in path]
+    open_to_all = {"/admin/login/", "/admin/logout/"}
+    for path in (path for path in paths if path not in open_to_all):
+        answers = {name: visitors[name].status(method, path) for name in ROLES[:4]}
+        assert set(answers.values()) <= {LOGIN, NO, 404}, (path, answers)
+    assert visitors["admin"].status("GET", "/admin/") == IN
+
+
+def test_an_agents_key_opens_no_page_and_a_session_opens_no_route_of_the_api(visitors: dict[str, Visitor]) -> None:
+    assert visitors["an agent's key"].status("GET", "/api/v1/calls") == IN
+    assert {visitors[name].status("GET", "/api/v1/calls") for name in ("anonymous", "viewer", "operator", "admin")} == {
+        401
+    }
