@@ -41,6 +41,7 @@ CLOSED_DOORS: Final = {
     "retrycontract.contract": ("urllib.request", "urllib.error", "urllib.robotparser"),
     "retrycontract.waiting": ("django.db", "django.contrib", "ninja"),
     "retrycontract.bridge": ("django.db", "django.contrib", "ninja"),
+    "retrycontract.streaming": ("django.db", "django.contrib", "ninja"),
     "retrycontract.in_process": SERVER_PACKAGES,
     # pydantic describes an agent's functions as tools, where it is installed
     "retrycontract.client": tuple(name for name in SERVER_PACKAGES if name != "pydantic"),
@@ -127,6 +128,7 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("layers", "dashboard/wrong.py", "import retrycontract.urls", id="dashboard-urls"),
         pytest.param("waiting", "retrycontract/waiting.py", "import retrycontract.store", id="waiting-store"),
         pytest.param("waiting", "retrycontract/bridge.py", "import retrycontract.usecases", id="bridge-usecase"),
+        pytest.param("waiting", "retrycontract/streaming.py", "import retrycontract.store", id="streaming-store"),
         pytest.param("waiting", "retrycontract/bridge.py", "import retrycontract.api", id="bridge-api"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.store", id="facade-store"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.settings", id="facade-settings"),
