@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from retrycontract.api import event_stream, presenters, problems, schemas
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
+from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.contract.tool_result import Provider
@@ -209,21 +210,20 @@ def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
     )
 
 
-@api.get("/events", response={200: schemas.EventOut, **READ_PROBLEMS}, openapi_extra=event_stream.DECLARED,
+@api.get("/events", response={200: EventOut, **READ_PROBLEMS}, openapi_extra=event_stream.DECLARED,
          tags=["events"])  # fmt: skip
 def get_events(
-    request: HttpRequest, filters: Annotated[schemas.EventFilters, Query()], last_event_id: LastEventId = None
+    request: HttpRequest, filters: Annotated[EventFilters, Query()], last_event_id: LastEventId = None
 ) -> HttpResponse:
     """Follow what happens to your calls: server-sent events, each at least once; drop what comes again by its id."""
-    problems.refuse_others(request, schemas.EventFilters)
+    problems.refuse_others(request, EventFilters)
+    agent = _agent(request)
     call = _call(request, filters.call_id) if filters.call_id else None
-    begin = event_stream.begin(_agent(request), filters.cursor, last_event_id)
-    page = follow_events(_agent(request), begin.position, types=filters.types, call=call)
+    begin = event_stream.begin(agent, filters.cursor, last_event_id)
+    page = follow_events(agent, begin.position, types=filters.types, call=call)
     response = HttpResponse(begin.opening + event_stream.frames(page), content_type=event_stream.MEDIA_TYPE)
-    asked = filters.model_dump(mode="json", exclude_none=True, exclude={"types"}) | {"cursor": str(page.next)}
-    asked |= {"types": ",".join(filters.types)} if filters.types else {}
-    bell = "" if page.has_more else agent_bell(_agent(request).pk)
-    response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(asked)}"
+    bell = "" if page.has_more else agent_bell(agent.pk)
+    response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(filters.going_on_at(page.next))}"
     return response
 
 

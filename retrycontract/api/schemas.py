@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from retrycontract.contract.agent_events import AgentEvent
 from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider
@@ -16,10 +15,6 @@ from retrycontract.contract.tool_result import Provider
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
 MAX_TURN = 2**53 - 1
-
-
-def _at_commas(texts: list[str]) -> list[str]:
-    return [part for text in texts for part in text.split(",")]
 
 
 class Strict(Schema):
@@ -304,49 +299,6 @@ class CheckOut(Schema):
     feedback: str
     characters: int
     tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")
-
-
-class EventLinks(Schema):
-    """Where to read on about an event."""
-
-    self: str
-    guidance: str
-    desk: str
-
-
-class EventData(Schema):
-    """Where a call stood when something happened to it; each type of event adds its details."""
-
-    model_config = ConfigDict(extra="allow")
-
-    call_id: str
-    agent: str
-    tool: str
-    tool_call_id: str
-    session_id: str | None
-    task_id: str | None
-    correlation_id: str | None
-    state: CallState
-    attempts: int
-    links: EventLinks
-
-
-class EventOut(Schema):
-    """The `data` of a streamed event, on one line; its `id` and `event` (the type) stand beside it."""
-
-    type: AgentEvent
-    timestamp: datetime
-    data: EventData
-
-
-class EventFilters(Strict):
-    """Which events are asked for; filters narrow each other."""
-
-    types: Annotated[list[AgentEvent], BeforeValidator(_at_commas)] = Field(
-        [], description="Of these types only, comma separated or repeated."
-    )
-    call_id: Identifier | None = Field(None, description="Of this call only.")
-    cursor: str | None = Field(None, description="Where the service itself goes on; clients send Last-Event-ID.")
 
 
 class ProblemItem(Schema):

@@ -24,6 +24,7 @@ from retrycontract.client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
+from retrycontract.client.events import Event
 from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ConflictError",
     "CorrectionError",
     "DryRun",
+    "Event",
     "Guidance",
     "ImportedTools",
     "InvalidRequestError",

@@ -18,10 +18,10 @@ _writer = threading.RLock()
 
 
 @contextmanager
-def write_transaction() -> Iterator[None]:
+def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
     """Run the block in one transaction; on SQLite after waiting for the other writers of this process.
 
-    Raises OperationalError when it took half a minute where several write at once: it is rolled back then.
+    Raises OperationalError when it took longer than `longest` seconds where several write at once: it is rolled back.
     """
     if connection.vendor == "sqlite":
         with _writer, transaction.atomic():
@@ -30,5 +30,5 @@ def write_transaction() -> Iterator[None]:
         began = time.monotonic()
         with transaction.atomic():
             yield
-            if time.monotonic() - began > LONGEST_SECONDS:
+            if time.monotonic() - began > longest:
                 raise OperationalError("the transaction took too long and was rolled back; do it again")
