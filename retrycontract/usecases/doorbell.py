@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from retrycontract.store.models import Call
+if TYPE_CHECKING:  # Celery loads this before there are models
+    from retrycontract.store.models import Call
 
 logger = logging.getLogger("retrycontract")
 
