@@ -113,10 +113,10 @@ class Streams:
 
     async def _next(self, scope: Scope, send: Send, pending: Pending, ticket: int) -> Page | None:
         """Give the next page, as often as it takes to get one; None when there will be none."""
+        if pending.bell:
+            await asyncio.sleep(self._rhythm.pause)
+            await self._hear(send, pending.bell, ticket)
         while True:
-            if pending.bell:
-                await asyncio.sleep(self._rhythm.pause)
-                await self._hear(send, pending.bell, ticket)
             response, ticket = await asyncio.shield(self._question(scope, pending.path))
             if response.status < 400:
                 return response, ticket
