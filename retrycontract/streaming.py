@@ -87,8 +87,7 @@ class Streams:
     async def follow(self, scope: Scope, receive: Receive, send: Send, first: Response, ticket: int) -> None:
         """Send a stream until its reader leaves, its key ends or the server stops; `ticket` is older than `first`."""
         await send({"type": "http.response.start", "status": 200, "headers": _headers(first)})
-        await _write(send, first.body or SILENCE)
-        writing = asyncio.create_task(self._write_pages(scope, send, (first, ticket)))
+        writing = asyncio.create_task(self._write_pages(scope, send, first, ticket))
         gone = asyncio.create_task(disconnected(receive))
         closing = asyncio.create_task(self._closing.wait())
         self.open += 1
@@ -105,7 +104,9 @@ class Streams:
         if not writing.cancelled():
             writing.result()
 
-    async def _write_pages(self, scope: Scope, send: Send, page: Page | None) -> None:
+    async def _write_pages(self, scope: Scope, send: Send, first: Response, ticket: int) -> None:
+        await _write(send, first.body or SILENCE)
+        page: Page | None = (first, ticket)
         while page is not None and (pending := Pending.of(page[0])) is not None:
             page = await self._next(scope, send, pending, page[1])
             if page is not None and page[0].body:
