@@ -6,20 +6,18 @@ import asyncio
 import threading
 from collections import OrderedDict, defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 from urllib.request import parse_http_list
 
 from retrycontract.lifespan import live
+from retrycontract.pending import PENDING, Pending, disconnected, question
+from retrycontract.streaming import Rhythm, Streams, is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from retrycontract.bridge import Header, Receive, Response, Scope, Send, WsgiBridge
 
-# `Retrycontract-Pending: <bell>; <path to ask again>`: between the application and this room only.
-PENDING: Final = b"retrycontract-pending"
 # Half a minute of rings at the busiest rate that one process was measured at; about 10 MB when full.
 REMEMBERED_RINGS: Final = 50_000
 # Safety questions of all waiters together: some 3 % of what one API thread answers, however many wait.
@@ -116,20 +114,6 @@ def _resolve(waiters: Iterable[asyncio.Future[None]]) -> None:
 bells = Bells()
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """Name the bell that announces an answer, and the path that gives it."""
-
-    bell: str
-    path: str
-
-    @classmethod
-    def of(cls, response: Response) -> Pending | None:
-        """Read the application's note on a response, if it left one."""
-        bell, _, path = (response.header(PENDING) or b"").decode("latin-1").partition(";")
-        return cls(bell.strip(), path.strip()) if path.strip().startswith("/") else None
-
-
 def asked_wait(headers: Iterable[Header]) -> int | None:
     """Read how many seconds the client is ready to wait (RFC 7240); None when it does not say.
 
@@ -162,6 +146,7 @@ class FrontOfHouse:
         default_wait: int = 10,
         longest_wait: int = 60,
         recheck: float = 5.0,
+        rhythm: Rhythm = Rhythm(),  # noqa: B008 - frozen
     ) -> None:
         self._bridge = bridge
         self._bells = bells
@@ -171,6 +156,7 @@ class FrontOfHouse:
         self._longest_wait = longest_wait
         self._recheck = recheck
         self._turns = asyncio.Semaphore(QUESTIONS_AT_ONCE)
+        self._streams = Streams(bridge, bells, self._turns, rhythm)
         self._waiting = 0
         self._closing = False
 
@@ -189,6 +175,11 @@ class FrontOfHouse:
                 raise NotImplementedError(f"The front of house does not serve {other!r}.")
 
     @property
+    def streaming(self) -> int:
+        """Count the streams that are open at the moment."""
+        return self._streams.open
+
+    @property
     def waiting(self) -> int:
         """Count the requests that are held at the moment."""
         return self._waiting
@@ -201,27 +192,29 @@ class FrontOfHouse:
     def stop_waiting(self) -> None:
         """Answer every held request with what is known, and hold none from now on; on the loop's thread."""
         self._closing = True
+        self._streams.stop()
         self._bells.ring_all()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(scope: Scope, body: bytes) -> Response | None:
-            ask = self._answer if self._bridge.is_api(scope) else self._page
-            response = await ask(scope, body, receive)
+            if not self._bridge.is_api(scope):
+                return (await self._bridge.ask(scope, body)).without(PENDING)
+            response = await self._answer(scope, body, receive, send)
             return response.without(PENDING) if response is not None else None
 
         # Only the application may speak of what is pending.
         headers = [pair for pair in scope["headers"] if pair[0] != PENDING]
         await self._bridge.serve({**scope, "headers": headers}, receive, send, answer)
 
-    async def _page(self, scope: Scope, body: bytes, _: Receive) -> Response | None:
-        return await self._bridge.ask(scope, body)
-
-    async def _answer(self, scope: Scope, body: bytes, receive: Receive) -> Response | None:
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Response | None:
         asked = asked_wait(scope["headers"])
         wait = self._default_wait if asked is None else min(asked, self._longest_wait)
         deadline = asyncio.get_running_loop().time() + wait
         ticket = self._bells.ticket()
         response: Response | None = await self._bridge.ask(scope, body)
+        if response is not None and is_stream(scope, response):
+            await self._streams.follow(scope, receive, send, response, ticket)
+            return None
         if response is not None and wait and Pending.of(response):
             response = await self._hold(scope, receive, response, ticket, deadline)
         if response is None or asked is None:
@@ -232,7 +225,7 @@ class FrontOfHouse:
         self, scope: Scope, receive: Receive, response: Response, ticket: int, deadline: float
     ) -> Response | None:
         answer = asyncio.create_task(self._ask_until_answered(scope, response, ticket, deadline))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         self._waiting += 1
         try:
             await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -253,23 +246,5 @@ class FrontOfHouse:
                 if self._closing:
                     break
                 ticket = self._bells.ticket()
-                response = await self._bridge.ask(_question(scope, pending.path), b"")
+                response = await self._bridge.ask(question(scope, pending.path), b"")
         return response
-
-
-def _question(scope: Scope, target: str) -> Scope:
-    path, _, query = target.partition("?")
-    headers = [pair for pair in scope["headers"] if not pair[0].startswith((b"content-", b"expect"))]
-    return {
-        **scope,
-        "method": "HEAD" if scope["method"] == "HEAD" else "GET",
-        "path": unquote(path),
-        "raw_path": path.encode("latin-1"),
-        "query_string": query.encode("latin-1"),
-        "headers": headers,
-    }
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -72,13 +72,20 @@ class ScaledService(Service):
         environment = self._environ() | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
 
+    def restart_web(self, number: int) -> None:
+        """Start a web process again that was killed, on its port."""
+        process = self.web_processes[number] = self._new_web(self.ports[number])
+        wait_for_port(self.ports[number], process, within=START_SECONDS)
+
     def _start_web(self) -> None:
         port = free_port()
-        command = [sys.executable, "-m", "uvicorn", "retrycontract.asgi:application", "--port", str(port)]
-        process = self._start(*command, "--lifespan", "on", "--no-access-log", "--log-level", "warning")
-        self.web_processes.append(process)
+        self.web_processes.append(self._new_web(port))
         self.ports.append(port)
         self.port = self.ports[0]
+
+    def _new_web(self, port: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "uvicorn", "retrycontract.asgi:application", "--port", str(port)]
+        return self._start(*command, "--lifespan", "on", "--no-access-log", "--log-level", "warning")
 
     def _start_worker(self, number: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "celery", "-A", "worker", "worker", "--without-gossip", "--without-mingle"]

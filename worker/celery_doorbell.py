@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from retrycontract.usecases.doorbell import agent_bell
 from retrycontract.waiting import bells
 
 logger = logging.getLogger("retrycontract")
@@ -91,10 +92,12 @@ class CeleryDoorbell:
         """Wake a worker, and tell whether the ring went out."""
         return self._breaker.attempt(lambda: self._publish(attempt_id), OperationalError, RedisError, OSError)
 
-    def call_changed(self, call_id: str) -> None:
-        """Wake whoever waits for the call, in this process and in the others."""
-        bells.ring(call_id)
-        self._breaker.attempt(lambda: self._redis.publish(CHANNEL, call_id), RedisError, OSError)
+    def call_changed(self, call_id: str, agent_id: int) -> None:
+        """Wake whoever waits for the call, and the streams of its agent, in this process and in the others."""
+        keys = (call_id, agent_bell(agent_id))
+        for key in keys:
+            bells.ring(key)
+        self._breaker.attempt(lambda: self._redis.publish(CHANNEL, " ".join(keys)), RedisError, OSError)
 
     def is_heard(self) -> bool:
         """Tell whether Redis answers."""

@@ -11,6 +11,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.doorbell import agent_bell
 from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
@@ -28,9 +29,10 @@ class EmbeddedDoorbell:
         """Wake the worker thread."""
         _work.set()
 
-    def call_changed(self, call_id: str) -> None:
-        """Wake whoever waits for the call."""
+    def call_changed(self, call_id: str, agent_id: int) -> None:
+        """Wake whoever waits for the call, and the streams of its agent."""
         bells.ring(call_id)
+        bells.ring(agent_bell(agent_id))
 
     def is_heard(self) -> bool:
         """Tell whether this process has a worker."""

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,7 +13,8 @@ from django.db import DatabaseError, close_old_connections, connection
 from redis.client import PubSub
 from redis.exceptions import RedisError
 
-from retrycontract.store.models import Call
+from retrycontract.store.models import Call, Event
+from retrycontract.usecases.doorbell import AGENT_BELL, agent_bell
 from retrycontract.waiting import Bells, bells
 from worker.celery_doorbell import CHANNEL, connect
 
@@ -26,21 +26,33 @@ SILENT_FOR: Final = 15.0  # three pings without an answer: the connection died i
 
 
 class CatchUp:
-    """Ring for the calls that changed since the last look, among those that somebody here waits for."""
+    """Ring for what changed since the last look, among the keys that somebody here waits for.
 
-    def __init__(self, bells: Bells, look: Callable[[Sequence[str]], Mapping[str, datetime]]) -> None:
+    `look` gives for each key something that is another when there is news.
+    """
+
+    def __init__(self, bells: Bells, look: Callable[[Sequence[str]], Mapping[str, object]]) -> None:
         self._bells = bells
         self._look = look
-        self._seen: Mapping[str, datetime] = {}
+        self._seen: Mapping[str, object] = {}
 
     def run(self) -> None:
         """Look once; costs nothing while nobody waits."""
         waited_for = self._bells.waited_for()
         found = self._look(waited_for) if waited_for else {}
-        for call_id, changed_at in found.items():
-            if self._seen.get(call_id, changed_at) != changed_at:
-                self._bells.ring(call_id)
+        for key, newest in found.items():
+            if self._seen.get(key, newest) != newest:
+                self._bells.ring(key)
         self._seen = found
+
+
+def look(keys: Sequence[str]) -> Mapping[str, object]:
+    """Tell when calls changed last, and which event of an agent is the newest."""
+    agents = [int(key.removeprefix(AGENT_BELL)) for key in keys if key.startswith(AGENT_BELL)]
+    calls = [key for key in keys if not key.startswith(AGENT_BELL)]
+    newest = Event.objects.newest_ids(agents) if agents else {}
+    changed = Call.objects.changed_at(calls) if calls else {}
+    return changed | {agent_bell(agent_id): event_id for agent_id, event_id in newest.items()}
 
 
 class RingListener:
@@ -97,7 +109,8 @@ class RingListener:
         if message["type"] == "subscribe":
             self._bells.ring_all()
         elif message["type"] == "message":
-            self._bells.ring(message["data"].decode())
+            for key in message["data"].decode().split():
+                self._bells.ring(key)
         return True
 
     def _look_if_due(self) -> None:
@@ -118,7 +131,7 @@ def start() -> None:
     """Start the listener of this process, once."""
     global _listener
     if _listener is None:
-        _listener = RingListener(settings.RETRYCONTRACT.redis_url, bells, CatchUp(bells, Call.objects.changed_at))
+        _listener = RingListener(settings.RETRYCONTRACT.redis_url, bells, CatchUp(bells, look))
         _listener.start()
 
 

@@ -98,13 +98,15 @@ class ProblemAPI(NinjaAPI):
             self.add_exception_handler(exception, handler)
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Declare errors under the media type that they are sent with."""
+        """Declare errors, and streams, under the media type that they are sent with."""
         document = super().get_openapi_schema(**options)
         for operations in document["paths"].values():
             for operation in operations.values():
                 for status, response in operation["responses"].items():
                     if status >= 400:
                         response["content"] = dict.fromkeys([CONTENT_TYPE], *response["content"].values())
+                    elif len(response["content"]) > 1:
+                        del response["content"]["application/json"]  # ninja knows no other
         return document
 
 

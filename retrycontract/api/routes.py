@@ -12,15 +12,18 @@ from ninja import Body, Header, Schema, Status
 from ninja.params.functions import Query
 from pydantic import JsonValue
 
-from retrycontract.api import presenters, problems, schemas
+from retrycontract.api import event_stream, presenters, problems, schemas
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
+from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.contract.tool_result import Provider
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.doorbell import agent_bell
 from retrycontract.usecases.dry_run import dry_run
+from retrycontract.usecases.follow_events import follow_events
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.identifiers import opened_identifier, sealed_identifier
 from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
@@ -34,6 +37,13 @@ IdempotencyKey = Annotated[
     Header(
         None, alias="Idempotency-Key", min_length=1, max_length=255,
         description="Sent again with the same key, a request is answered as it was before and does nothing.",
+    ),
+]  # fmt: skip
+LastEventId = Annotated[
+    str | None,
+    Header(
+        None, alias="Last-Event-ID", pattern=r"^[0-9]{1,18}$",
+        description="The newest id that was seen; 0 begins with the first event of all. Without it: from now on.",
     ),
 ]  # fmt: skip
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
@@ -197,6 +207,23 @@ def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
         characters=len(result.feedback),
         tokens_estimate=-(-len(result.feedback) // 4),
     )
+
+
+@api.get("/events", response={200: EventOut, **READ_PROBLEMS}, openapi_extra=event_stream.DECLARED,
+         tags=["events"])  # fmt: skip
+def get_events(
+    request: HttpRequest, filters: Annotated[EventFilters, Query()], last_event_id: LastEventId = None
+) -> HttpResponse:
+    """Follow what happens to your calls: server-sent events, each at least once; drop what comes again by its id."""
+    problems.refuse_others(request, EventFilters)
+    agent = _agent(request)
+    call = _call(request, filters.call_id) if filters.call_id else None
+    begin = event_stream.begin(agent, filters.cursor, last_event_id)
+    page = follow_events(agent, begin.position, types=filters.types, call=call)
+    response = HttpResponse(begin.opening + event_stream.frames(page), content_type=event_stream.MEDIA_TYPE)
+    bell = "" if page.has_more else agent_bell(agent.pk)
+    response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(filters.going_on_at(page.next))}"
+    return response
 
 
 @api.get("/{path:rest}", include_in_schema=False)

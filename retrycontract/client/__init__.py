@@ -23,6 +23,7 @@ from retrycontract.client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
+from retrycontract.client.events import Event
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
@@ -41,6 +42,7 @@ __all__ = [
     "ConflictError",
     "CorrectionError",
     "DryRun",
+    "Event",
     "Guidance",
     "ImportedTools",
     "InvalidRequestError",

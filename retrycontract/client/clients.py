@@ -6,13 +6,15 @@ import asyncio
 import random as chance
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx2
 
 from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
+from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
 from retrycontract.client.operations import AnyCall, CallFilters, Details, DryRunOptions, Operations, ToolOptions
 from retrycontract.client.patience import Patience
@@ -48,6 +50,7 @@ class Client:
         self.url = connection.url
         self._http = httpx2.Client(transport=transport, **connection.options)
         self._operations = _operations(connection, Patience(patience, clock, random))
+        self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
 
     def submit(
@@ -94,6 +97,15 @@ class Client:
     def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
         """Try an output against a schema; nothing is stored."""
         return self._drive(self._operations.dry_run(input_schema, arguments, options))
+
+    def events(
+        self, *, types: Sequence[str] = (), call_id: str | None = None, after: int | None = None
+    ) -> Iterator[Event]:
+        """Follow what happens to your calls, each event once; breaks are mended, and close the iterator to end it.
+
+        `after` is the id of the last event seen before, 0 for the first of all; without it events begin now.
+        """
+        return follow(self._http, self._feed(types=types, call_id=call_id, after=after), self._sleep)
 
     def close(self) -> None:
         """Close the connections."""
@@ -144,6 +156,7 @@ class AsyncClient:
         self.url = connection.url
         self._http = httpx2.AsyncClient(transport=transport, **connection.options)
         self._operations = _operations(connection, Patience(patience, clock, random))
+        self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
 
     async def submit(
@@ -189,6 +202,12 @@ class AsyncClient:
     async def dry_run(self, input_schema: Any, arguments: Any, **options: Unpack[DryRunOptions]) -> DryRun:
         """Try an output against a schema; nothing is stored."""
         return await self._drive(self._operations.dry_run(input_schema, arguments, options))
+
+    def events(
+        self, *, types: Sequence[str] = (), call_id: str | None = None, after: int | None = None
+    ) -> AsyncIterator[Event]:
+        """Follow what happens to your calls, each event once; see `Client.events`."""
+        return follow_in_loop(self._http, self._feed(types=types, call_id=call_id, after=after), self._sleep)
 
     async def close(self) -> None:
         """Close the connections."""

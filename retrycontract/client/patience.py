@@ -34,13 +34,13 @@ class Patience:
                 break
             now = self.clock()
             give_up = now + self.seconds if give_up is None else give_up
-            pause = self._pause(failures, result)
+            pause = self.pause(failures, result)
             if now + pause > give_up:
                 break
             request = replace(request, after=pause)
         return result
 
-    def _pause(self, failures: int, result: Reply | Lost) -> float:
+    def pause(self, failures: int, result: Reply | Lost) -> float:
         """Back off, jittered on top of what the service asks for, so that a crowd does not come back at once."""
         backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 10))
         asked = result.retry_after if isinstance(result, Reply) else 0.0

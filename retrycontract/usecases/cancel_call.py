@@ -28,5 +28,5 @@ def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Do
         by = actor or call.agent.name
         Event.record("call.cancelled", call=call, actor=by, door=door, at=now, from_state=source)
         tell_endpoints(WebhookEvent.CALL_CANCELLED, call, now=now)
-        ring_after_commit(call_id=call.public_id)
+        ring_after_commit(call=call)
     return True

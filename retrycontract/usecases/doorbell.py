@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+if TYPE_CHECKING:  # Celery loads this before there are models
+    from retrycontract.store.models import Call
+
 logger = logging.getLogger("retrycontract")
+
+AGENT_BELL: Final = "agent:"
+
+
+def agent_bell(agent_id: int) -> str:
+    """Name the bell of all calls of an agent; a call's own bell is its id."""
+    return f"{AGENT_BELL}{agent_id}"
 
 
 class Doorbell(Protocol):
@@ -19,8 +29,8 @@ class Doorbell(Protocol):
     def attempt_queued(self, attempt_id: int) -> None:
         """Wake a worker."""
 
-    def call_changed(self, call_id: str) -> None:
-        """Wake whoever waits for the call."""
+    def call_changed(self, call_id: str, agent_id: int) -> None:
+        """Wake whoever waits for the call, and the streams of its agent."""
 
     def is_heard(self) -> bool:
         """Tell whether a ring for a worker arrives."""
@@ -32,7 +42,7 @@ class SilentDoorbell:
     def attempt_queued(self, attempt_id: int) -> None:
         """Do nothing."""
 
-    def call_changed(self, call_id: str) -> None:
+    def call_changed(self, call_id: str, agent_id: int) -> None:
         """Do nothing."""
 
     def is_heard(self) -> bool:
@@ -40,7 +50,7 @@ class SilentDoorbell:
         return True
 
 
-def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = None) -> None:
+def ring_after_commit(*, attempt_id: int | None = None, call: Call | None = None) -> None:
     """Ring once the transaction is committed, or at once outside of one; a broken bell is logged and forgotten."""
 
     def ring() -> None:
@@ -48,8 +58,8 @@ def ring_after_commit(*, attempt_id: int | None = None, call_id: str | None = No
             bell = _bell(settings.RETRYCONTRACT.doorbell_class)
             if attempt_id is not None:
                 bell.attempt_queued(attempt_id)
-            if call_id is not None:
-                bell.call_changed(call_id)
+            if call is not None:
+                bell.call_changed(call.public_id, call.agent_id)
         except Exception:
             logger.warning("The doorbell could not be rung; the sweep will find the work", exc_info=True)
 

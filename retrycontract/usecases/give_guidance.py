@@ -158,7 +158,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
         tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
-        ring_after_commit(call_id=call.public_id)
+        ring_after_commit(call=call)
     return guidance
 
 

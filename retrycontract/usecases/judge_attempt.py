@@ -133,7 +133,7 @@ def _conclude(attempt: Attempt, verdict: Verdict, now: datetime, **changes: Any)
         open_escalation(call, now=now, door=Door.WORKER)
     if verdict.state.has_ended:
         call.attempts.discard()
-    ring_after_commit(call_id=call.public_id, attempt_id=following.pk if following else None)
+    ring_after_commit(call=call, attempt_id=following.pk if following else None)
 
 
 def _fenced_call(attempt: Attempt, token: str) -> Call | None:

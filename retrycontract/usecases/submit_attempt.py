@@ -149,7 +149,7 @@ def _record(
         remember_attempt(agent, new.key, attempt, now=now)
         if verdict.opens_escalation:
             open_escalation(call, now=now, door=Door.API)
-        ring_after_commit(call_id=call.public_id)
+        ring_after_commit(call=call)
     log_verdict(attempt)
     return attempt
 

@@ -61,7 +61,7 @@ def _is_expired(call: Call, now: datetime) -> bool:
                 on_expiry=then,
             )  # fmt: skip
             tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=now, on_expiry=then)
-            ring_after_commit(call_id=call.public_id)
+            ring_after_commit(call=call)
     except LostRaceError:
         return False  # answered this moment
     return True

@@ -54,7 +54,9 @@ class Door:
         has_body = {} if body is None else {"data": payload, "content_type": content_type}
         response = self.client.generic(method, PREFIX + path, headers=sent | headers, **has_body)  # type: ignore[arg-type]
         text = response.content.decode()
-        reply = Reply(response.status_code, json.loads(text) if text else None, response.headers, text)
+        is_stream = response.headers["Content-Type"].startswith("text/event-stream")
+        body_read = events_in(text) if is_stream else json.loads(text) if text else None
+        reply = Reply(response.status_code, body_read, response.headers, text)
         check_against_document(method, path, reply)
         return reply
 
@@ -101,6 +103,11 @@ def by_a_worker(settings: Settings) -> None:
     settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"judge": "worker"})
 
 
+def events_in(text: str) -> list[Any]:
+    """Read the `data` of each event of a stream."""
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+
 @cache
 def document() -> Any:
     """Read the document that the service publishes."""
@@ -133,4 +140,5 @@ def check_against_document(method: str, path: str, reply: Reply) -> None:
     media_type = reply.headers["Content-Type"].partition(";")[0]
     schema = declared["content"][media_type]["schema"]
     whole = {"allOf": [schema], "components": document()["components"]}
-    jsonschema_rs.Draft202012Validator(whole).validate(reply.body)
+    for told in reply.body if media_type == "text/event-stream" else [reply.body]:
+        jsonschema_rs.Draft202012Validator(whole).validate(told)

@@ -74,7 +74,8 @@ def test_every_part_of_a_path_is_a_parameter() -> None:
 def test_problems_are_declared_under_their_media_type() -> None:
     for path, method, operation in operations():
         for status, response in operation["responses"].items():
-            expected = CONTENT_TYPE if int(status) >= 400 else "application/json"
+            answer = "text/event-stream" if path.endswith("/events") else "application/json"
+            expected = CONTENT_TYPE if int(status) >= 400 else answer
             assert list(response["content"]) == [expected], (method, path, status)
 
 

@@ -28,6 +28,7 @@ ROUTES: dict[str, tuple[str, str, Any]] = {
     "guidance": ("GET", "/calls/{id}/guidance", None),
     "acknowledge": ("POST", "/calls/{id}/guidance/ack", None),
     "give up": ("POST", "/calls/{id}/cancel", None),
+    "events": ("GET", "/events", None),
     "try": ("POST", "/check", {"input_schema": DEPLOY, "arguments": RIGHT}),
     "nowhere": ("GET", "/nothing", None),
 }

@@ -36,6 +36,15 @@ class Blocking:
 
         return asyncio.run_coroutine_threadsafe(collect(), self._loop).result(90)
 
+    def events(self, **options: Any) -> Iterator[Any]:
+        """Give the events one by one; closing the iterator closes the stream."""
+        found = self._client.events(**options)
+        try:
+            while True:
+                yield asyncio.run_coroutine_threadsafe(anext(found), self._loop).result(90)  # type: ignore[arg-type]
+        finally:
+            asyncio.run_coroutine_threadsafe(found.aclose(), self._loop).result(10)  # type: ignore[attr-defined]
+
     def __repr__(self) -> str:
         return repr(self._client)
 

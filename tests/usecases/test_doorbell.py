@@ -27,8 +27,9 @@ class NotingDoorbell:
         assert not connection.in_atomic_block
         RINGS.append(("attempt", attempt_id))
 
-    def call_changed(self, call_id: str) -> None:
+    def call_changed(self, call_id: str, agent_id: int) -> None:
         assert not connection.in_atomic_block
+        assert agent_id == Call.objects.get(public_id=call_id).agent_id
         RINGS.append(("call", call_id))
 
 
@@ -38,7 +39,7 @@ class BrokenDoorbell:
     def attempt_queued(self, _: int) -> None:
         raise ConnectionError("the bell is broken")
 
-    def call_changed(self, _: str) -> None:
+    def call_changed(self, _: str, __: int) -> None:
         raise ConnectionError("the bell is broken")
 
 
@@ -90,8 +91,10 @@ def test_nothing_rings_for_what_was_rolled_back(rings: list[tuple[str, object]])
 
 
 def test_outside_of_a_transaction_it_rings_at_once(rings: list[tuple[str, object]]) -> None:
-    ring_after_commit(call_id="call_1")
-    assert rings == [("call", "call_1")]
+    call = make_blocked()
+    rings.clear()
+    ring_after_commit(call=call)
+    assert rings == [("call", call.public_id)]
 
 
 @pytest.mark.parametrize("bell", [f"{__name__}.BrokenDoorbell", "nowhere.Doorbell"], ids=["raises", "does not exist"])

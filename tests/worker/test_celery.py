@@ -59,7 +59,7 @@ def test_a_redis_that_stalls_costs_two_seconds_once(bell: CeleryDoorbell, own_re
     try:
         assert 1.5 < seconds(lambda: bell.attempt_queued(2)) < 4
         assert seconds(lambda: [bell.attempt_queued(number) for number in range(100)]) < 0.5
-        assert seconds(lambda: bell.call_changed("call_1")) < 0.5
+        assert seconds(lambda: bell.call_changed("call_1", 1)) < 0.5
     finally:
         own_redis.process.send_signal(signal.SIGCONT)
 

@@ -46,7 +46,7 @@ def test_a_ring_reaches_the_waiting_room_of_another_process(bell: CeleryDoorbell
     others = Bells()
     with listening(own_redis.url, others):
         ticket = others.ticket()
-        bell.call_changed("call_1")
+        bell.call_changed("call_1", 1)
         eventually(lambda: is_rung(others, "call_1", ticket))
         assert not is_rung(others, "call_2", ticket)
 
@@ -61,7 +61,7 @@ def test_after_a_restart_of_redis_everybody_is_woken_and_rings_come_again(
         own_redis.start()
         eventually(lambda: is_rung(others, "anybody", ticket))
         ticket = others.ticket()
-        bell.call_changed("call_1")
+        bell.call_changed("call_1", 1)
         eventually(lambda: is_rung(others, "call_1", ticket))
 
 

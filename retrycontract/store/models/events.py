@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
-from typing import Any, NoReturn, Self
+from datetime import datetime, timedelta
+from typing import Any, Final, NoReturn, Self
 
-from django.db import models
+from django.db import connection, models
+from django.db.models.functions import Now
 
+from retrycontract.store.event_position import Position, Row
 from retrycontract.store.fields import JSONText
+from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
+
+# How long after its insert an event may become visible: the longest transaction (`store.transactions`), the slowest
+# single statement, and as much again for the commit. SQLite has one writer, whose ids appear in order.
+APPEARS_WITHIN: Final = timedelta(seconds=60)
 
 
 class Door(models.TextChoices):
@@ -33,6 +40,37 @@ class EventQuerySet(models.QuerySet["Event"]):
         """Delete the events of calls that are deleted themselves; returns how many."""
         return models.QuerySet.delete(self.filter(call__in=calls))[0]
 
+    def of(self, agent: Agent) -> EventQuerySet:
+        """Keep what happened to an agent's calls, in the order of the ids."""
+        return self.filter(agent=agent).order_by("pk")
+
+    def newest_ids(self, agent_ids: Collection[int]) -> dict[int, int | None]:
+        """Give the id of the newest event of each agent, one look into the index for each."""
+        newest = self.filter(agent=models.OuterRef("pk")).order_by("-pk").values("pk")[:1]
+        found = Agent.objects.filter(pk__in=agent_ids).order_by().annotate(newest=models.Subquery(newest))
+        return dict(found.values_list("pk", "newest"))
+
+    def position_behind(self, event_id: int) -> Position:
+        """Give where to go on for a reader whose last event was this: what may have been invisible then comes again."""
+        last = self.filter(pk__lte=event_id).order_by("-pk").first()
+        if last is None or _appear_in_order():
+            return Position(last.pk if last else 0)
+        settled = self.filter(pk__lt=last.pk, stored_at__lt=last.stored_at - APPEARS_WITHIN).order_by("-pk")
+        return Position(settled.values_list("pk", flat=True).first() or 0)
+
+    def position_now(self) -> Position:
+        """Give where a reader begins who wants only what is to come."""
+        newest = self.order_by("-pk").values_list("pk", flat=True).first()
+        begin = self.position_behind(newest or 0)
+        return Position(begin.settled, frozenset(self.filter(pk__gt=begin.settled).values_list("pk", flat=True)))
+
+    def rows_behind(self, position: Position, size: int) -> list[Row]:
+        """List enough rows to find the next `size` unread ones."""
+        in_order = _appear_in_order()
+        found = self.filter(pk__gt=position.settled).order_by("pk").values_list("pk", "stored_at", Now())
+        rows = found[: position.rows_to_look_at(size)]
+        return [Row(pk, in_order or stored_at < now - APPEARS_WITHIN) for pk, stored_at, now in rows]
+
     def update(self, **_: Any) -> NoReturn:
         """Refuse."""
         raise AppendOnlyError("events are never changed")
@@ -46,6 +84,9 @@ class Event(models.Model):
     """Something that happened to a call or a tool."""
 
     call = models.ForeignKey(Call, null=True, on_delete=models.PROTECT, related_name="events")
+    # The call's agent and how many attempts the call had then: what a stream asks for, without a join.
+    agent = models.ForeignKey(Agent, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    attempts_made = models.PositiveIntegerField(null=True)
     name = models.CharField(max_length=40)
     actor = models.CharField(max_length=200)
     door = models.CharField(max_length=10, choices=Door.choices)
@@ -53,11 +94,17 @@ class Event(models.Model):
     to_state = models.CharField(max_length=10, blank=True, default="")
     data = JSONText(default=dict)
     at = models.DateTimeField()
+    # By the database's clock, the one that all writers and readers share.
+    stored_at = models.DateTimeField(db_default=Now())
 
     objects = EventQuerySet.as_manager()
 
     class Meta:
         ordering = ("pk",)
+        indexes = (
+            # An agent's stream, and the second look for rings that were lost.
+            models.Index(fields=("agent", "id"), name="event_by_agent"),
+        )
 
     def __str__(self) -> str:
         return f"{self.name} by {self.actor}"
@@ -87,6 +134,8 @@ class Event(models.Model):
         """Append one event; `data` holds no values of the agent's, only names and numbers."""
         return cls.objects.create(
             call=call,
+            agent_id=call.agent_id if call else None,
+            attempts_made=call.attempts_made if call else None,
             name=name,
             actor=actor[:200],
             door=door,
@@ -95,3 +144,7 @@ class Event(models.Model):
             data=data,
             at=at,
         )
+
+
+def _appear_in_order() -> bool:
+    return connection.vendor == "sqlite"
