@@ -15,6 +15,8 @@ from tests.receivers import Mailbox, Receiver, receiving, taking_mail
 from tests.servers import PostgreSQL, Redis
 from tests.service import Service
 
+# A whole life with every page read: a minute on an idle machine, and many on one that is shared.
+pytestmark = pytest.mark.timeout(900)
 OFF = "tools:\n  validation:\n    sanitizing: {redact_secrets: false}\n"
 SHARED_WAYS = ("the API", "the dashboard", "the admin", "the log", "webhooks", "e-mail")
 EMBEDDED_WAYS = (*SHARED_WAYS, "the database's files")
