@@ -11,6 +11,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.recount import fold_rollups
 from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
@@ -71,6 +72,7 @@ class EmbeddedWorker:
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
                     forget_requests(now=timezone.now())
+                    fold_rollups(now=timezone.now())
                     WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:

@@ -74,6 +74,7 @@ class Sweeper:
     def sweep(self) -> None:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
+        from retrycontract.usecases.recount import fold_rollups
         from retrycontract.usecases.repeat_request import forget_requests
         from retrycontract.usecases.sweep import BATCH, expire_overdue
 
@@ -83,6 +84,7 @@ class Sweeper:
             self._judge_alone()
         expire_overdue(now=now)
         forget_requests(now=now)
+        fold_rollups(now=now)
         WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:

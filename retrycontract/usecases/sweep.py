@@ -13,6 +13,7 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import on_expiry
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.keep_count import count_end
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 logger = logging.getLogger("retrycontract")
@@ -60,6 +61,7 @@ def _is_expired(call: Call, now: datetime) -> bool:
                 "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED,
                 on_expiry=then,
             )  # fmt: skip
+            count_end(call, source=CallState.BLOCKED, now=now)
             tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=now, on_expiry=then)
             ring_after_commit(call_id=call.public_id)
     except LostRaceError:
