@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.db import DatabaseError
 from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
+from retrycontract.exposition import Family
 from retrycontract.health import Health
+from retrycontract.metrics import Metrics
 from retrycontract.waiting import FrontOfHouse, bells
+
+logger = logging.getLogger("retrycontract")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 
@@ -64,4 +71,20 @@ def _look() -> dict[str, Any]:
     return readiness.look(now=timezone.now()).to_json()
 
 
-application = Health(_front_of_house(), _look)
+def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
+    from retrycontract.usecases.read_metrics import MetricsReader
+
+    reader = MetricsReader()
+
+    def read() -> list[Family] | None:
+        try:
+            return reader.read(now=timezone.now(), waiting_requests=front.waiting)
+        except DatabaseError:
+            logger.warning("The database did not answer for the metrics")
+            return None
+
+    return read
+
+
+_front = _front_of_house()
+application = Metrics(Health(_front, _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)

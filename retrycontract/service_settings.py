@@ -100,6 +100,9 @@ class ServiceSettings(BaseModel):
     requests_per_minute: int = Field(
         6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
     )
+    metrics_token: str = Field(
+        "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
+    )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")

@@ -66,6 +66,11 @@ class RollupQuerySet(models.QuerySet["Rollup"]):
         columns = self.order_by().values_list(*Count._fields).annotate(total=Sum("amount"))
         return Counter({Count(*key): amount for *key, amount in columns.iterator()})
 
+    def totals(self) -> Counter[tuple[str, str, str, str]]:
+        """Sum up each counter over hours and shards: by namespace, tool, measure and label."""
+        columns = self.order_by().values_list(*Count._fields[1:]).annotate(total=Sum("amount"))
+        return Counter({tuple(key): amount for *key, amount in columns.iterator()})
+
     def spread(self, before: datetime) -> RollupQuerySet:
         """Keep what is to be folded."""
         return self.filter(shard__gt=0, hour__lt=before).order_by("hour", "pk")
