@@ -18,6 +18,18 @@ SHARED: list[structlog.typing.Processor] = [
 ]
 
 
+def follow(**ids: object) -> None:
+    """Put ids into every line that this thread logs from now on, until `forget`; None and empty ones are left out."""
+    structlog.contextvars.bind_contextvars(
+        **{name: _sanitizer.redact_text(str(value)) for name, value in ids.items() if value not in (None, "")}
+    )
+
+
+def forget() -> None:
+    """Begin with something else: what this thread logs from now on has no ids."""
+    structlog.contextvars.clear_contextvars()
+
+
 def json_formatter() -> logging.Formatter:
     """Make the formatter of JSON lines; it drops the request, which could hold secrets."""
     return structlog.stdlib.ProcessorFormatter(
@@ -42,6 +54,8 @@ class TerminalFormatter(logging.Formatter):
         if "tool_name" in known:
             parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
             parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
+        if "route" in known:
+            parts.append(f"{known['method']} {known['route'] or '?'} {known['status']} ({known['duration_ms']} ms)")
         line = "  ".join(parts)
         return f"{line}\n{_sanitizer.redact_text(self.formatException(record.exc_info))}" if record.exc_info else line
 
@@ -52,9 +66,10 @@ def formatter() -> logging.Formatter:
 
 
 def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Redact what was raised: libraries quote the value that they failed on."""
-    if "exception" in event:
-        event["exception"] = _sanitizer.redact_text(event["exception"])
+    """Redact what was raised and said: libraries quote the value, or the path, that they failed on."""
+    for name in ("message", "exception"):
+        if name in event:
+            event[name] = _sanitizer.redact_text(event[name])
     return event
 
 

@@ -100,6 +100,9 @@ class ServiceSettings(BaseModel):
     requests_per_minute: int = Field(
         6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
     )
+    log_level: Literal["info", "warning", "error"] = Field(
+        "info", description="What is logged: info has each request and retry, warning only failures and what is wrong."
+    )
     metrics_token: str = Field(
         "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
     )

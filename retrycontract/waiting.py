@@ -261,7 +261,7 @@ def _question(scope: Scope, target: str) -> Scope:
         "path": unquote(path),
         "raw_path": path.encode("latin-1"),
         "query_string": query.encode("latin-1"),
-        "headers": headers,
+        "headers": [*headers, (PENDING, b"asked again")],
     }
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.logs import forget
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import on_expiry
@@ -39,6 +40,8 @@ def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     except Exception:
         logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
         return False
+    finally:
+        forget()
 
 
 def expire_overdue(*, now: datetime) -> int:
