@@ -38,6 +38,7 @@ def json_formatter() -> logging.Formatter:
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.EventRenamer("message"),
             structlog.processors.format_exc_info,
+            _with_short_level,
             _without_secrets,
             structlog.processors.JSONRenderer(),
         ],
@@ -63,6 +64,12 @@ class TerminalFormatter(logging.Formatter):
 def formatter() -> logging.Formatter:
     """Make the formatter that the logging settings name: JSON, unless a person watches the terminal."""
     return TerminalFormatter() if sys.stderr.isatty() else json_formatter()
+
+
+def _with_short_level(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Call a warning `warn`, as the events of the contract are described."""
+    event["level"] = "warn" if event["level"] == "warning" else event["level"]
+    return event
 
 
 def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -52,10 +52,10 @@ def test_each_failure_is_one_event_with_its_fields(lines: list[dict[str, Any]]) 
     assert [line["retry_attempt"] for line in failures] == [1, 2, 3]
     for line in failures:
         assert set(line) >= FAILURE_FIELDS
-        assert (line["level"], line["tool_name"], line["error_count"], line["max_retries"]) == ("warning", "move", 1, 3)
+        assert (line["level"], line["tool_name"], line["error_count"], line["max_retries"]) == ("warn", "move", 1, 3)
         assert line["errors"] == [{"path": "/place", "code": "VAL-008"}]
     assert [line["level"] for line in of(lines, "Tool call is retried")] == ["info"] * 2
-    assert [line["level"] for line in of(lines, "Tool call escalated to a person")] == ["warning"]
+    assert [line["level"] for line in of(lines, "Tool call escalated to a person")] == ["warn"]
 
 
 def test_every_line_of_the_call_has_its_correlation_id(lines: list[dict[str, Any]]) -> None:
