@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
@@ -82,6 +82,8 @@ def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
         except DatabaseError:
             logger.warning("The database did not answer for the metrics")
             return None
+        finally:
+            connection.close()  # the thread that reads is another each time
 
     return read
 

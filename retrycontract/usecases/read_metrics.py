@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Final
 
-from django.db import connection
-
 from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.sanitizer import elide_middle, visible
 from retrycontract.exposition import Family, Sample, Type
@@ -53,12 +51,9 @@ class MetricsReader:
         self._until: datetime | None = None
 
     def read(self, *, now: datetime, waiting_requests: int) -> list[Family]:
-        """Read them all; leaves no connection open. Raises DatabaseError."""
-        try:
-            totals = _by_shown_names(self._totals(now))
-            return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
-        finally:
-            connection.close()
+        """Read them all; raises DatabaseError."""
+        totals = _by_shown_names(self._totals(now))
+        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
 
     def _totals(self, now: datetime) -> Totals:
         until = hour_of(now - SETTLED)
