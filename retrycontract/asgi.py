@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -11,12 +13,17 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from retrycontract.bridge import WsgiBridge
+from retrycontract.exposition import Family
 from retrycontract.health import Health
 from retrycontract.mcp.mount import Mount
+from retrycontract.metrics import Metrics
 from retrycontract.waiting import FrontOfHouse, bells
+
+logger = logging.getLogger("retrycontract")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 
@@ -73,4 +80,24 @@ def _look() -> dict[str, Any]:
     return readiness.look(now=timezone.now()).to_json()
 
 
-application = Health(_with_mcp(_front_of_house()), _look)
+def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
+    from retrycontract.usecases.read_metrics import MetricsReader
+
+    reader = MetricsReader()
+
+    def read() -> list[Family] | None:
+        try:
+            return reader.read(now=timezone.now(), waiting_requests=front.waiting)
+        except DatabaseError:
+            logger.warning("The database did not answer for the metrics")
+            return None
+        finally:
+            connection.close()  # the thread that reads is another each time
+
+    return read
+
+
+_front = _front_of_house()
+application = Metrics(
+    Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token
+)

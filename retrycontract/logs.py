@@ -19,6 +19,18 @@ SHARED: list[structlog.typing.Processor] = [
 ]
 
 
+def follow(**ids: object) -> None:
+    """Put ids into every line that this thread logs from now on, until `forget`; None and empty ones are left out."""
+    structlog.contextvars.bind_contextvars(
+        **{name: _redacted(str(value)) for name, value in ids.items() if value not in (None, "")}
+    )
+
+
+def forget() -> None:
+    """Begin with something else: what this thread logs from now on has no ids."""
+    structlog.contextvars.clear_contextvars()
+
+
 def json_formatter() -> logging.Formatter:
     """Make the formatter of JSON lines; it drops the request, which could hold secrets."""
     return structlog.stdlib.ProcessorFormatter(
@@ -27,6 +39,7 @@ def json_formatter() -> logging.Formatter:
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.EventRenamer("message"),
             structlog.processors.format_exc_info,
+            _with_short_level,
             _without_secrets,
             structlog.processors.JSONRenderer(),
         ],
@@ -43,6 +56,8 @@ class TerminalFormatter(logging.Formatter):
         if "tool_name" in known:
             parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
             parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
+        if "route" in known:
+            parts.append(f"{known['method']} {known['route'] or '?'} {known['status']} ({known['duration_ms']} ms)")
         line = _redacted("  ".join(parts))
         return f"{line}\n{_redacted(self.formatException(record.exc_info))}" if record.exc_info else line
 
@@ -50,6 +65,12 @@ class TerminalFormatter(logging.Formatter):
 def formatter() -> logging.Formatter:
     """Make the formatter that the logging settings name: JSON, unless a person watches the terminal."""
     return TerminalFormatter() if sys.stderr.isatty() else json_formatter()
+
+
+def _with_short_level(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Call a warning `warn`, as the events of the contract are described."""
+    event["level"] = "warn" if event["level"] == "warning" else event["level"]
+    return event
 
 
 def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -1,16 +1,55 @@
-"""Middleware of the agents' API, which has no session and no form."""
+"""Middleware: a log line for each request, and what the agents' API needs, which has no session and no form."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
+from retrycontract.api.routes import PENDING_HEADER
+from retrycontract.logs import forget
 
 API_PREFIX = "/api/"
+
+logger = logging.getLogger("retrycontract.requests")
+
+
+class RequestLog:
+    """Log each request: how it was asked, by which route, what was answered and how long that took.
+
+    Paths may hold anything, so only the route's template is told. The waiting room's own questions are
+    logged once they are answered.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        forget()
+        started = perf_counter()
+        try:
+            response = self._get_response(request)
+            if not (PENDING_HEADER in request.headers and PENDING_HEADER in response):
+                _log(request, response, perf_counter() - started)
+        finally:
+            forget()
+        return response
+
+
+def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    match = request.resolver_match
+    fields = {
+        "method": request.method,
+        "route": f"/{match.route}" if match else None,
+        "status": response.status_code,
+        "duration_ms": round(seconds * 1000, 1),
+    }
+    logger.info("Request answered", extra=fields)
 
 
 class ProblemResponses:

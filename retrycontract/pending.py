@@ -37,7 +37,7 @@ def question(scope: Scope, target: str) -> Scope:
         "path": unquote(path),
         "raw_path": path.encode("latin-1"),
         "query_string": query.encode("latin-1"),
-        "headers": headers,
+        "headers": [*headers, (PENDING, b"asked again")],  # for the log, which tells each request once
     }
 
 

@@ -106,6 +106,12 @@ class ServiceSettings(BaseModel):
     requests_per_minute: int = Field(
         6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
     )
+    log_level: Literal["info", "warning", "error"] = Field(
+        "info", description="What is logged: info has each request and retry, warning only failures and what is wrong."
+    )
+    metrics_token: str = Field(
+        "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
+    )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")

@@ -41,6 +41,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "retrycontract.middleware.RequestLog",
     "retrycontract.middleware.ProblemResponses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -139,7 +140,12 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        "retrycontract": {"level": "INFO"},
+        "retrycontract": {"level": RETRYCONTRACT.log_level.upper()},
         "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+        # Its lines of refused requests quote the path, which may hold anything; ours name the route.
+        "django.request": {"level": "ERROR"},
+        # One shape for every line; of requests ours say more than uvicorn's own.
+        "uvicorn": {"handlers": [], "propagate": True},
+        "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},
     },
 }

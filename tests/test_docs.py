@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from retrycontract import client
 from retrycontract.api import problems
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.tool_result import RENDERERS
 from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.contract.webhook_signature import secret_of, sign
 from retrycontract.service_settings import PREFIX, ServiceSettings
+from retrycontract.usecases.read_metrics import HELP, MetricsReader
+from retrycontract.usecases.read_metrics import PREFIX as METRICS
+from tests.factories import answer, make_blocked, make_user
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -109,6 +114,18 @@ def test_the_documented_way_to_verify_a_webhook_takes_what_is_signed_and_nothing
 @pytest.mark.parametrize("event", list(WebhookEvent))
 def test_every_event_that_systems_are_told_of_is_described(event: WebhookEvent) -> None:
     assert f"| `{event.value}` |" in read("docs/operating.md")
+
+
+@pytest.mark.django_db
+def test_every_metric_is_described_with_its_type_and_labels() -> None:
+    answer(make_blocked(), make_user(), Decision.ACCEPT)
+    families = MetricsReader().read(now=timezone.now(), waiting_requests=0)
+    assert {family.name for family in families} == {f"{METRICS}{name}" for name in HELP}
+    for family in families:
+        labels = ", ".join(f"`{name}`" for name, _ in family.samples[0].labels)
+        row = f"| `{family.name}` | {family.type} | {labels} | {family.help} |".replace("|  |", "| |")
+        described = re.findall(rf"^\| `{family.name}` .*", read("docs/operating.md"), re.MULTILINE)
+        assert described == [row], row
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:

@@ -205,7 +205,7 @@ def formatted(**extra: Any) -> dict[str, Any]:
 
 def test_a_log_line_is_one_json_object_with_its_fields() -> None:
     line = formatted(tool_name="deploy", error_count=2)
-    assert (line["message"], line["level"], line["logger"]) == ("It happened", "warning", "retrycontract")
+    assert (line["message"], line["level"], line["logger"]) == ("It happened", "warn", "retrycontract")
     assert (line["tool_name"], line["error_count"]) == ("deploy", 2)
 
 

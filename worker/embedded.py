@@ -13,6 +13,7 @@ from django.utils import timezone
 from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.doorbell import agent_bell
 from retrycontract.usecases.forget_calls import forget_calls
+from retrycontract.usecases.recount import fold_rollups
 from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.waiting import bells
@@ -75,6 +76,7 @@ class EmbeddedWorker:
                     expire_overdue(now=timezone.now())
                     forget_requests(now=timezone.now())
                     forget_calls(now=timezone.now())
+                    fold_rollups(now=timezone.now())
                     WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:

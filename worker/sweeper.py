@@ -75,6 +75,7 @@ class Sweeper:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
         from retrycontract.usecases.forget_calls import forget_calls
+        from retrycontract.usecases.recount import fold_rollups
         from retrycontract.usecases.repeat_request import forget_requests
         from retrycontract.usecases.sweep import BATCH, expire_overdue
 
@@ -85,6 +86,7 @@ class Sweeper:
         expire_overdue(now=now)
         forget_requests(now=now)
         forget_calls(now=now)
+        fold_rollups(now=now)
         WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, json_block, line
-from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, IdempotencyKey, LostRaceError
+from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, IdempotencyKey, LostRaceError, Rollup
 from retrycontract.usecases.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
@@ -250,3 +250,19 @@ class IdempotencyKeyPage(HistoryPage):
     def shown_answer(self, key: IdempotencyKey) -> SafeString | str:
         """Show the answer that is kept, where there is no attempt to make it from."""
         return json_block(key.answer)
+
+
+@admin.register(Rollup)
+class RollupPage(Page):
+    """Show what was counted in each hour."""
+
+    list_display = ("hour", "namespace", "shown_tool", "measure", "label", "amount")
+    list_filter = ("measure",)
+    ordering = ("-hour", "-pk")
+    fields = ("hour", "namespace", "shown_tool", "measure", "label", "shard", "amount")
+    readonly_fields = ("shown_tool",)
+
+    @admin.display(description="tool")
+    def shown_tool(self, rollup: Rollup) -> str:
+        """Show the name that an agent gave its tool; none for tools that nobody registered."""
+        return line(rollup.tool_name)

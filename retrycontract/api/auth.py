@@ -9,6 +9,7 @@ from ninja.security import HttpBearer
 
 from retrycontract.api.limits import limiter
 from retrycontract.api.problems import Problem
+from retrycontract.logs import follow
 from retrycontract.store.models import Agent, ApiKey
 
 
@@ -41,4 +42,5 @@ class ApiKeyAuth(HttpBearer):
             detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
             raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
+        follow(agent=key.agent.name)
         return key.agent

@@ -19,6 +19,7 @@ from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.contract.tool_result import Provider
+from retrycontract.logs import follow
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.doorbell import agent_bell
@@ -254,6 +255,7 @@ def _call(request: HttpRequest, call_id: str) -> Call:
     call = found.first()
     if call is None:
         raise Http404
+    follow(call_id=call.public_id, correlation_id=call.correlation_id)
     return call
 
 

@@ -9,6 +9,7 @@ from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.keep_count import count_end
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 
@@ -27,6 +28,7 @@ def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Do
         Escalation.objects.close(call, EscalationState.CANCELLED, now)
         by = actor or call.agent.name
         Event.record("call.cancelled", call=call, actor=by, door=door, at=now, from_state=source)
+        count_end(call, source=source, now=now)
         tell_endpoints(WebhookEvent.CALL_CANCELLED, call, now=now)
         ring_after_commit(call=call)
     return True

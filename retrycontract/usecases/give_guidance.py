@@ -23,6 +23,7 @@ from retrycontract.store.models import Attempt, Call, Door, Escalation, Escalati
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.keep_count import count_guidance
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 MAX_PLACES = 5  # that a refusal names
@@ -157,6 +158,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
+        count_guidance(call, escalation, decision, source=source, now=now)
         tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
         ring_after_commit(call=call)
     return guidance

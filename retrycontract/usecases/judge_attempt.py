@@ -18,6 +18,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import CallState, Status, Verdict
 from retrycontract.contract.tool import CompiledTool
+from retrycontract.logs import follow
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
@@ -40,6 +41,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     attempt = Attempt.objects.claim(attempt_id, token=token, now=now, until=until)
     if attempt is None:
         return False
+    follow(attempt_id=attempt.pk, call_id=attempt.call.public_id, correlation_id=attempt.call.correlation_id)
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now)
     try:

@@ -22,6 +22,7 @@ from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escala
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.announce_escalation import announce_escalation
 from retrycontract.usecases.contracts import configuration_for, expires_after, mode_of, sanitizer
+from retrycontract.usecases.keep_count import count_verdict
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 logger = logging.getLogger("retrycontract")
@@ -98,6 +99,7 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
         valid=attempt.is_valid,
         codes=sorted({error["error_code"] for error in attempt.errors_json}),
     )
+    count_verdict(attempt, verdict, source=source, now=now)
     if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
         Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
         tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)

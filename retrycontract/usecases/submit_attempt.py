@@ -18,6 +18,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.contract.tool import CompiledTool
+from retrycontract.logs import follow
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.sealing import seal
 from retrycontract.store.transactions import write_transaction
@@ -138,6 +139,7 @@ def _record(
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     with write_transaction():
         call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
         attempt = Attempt(
             call=call, number=call.attempts_made + 1, tool_call_id=new.tool_call_id, turn=new.turn, submitted_at=now
         )
@@ -173,6 +175,7 @@ def _queue(
     )
     with write_transaction():
         call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
         source = CallState(call.state)
         waits = source in (CallState.PENDING, CallState.RETRYING)
         target = CallState.PENDING if waits else source
@@ -186,6 +189,7 @@ def _queue(
             submitted_at=now,
             sealed=sealed,
         )
+        follow(attempt_id=attempt.pk)
         remember_attempt(agent, new.key, attempt, now=now)
         Event.record(
             "attempt.queued", call=call, actor=agent.name, door=Door.API, at=now, from_state=source,

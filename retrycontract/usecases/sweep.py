@@ -8,11 +8,13 @@ from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.logs import forget
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import on_expiry
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.keep_count import count_end
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 logger = logging.getLogger("retrycontract")
@@ -38,6 +40,8 @@ def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     except Exception:
         logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
         return False
+    finally:
+        forget()
 
 
 def expire_overdue(*, now: datetime) -> int:
@@ -60,6 +64,7 @@ def _is_expired(call: Call, now: datetime) -> bool:
                 "call.expired", call=call, actor="sweep", door=Door.WORKER, at=now, from_state=CallState.BLOCKED,
                 on_expiry=then,
             )  # fmt: skip
+            count_end(call, source=CallState.BLOCKED, now=now)
             tell_endpoints(WebhookEvent.CALL_EXPIRED, call, now=now, on_expiry=then)
             ring_after_commit(call=call)
     except LostRaceError:

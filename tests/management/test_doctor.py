@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.tend_endpoint import add_endpoint
-from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
+from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
 from tests.service import ROOT, Service
@@ -164,6 +165,31 @@ def closed_endpoint(service: Setup) -> None:
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 
+def known_token(service: Setup) -> None:
+    service.set(metrics_token="short")
+
+
+def first_password(service: Setup) -> None:
+    service.set(allowed_hosts=["a.example"], https=True, trusted_origins=["https://a.example"])
+    make_user("operator")
+    (service.folder / "operator_password").write_text(PASSWORD)
+
+
+def collected(service: Setup, **files: str) -> None:
+    """Use the storage of production, with files that were collected."""
+    service.settings.STATIC_ROOT = service.folder / "static"
+    service.settings.STORAGES = service.settings.STORAGES | {
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
+    }
+    service.settings.STATIC_ROOT.mkdir()
+    manifest = {"version": "1.1", "paths": files, "hash": ""}
+    (service.settings.STATIC_ROOT / "staticfiles.json").write_text(json.dumps(manifest))
+
+
+def lose_a_static_file(service: Setup) -> None:
+    collected(service, **{"desk.css": "desk.0a1b.css"})
+
+
 def setting(**values: Any) -> Callable[[Setup], None]:
     return lambda service: service.set(**values)
 
@@ -195,6 +221,11 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(x.example\) does not take them \(no\)"),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
     (closed_endpoint, "FAIL", "endpoints", "The secrets of 1 cannot be opened, so they are told nothing: add the key"),
+    (setting(database_url="postgresql://me:Postgres@db/x"), "FAIL", "passwords", "DATABASE_URL is one that everybody"),
+    (known_token, "warn", "passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed"),
+    (first_password, "warn", "passwords", "still the one in .*operator_password: change it"),
+    (collected, "FAIL", "static files", "manage.py collectstatic"),
+    (lose_a_static_file, "FAIL", "static files", "1 are gone"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),
 ]
 
@@ -262,10 +293,35 @@ def test_workers_of_their_own_are_looked_for_where_there_is_a_broker(service: Se
     assert [finding.text for finding in found("workers")] == ["1 gave a sign of life lately."]
 
 
+@pytest.mark.parametrize(("host", "count"), [("redis.example", 1), ("127.0.0.1", 0), ("localhost", 0)])
+def test_a_broker_of_another_machine_is_to_have_a_password(service: Setup, host: str, count: int) -> None:
+    service.set(redis_url=f"redis://{host}:1/0")
+    assert [finding.level for finding in found("passwords")] == [Level.WARN] * count
+
+
+def test_collected_files_are_found(service: Setup) -> None:
+    lose_a_static_file(service)
+    (service.folder / "static/desk.0a1b.css").touch()
+    assert [finding.level for finding in found("static files")] == [Level.OK]
+
+
 @pytest.mark.services
-def test_a_broker_that_answers_is_found_well(service: Setup, redis: Any) -> None:
+def test_a_broker_that_answers_is_found_well_when_it_keeps_its_rings(service: Setup, redis: Any) -> None:
     service.set(redis_url=redis.url)
-    assert [finding.level for finding in found("broker")] == [Level.OK]
+    client = import_module("redis").Redis.from_url(redis.url)
+    before = client.config_get("appendonly")["appendonly"], client.config_get("maxmemory-policy")["maxmemory-policy"]
+    try:
+        seen = []
+        for log, policy in (("yes", "noeviction"), ("no", "noeviction"), ("yes", "allkeys-lru")):
+            client.config_set("appendonly", log)
+            client.config_set("maxmemory-policy", policy)
+            seen += [(finding.level, finding.text) for finding in found("broker")]
+    finally:
+        client.config_set("appendonly", before[0])
+        client.config_set("maxmemory-policy", before[1])
+    assert [level for level, _ in seen] == [Level.OK, Level.WARN, Level.WARN]
+    assert seen[1][1].endswith("appendonly yes.")
+    assert seen[2][1].endswith("set maxmemory-policy noeviction.")
 
 
 def test_the_lines_are_aligned_and_the_exit_status_says_whether_all_is_well(

@@ -24,10 +24,12 @@ from retrycontract.store.models import (
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    Rollup,
     Tool,
     ToolVersion,
     WebhookDelivery,
     WebhookEndpoint,
+    hour_of,
 )
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
 
@@ -246,6 +248,20 @@ def remember_a_request_without_an_answer() -> None:
     remember_a_request()
 
 
+def counted(**changes: object) -> Rollup:
+    values = {"namespace": "n", "tool_name": "t", "measure": "judged", "label": "1", "amount": 1}
+    return Rollup.objects.create(**(values | {"hour": hour_of(timezone.now())} | changes))
+
+
+def count_what_nobody_knows() -> None:
+    counted(measure="luck")
+
+
+def count_in_two_places() -> None:
+    for _ in range(2):
+        counted()
+
+
 BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
     ("attempt_state_known", invent_an_attempt_state),
@@ -286,6 +302,8 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("outbox_endpoint_has_time", send_to_an_endpoint_without_a_time),
     ("endpoint_gone_is_off", be_gone_and_on),
     ("delivery_status_is_http", answer_with_no_status),
+    ("rollup_measure_known", count_what_nobody_knows),
+    ("rollup_unique", count_in_two_places),
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]

@@ -93,8 +93,8 @@ def test_the_log_of_a_failure_has_its_fields_and_no_value(agent: AgentClient, ju
     agent.submit("write_file", "logged", {"path": "a", "encoding": value}, correlation_id="scenario-6")
     said = judged_service.log[seen:]
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    failure = next(line for line in lines if line.get("correlation_id") == "scenario-6")
-    assert (failure["message"], failure["level"]) == ("Tool validation failed", "warning")
+    failure = next(line for line in lines if line.get("correlation_id") == "scenario-6" and "tool_name" in line)
+    assert (failure["message"], failure["level"]) == ("Tool validation failed", "warn")
     assert (failure["tool_name"], failure["error_count"], failure["retry_attempt"]) == ("write_file", 1, 1)
     assert failure["errors"] == [{"path": "/encoding", "code": "VAL-008"}]
     assert value not in said

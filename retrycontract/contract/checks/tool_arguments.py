@@ -18,6 +18,7 @@ from retrycontract.contract.near_misses import did_you_mean
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tool import CompiledTool, PluginCheck
 
+UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 MAX_TOOLS_NAMED = 5
 MAX_PLUGIN_ERRORS = 100  # of one plug-in check: more would fill the feedback with one check's opinion
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
@@ -119,7 +120,7 @@ def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> 
     listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in nearest)
     error = _whole(
         f"there is no tool '{shown}'",
-        keyword="tool",
+        keyword=UNKNOWN_TOOL,
         hint=f"call {listed} instead" if guess else f"call a registered tool{f' such as {listed}' if listed else ''}",
     )
     return Findings((error,))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor.surroundings import LOCAL
 from retrycontract.store.models import Event
 
 FULL = 2  # PRAGMA synchronous
@@ -69,6 +72,19 @@ def operators() -> Iterator[Finding]:
         yield ok("operators", f"{User.objects.filter(is_active=True).count()} can log in.")
     else:
         yield warn("operators", "Nobody can log in: manage.py create_operator NAME --role admin")
+
+
+def first_password() -> Iterator[Finding]:
+    """Look whether a service that others reach still has the operator of its first start."""
+    service = settings.RETRYCONTRACT
+    kept: Path = service.data_dir / "operator_password"
+    if not set(service.allowed_hosts) - LOCAL or not kept.is_file():
+        return
+    operator = User.objects.filter(username=FIRST_OPERATOR, is_active=True).first()
+    if operator is not None and operator.check_password(kept.read_text(encoding="utf-8").strip()):
+        yield warn(
+            "passwords", f"The first operator's password is still the one in {kept}: change it, delete the file."
+        )
 
 
 def _sqlite() -> Iterator[Finding]:

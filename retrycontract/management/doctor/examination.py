@@ -16,6 +16,8 @@ ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.keys,
     surroundings.disk,
     surroundings.address,
+    surroundings.passwords,
+    surroundings.static_files,
     work.broker,
     database.answers,
 )
@@ -37,6 +39,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
     try:
         yield from database.clock(now)
         yield from database.operators()
+        yield from database.first_password()
         yield from work.queue(now)
         yield from work.readable()
         yield from work.workers(now)

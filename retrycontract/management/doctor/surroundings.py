@@ -7,8 +7,10 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
+from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
 from retrycontract.configuration_file import load_configuration
 from retrycontract.contract.configuration import ConfigurationError
@@ -18,6 +20,10 @@ KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRA
 LITTLE = 1_000_000_000  # bytes: days of calls of a small service, hours of a large one
 TOO_LITTLE = 100_000_000  # a migration's copy, or the log of a busy minute, does not fit any more
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
+WELL_KNOWN = {
+    "admin", "changeme", "default", "guest", "password", "postgres", "redis", "retrycontract", "root", "secret", "test",
+}  # fmt: skip
+SHORTEST_TOKEN = 16  # characters; fewer can be guessed by whoever may ask as often as they like
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -82,6 +88,38 @@ def address() -> Iterator[Finding]:
         yield warn("https", "Behind a proxy forms need RETRYCONTRACT_TRUSTED_ORIGINS=https://your.host to be accepted.")
     else:
         yield ok("hosts", f"It answers to {', '.join(service.allowed_hosts)}{' over HTTPS' if service.https else ''}.")
+
+
+def passwords() -> Iterator[Finding]:
+    """Look for passwords that everybody knows or guesses; those of operators are checked when they are set."""
+    service = settings.RETRYCONTRACT
+    for name, url in (
+        ("RETRYCONTRACT_DATABASE_URL", service.database_url),
+        ("RETRYCONTRACT_REDIS_URL", service.redis_url),
+    ):
+        parts = urlsplit(url)
+        if unquote(parts.password or "").lower() in WELL_KNOWN:
+            yield fail("passwords", f"The password in {name} is one that everybody tries first: make a random one.")
+        elif parts.scheme.startswith("redis") and not parts.password and parts.hostname not in LOCAL | {"::1"}:
+            yield warn("passwords", f"{name} has no password, and Redis is on another machine: set requirepass.")
+    if 0 < len(service.metrics_token) < SHORTEST_TOKEN:
+        yield warn("passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed: make a random one of 32 characters.")
+
+
+def static_files() -> Iterator[Finding]:
+    """Look for the files of the pages, which are collected once for each release."""
+    if not isinstance(staticfiles_storage, ManifestStaticFilesStorage):
+        return  # debugging or a test: nothing is collected
+    folder, known = settings.STATIC_ROOT, staticfiles_storage.hashed_files
+    missing = [name for name in known.values() if not (folder / name).is_file()]
+    if not known:
+        yield fail(
+            "static files", f"None are in {folder}, so pages cannot be shown: manage.py collectstatic --no-input"
+        )
+    elif missing:
+        yield fail("static files", f"{len(missing)} are gone from {folder}: manage.py collectstatic --no-input")
+    else:
+        yield ok("static files", f"{len(known)} are in {folder}.")
 
 
 def configuration() -> Iterator[Finding]:

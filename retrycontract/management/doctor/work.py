@@ -122,6 +122,7 @@ def broker() -> Iterator[Finding]:
         client = redis.Redis.from_url(url, socket_timeout=BROKER_SECONDS, socket_connect_timeout=BROKER_SECONDS)
         client.ping()
         policy = str(client.info("memory").get("maxmemory_policy", ""))
+        keeps_a_log = bool(client.info("persistence").get("aof_enabled", 1))
     except (redis.RedisError, OSError, ValueError) as error:
         yield fail(
             "broker", f"Redis at {place} does not answer ({type(error).__name__}): start it, or correct the address."
@@ -129,6 +130,11 @@ def broker() -> Iterator[Finding]:
         return
     if policy not in ("", "noeviction"):
         yield warn("broker", f"Redis may throw rings away ({policy}): set maxmemory-policy noeviction.")
+    elif not keeps_a_log:
+        yield warn(
+            "broker",
+            "Redis forgets its rings when it restarts; the sweep finds the work seconds later: appendonly yes.",
+        )
     else:
         yield ok("broker", f"Redis at {place} answers.")
 

@@ -1,0 +1,42 @@
+"""Count history anew."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from retrycontract.usecases.recount import first_hour, rebuild_rollups
+
+
+class Command(BaseCommand):
+    """Put the counts that history gives in the place of those that are there; the service may run meanwhile."""
+
+    help = "Count history anew, hour by hour: what metrics and insights show. The hour under way is left alone."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the first hour: what came before it stays as it was counted."""
+        parser.add_argument(
+            "--since",
+            type=_moment,
+            metavar="DATE",
+            help="the first day or hour in UTC, such as 2030-01-31 or 2030-01-31T12; default: all that history has. "
+            "Name the day after which nothing was deleted, where history is deleted after a while.",
+        )
+
+    def handle(self, *_: Any, since: datetime | None, **__: Any) -> None:
+        """Recount and say how much."""
+        start = since or first_hour()
+        counted = rebuild_rollups(since=start, now=timezone.now()) if start else 0
+        said = f" since {start:%Y-%m-%d %H:00} UTC" if start else ""
+        self.stdout.write(f"Rebuilt {counted} counters{said}.")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no date such as 2030-01-31 or 2030-01-31T12") from None

@@ -1,0 +1,151 @@
+"""Hourly counts: what the pages and the metrics show, without looking through history."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.db import connection, models
+from django.db.models import Q, Sum
+
+# Several writers on one row wait for each other's commit; each thread has a row of its own, as far as they last.
+SHARDS: Final = 8
+HOUR: Final = timedelta(hours=1)
+CHUNK: Final = 1_000  # rows of one statement
+
+
+class Measure(models.TextChoices):
+    """Name what is counted; the comment says what its label holds."""
+
+    JUDGED = "judged"  # attempts by their number
+    VALID = "valid"  # valid attempts by their number
+    FAILURE = "failure"  # failed attempts by each code they had
+    ESCALATION = "escalation"
+    GUIDANCE = "guidance"  # answers by decision
+    GUIDANCE_TIME = "guidance_time"  # answers by the bucket that their time from escalation to answer falls in
+    GUIDANCE_SECONDS = "guidance_seconds"  # the sum of these times
+    OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
+
+
+class Count(NamedTuple):
+    """Name one counter: of an hour, a namespace of agents, a tool, a measure and its label."""
+
+    hour: datetime
+    namespace: str
+    tool_name: str  # empty for tools that nobody registered: their names are anybody's to make up
+    measure: str
+    label: str
+
+
+Tally = Counter[Count]
+
+
+class RollupQuerySet(models.QuerySet["Rollup"]):
+    """Count, and read the counts."""
+
+    def add(self, tally: Tally) -> None:
+        """Add to the counters in one statement, right however many do so at once."""
+        # Sorted: who locks rows in one order never waits in a circle.
+        rows = sorted((count, amount) for count, amount in tally.items() if amount)
+        if rows:
+            self._upsert([(*count, amount) for count, amount in rows], _shard())
+
+    def replace(self, tally: Tally, *, start: datetime, end: datetime) -> None:
+        """Put counts in the place of those of the hours from `start` to before `end`, which are over."""
+        self.filter(hour__gte=start, hour__lt=end).delete()
+        rows = [Rollup(**count._asdict(), amount=amount) for count, amount in tally.items() if amount]
+        # What somebody has folded meanwhile is overwritten, not added to.
+        key = [*Count._fields, "shard"]
+        self.bulk_create(rows, CHUNK, update_conflicts=True, unique_fields=key, update_fields=["amount"])
+
+    def tally(self) -> Tally:
+        """Sum up each counter over its shards."""
+        columns = self.order_by().values_list(*Count._fields).annotate(total=Sum("amount"))
+        return Counter({Count(*key): amount for *key, amount in columns.iterator()})
+
+    def totals(self) -> Counter[tuple[str, str, str, str]]:
+        """Sum up each counter over hours and shards: by namespace, tool, measure and label."""
+        columns = self.order_by().values_list(*Count._fields[1:]).annotate(total=Sum("amount"))
+        return Counter({tuple(key): amount for *key, amount in columns.iterator()})
+
+    def spread(self, before: datetime) -> RollupQuerySet:
+        """Keep what is to be folded."""
+        return self.filter(shard__gt=0, hour__lt=before).order_by("hour", "pk")
+
+    def fold(self, before: datetime) -> int:
+        """Put the shards of hours that are over into one row each; returns how many rows were taken in."""
+        rows = list(self.spread(before).select_for_update(skip_locked=True)[:CHUNK])
+        sums: Tally = Counter()
+        for row in rows:
+            sums[row.count] += row.amount
+        if rows:
+            self._upsert([(*count, amount) for count, amount in sorted(sums.items())], 0)
+            self.filter(pk__in=[row.pk for row in rows]).delete()
+        return len(rows)
+
+    def _upsert(self, rows: Iterable[tuple[object, ...]], shard: int) -> None:
+        # Django's bulk_create replaces what it finds; it has no way to add to it.
+        quote = connection.ops.quote_name
+        table, names = quote(self.model._meta.db_table), (*Count._fields, "amount", "shard")
+        fields: list[Any] = [self.model._meta.get_field(name) for name in names]
+        values = [
+            field.get_db_prep_save(value, connection)
+            for row in rows
+            for field, value in zip(fields, (*row, shard), strict=True)
+        ]
+        places = ", ".join([f"({', '.join(['%s'] * len(names))})"] * (len(values) // len(names)))
+        columns = ", ".join(map(quote, names))
+        key = ", ".join(map(quote, (*Count._fields, "shard")))
+        amount = quote("amount")
+        statement = (
+            f"INSERT INTO {table} ({columns}) VALUES {places} "  # noqa: S608 - our own names; values are parameters
+            f"ON CONFLICT ({key}) DO UPDATE SET {amount} = {table}.{amount} + excluded.{amount}"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+
+
+class Rollup(models.Model):
+    """One counter, or a shard of it; written in the transaction of what it counts."""
+
+    hour = models.DateTimeField()
+    namespace = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=300)
+    measure = models.CharField(max_length=20, choices=Measure.choices)
+    label = models.CharField(max_length=20)
+    shard = models.PositiveSmallIntegerField(default=0)
+    amount = models.BigIntegerField()
+
+    objects = RollupQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-hour", "-pk")
+        constraints = (
+            # Found by when it is counted, and by the hours that a page shows.
+            models.UniqueConstraint(
+                fields=("hour", "namespace", "tool_name", "measure", "label", "shard"), name="rollup_unique"
+            ),
+            models.CheckConstraint(condition=Q(measure__in=Measure.values), name="rollup_measure_known"),
+        )
+        # What is still to be folded.
+        indexes = (models.Index(fields=("hour",), name="rollup_spread", condition=Q(shard__gt=0)),)
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.label}".strip()
+
+    @property
+    def count(self) -> Count:
+        """Name the counter that this is a part of."""
+        return Count(self.hour, self.namespace, self.tool_name, self.measure, self.label)
+
+
+def hour_of(moment: datetime) -> datetime:
+    """Give the hour that a moment belongs to."""
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def _shard() -> int:
+    return 0 if connection.vendor == "sqlite" else threading.get_native_id() % SHARDS

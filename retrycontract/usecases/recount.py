@@ -1,0 +1,94 @@
+"""Count history anew: the rollups as they would be if they had been written when everything happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Prefetch
+
+from retrycontract.store.models import Attempt, Call, Event, Guidance, Measure, Rollup, Tally, hour_of
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.keep_count import (
+    Steps,
+    steps_of_answer,
+    steps_of_attempt,
+    steps_of_move,
+    tally_of,
+    tool_of_attempt,
+    tool_of_call,
+)
+
+CHUNK: Final = 500  # calls that are in memory at once
+SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour before is open any more
+JUDGED: Final = ("attempt.judged", "attempt.dead")
+
+
+def rebuild_rollups(*, since: datetime, now: datetime) -> int:
+    """Replace the rollups of the hours that are over by what history says; returns how many counters there are.
+
+    Nobody writes to an hour that is over, so nobody has to wait and nothing is counted twice.
+    """
+    start, end = hour_of(since), hour_of(now - SETTLED)
+    tally = Counter({count: amount for count, amount in recount(since=start).items() if count.hour < end})
+    with write_transaction():
+        Rollup.objects.replace(tally, start=start, end=end)
+    return len(tally)
+
+
+def fold_rollups(*, now: datetime) -> int:
+    """Put what several threads counted in hours that are over into one row each; returns how many rows were taken."""
+    end = hour_of(now - SETTLED)
+    if not Rollup.objects.spread(end).exists():  # looking costs no lock
+        return 0
+    with write_transaction():
+        return Rollup.objects.fold(end)
+
+
+def recount(*, since: datetime) -> Tally:
+    """Count what happened from an hour on."""
+    start = hour_of(since)
+    attempts = Attempt.objects.only("call_id", "number", "is_valid", "errors_json")
+    calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
+    whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
+    tally: Tally = Counter()
+    for call in whole.iterator(chunk_size=CHUNK):
+        tally.update(_tally_of_call(call))
+    return Counter({count: amount for count, amount in tally.items() if count.hour >= start})
+
+
+def first_hour() -> datetime | None:
+    """Give the first hour of which history says something."""
+    first = Event.objects.filter(call__isnull=False).order_by("pk").values_list("at", flat=True).first()
+    return hour_of(first) if first else None
+
+
+def _tally_of_call(call: Call) -> Tally:
+    attempts = {attempt.number: attempt for attempt in call.attempts.all()}
+    answers = iter(call.guidance.all())
+    tool, tally = tool_of_call(call), Tally()
+    for event in call.events.all():
+        attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
+        if attempt is not None:
+            attempt.call = call
+            tool = tool_of_attempt(attempt)
+        steps = [*_steps(event, attempt, answers), *_end(event)]
+        tally.update(tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool))
+    return tally
+
+
+def _steps(event: Event, attempt: Attempt | None, answers: Iterator[Guidance]) -> Steps:
+    if attempt is not None and attempt.is_valid is not None:
+        return steps_of_attempt(attempt.number, attempt.is_valid, attempt.errors_json)
+    if event.name == "escalation.opened":
+        return [(Measure.ESCALATION, "", 1)]
+    if event.name == "guidance.given":
+        given = next(answers)
+        return steps_of_answer(given.decision, given.given_at - given.escalation.opened_at)
+    return []
+
+
+def _end(event: Event) -> Steps:
+    return steps_of_move(event.from_state, event.to_state) if event.from_state else []  # others moved nothing
