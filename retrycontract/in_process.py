@@ -27,6 +27,7 @@ from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
 from retrycontract.installed_formatters import gather_formatters
+from retrycontract.languages import compiler_of
 
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
 
@@ -131,7 +132,7 @@ class RetryContract:
         """
         if tool.max_attempts is not None:
             replace(self._configuration, max_attempts=tool.max_attempts)
-        self._tools[tool.name] = CompiledTool.of(tool)
+        self._tools[tool.name] = CompiledTool.of(tool, compiler_of)
 
     def check(
         self,

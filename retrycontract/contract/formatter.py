@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from retrycontract.contract.feedback_text import (
     shown_pointer,
 )
 from retrycontract.contract.hints import hint_line
+from retrycontract.contract.json_faults import CARET
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.progress import Progress, compare
 from retrycontract.contract.sanitizer import elide_middle, visible
@@ -197,7 +199,19 @@ class ErrorFormatter:
         if actual is None or not self._configuration.include_actual_values:
             return
         if repeats or error.error_code not in TELLS_ACTUAL:
-            yield f"  Actual: {visible(_shorten(actual, limit))}"
+            yield from _actual(actual, limit)
+
+
+def _actual(actual: str, limit: int | None) -> Iterator[str]:
+    """Write the numbered lines of a file below each other, only the one with the caret in a tight message."""
+    if not _NUMBERED.fullmatch(actual):
+        yield f"  Actual: {visible(_shorten(actual, limit))}"
+        return
+    lines = actual.split("\n")
+    if limit is not None:
+        lines = [line for line in lines if CARET in line][:1] or lines[:1]
+    yield "  Actual:"
+    yield from (f"    {visible(_shorten(line, limit))}" for line in lines)
 
 
 def _with_expected(error: ValidationError, index: SchemaIndex) -> ValidationError:
@@ -219,3 +233,7 @@ def _says_expected(error: ValidationError, expected: str) -> bool:
 
 def _shorten(text: str, limit: int | None) -> str:
     return text if limit is None or len(text) <= limit else elide_middle(text, limit)
+
+
+# What a line begins with, a number, is no part of the format: text in it can pose as nothing else.
+_NUMBERED = re.compile(r"(?: *[0-9]+ \|.*(?:\n|\Z))+")
