@@ -11,7 +11,7 @@ from retrycontract.contract.source_code import Language
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """Hold a fenced block: what stands behind its fence, where its text begins and ends, and whether a fence ends it."""
+    """Hold a fenced block: what stands behind its fence, where its text lies, and whether a fence ends it."""
 
     tag: str
     start: int

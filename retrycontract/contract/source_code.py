@@ -67,6 +67,7 @@ SPELLINGS: dict[Language, Spelling] = {
     Language.GO: Spelling("Go", frozenset({"go", "golang"}), frozenset({"go"})),
     Language.BASH: Spelling("Bash", frozenset({"bash", "sh", "shell"}), frozenset({"sh", "bash"})),
 }
+_BY_NAME = {language.value: language for language in Language}
 _BY_ENDING = {ending: language for language, spelling in SPELLINGS.items() for ending in spelling.endings}
 
 
@@ -106,13 +107,13 @@ def language_of(name: str, given: Any = None) -> Language:
     Raises UnknownLanguageError.
     """
     if given is not None:
-        if isinstance(given, str) and given.lower() in Language:
-            return Language(given.lower())
-        raise UnknownLanguageError(str(given))
-    stem, dot, ending = name.rpartition(".")
-    if not dot or ending.lower() not in _BY_ENDING:
-        raise UnknownLanguageError(name)
-    return _BY_ENDING[ending.lower()]
+        found = _BY_NAME.get(str(given).lower())
+    else:
+        _, dot, ending = name.rpartition(".")
+        found = _BY_ENDING.get(ending.lower()) if dot else None
+    if found is None:
+        raise UnknownLanguageError(str(given or name))
+    return found
 
 
 def declared_language(name: str, schema: Any) -> Language:

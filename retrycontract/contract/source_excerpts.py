@@ -61,9 +61,7 @@ def _column_in(before: str, after: str, column: int) -> int | None:
     return len(after) - rest if before[column:] == after[len(after) - rest :] else None
 
 
-def _numbered(
-    lines: list[str], index: int, number: int, caret: int | None, sanitizer: ValueSanitizer
-) -> Iterator[str]:
+def _numbered(lines: list[str], index: int, number: int, caret: int | None, sanitizer: ValueSanitizer) -> Iterator[str]:
     first, last = max(0, index - NEIGHBOURS), min(len(lines), index + NEIGHBOURS + 1)
     last -= last - 1 > index and not lines[last - 1]  # a line break ends the file
     width = len(str(number + last - 1 - index))

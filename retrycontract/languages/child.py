@@ -1,6 +1,7 @@
 """The child process: reads files from a pipe, compiles each within its limits, and writes what it found.
 
-Source is compiled, never run. A request is one line of JSON, its length included, and the source; an answer is one line.
+Source is compiled, never run. A request is one line of JSON, its length included, and the source; an answer is one line
+of JSON.
 """
 
 from __future__ import annotations

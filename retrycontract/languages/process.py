@@ -44,7 +44,7 @@ class CompilingProcess:
         arguments = [str(limits.memory), str(limits.cpu_seconds), "\n".join(_folders())]
         try:
             # Isolated: neither variables of the environment nor the working directory say what is imported.
-            self._child = subprocess.Popen(
+            self._child = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sends
                 [sys.executable, "-I", "-S", "-c", START, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
