@@ -20,6 +20,7 @@ from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.escalation import EscalationFormatter
 from retrycontract.contract.formatters import Formatter
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.sanitizer import ValueSanitizer
@@ -125,6 +126,11 @@ class RetryContract:
         for tool in tools:
             self.register(tool)
 
+    @property
+    def configuration(self) -> RetryConfiguration:
+        """Give the settings that everything here is judged and told by."""
+        return self._configuration
+
     def register(self, tool: Tool) -> None:
         """Add a tool, or replace the one of the same name.
 
@@ -146,16 +152,17 @@ class RetryContract:
         correlation_id: str | None = None,
         finish_reason: str | None = None,
         callback_error: str | None = None,
+        max_attempts: int | None = None,
         now: datetime | None = None,
     ) -> Outcome:
-        """Judge one attempt: JSON text, bytes or a parsed value.
+        """Judge one attempt: JSON text, bytes or a parsed value; `max_attempts` counts where it begins a call.
 
         Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool, and
         AmbiguousCallError when several open calls of the session could be meant.
         """
         started = perf_counter_ns()
         submission = Submission(tool_name, tool_call_id, session_id, turn)
-        with self._locked_call(submission, call_id) as call:
+        with self._locked_call(submission, call_id, max_attempts) as call:
             tool = self._tools.get(tool_name)
             findings = examine(
                 arguments,
@@ -202,6 +209,7 @@ class RetryContract:
             tool_name=self._shown_name(call),
             tool_call_id=call.last_tool_call_id,
             configuration=self._configuration.for_tool(call.tool_name),
+            kind=tool.tool.kind if tool else Kind.TOOL_CALL,
             previous=previous,
             formatters=self._formatters,
         )
@@ -226,16 +234,16 @@ class RetryContract:
         )
 
     @contextmanager
-    def _locked_call(self, submission: Submission, call_id: str | None) -> Iterator[_Call]:
+    def _locked_call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> Iterator[_Call]:
         """Find or begin the call and hold its lock: another thread may have ended it while we waited."""
         while True:
-            call = self._call(submission, call_id)
+            call = self._call(submission, call_id, max_attempts)
             with call.lock:
                 if not call.state.has_ended:
                     yield call
                     return
 
-    def _call(self, submission: Submission, call_id: str | None) -> _Call:
+    def _call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> _Call:
         with self._lock:
             if call_id is not None:
                 if call_id not in self._calls:
@@ -245,12 +253,12 @@ class RetryContract:
                     raise OtherToolError(call_id, call.tool_name)
                 return call
             candidates = list(self._buckets.get(_bucket(submission), {}).values())
-            return match(submission, candidates) or self._begin(submission)
+            return match(submission, candidates) or self._begin(submission, max_attempts)
 
-    def _begin(self, submission: Submission) -> _Call:
+    def _begin(self, submission: Submission, max_attempts: int | None) -> _Call:
         tool = self._tools.get(submission.tool_name)
         configured = self._configuration.for_tool(submission.tool_name).max_attempts
-        allowed = (tool.tool.max_attempts if tool else None) or configured
+        allowed = max_attempts or (tool.tool.max_attempts if tool else None) or configured
         call = _Call(
             self._new_id(),
             submission.tool_name,

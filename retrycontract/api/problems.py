@@ -24,7 +24,13 @@ from retrycontract.contract.tool_lists import InvalidToolListError
 from retrycontract.store.models import LostRaceError
 from retrycontract.usecases.contracts import sanitizer
 from retrycontract.usecases.repeat_request import IdempotencyConflictError
-from retrycontract.usecases.submit_attempt import CallEndedError, OtherToolError, UnknownCallError, UnknownVersionError
+from retrycontract.usecases.submit_attempt import (
+    CallEndedError,
+    OtherKindError,
+    OtherToolError,
+    UnknownCallError,
+    UnknownVersionError,
+)
 
 logger = logging.getLogger("retrycontract")
 
@@ -163,6 +169,11 @@ def _other_tool(_: HttpRequest, error: OtherToolError) -> HttpResponse:
     return problem_response(409, "other-tool", detail, call_id=error.call.public_id)
 
 
+def _other_kind(_: HttpRequest, error: OtherKindError) -> HttpResponse:
+    detail = f"The tool is registered for another kind of output; send kind: {error.kind}."
+    return problem_response(409, "other-kind", detail)
+
+
 def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
     detail = "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'."
     ids = [getattr(call, "public_id", "") for call in error.candidates]
@@ -219,6 +230,7 @@ HANDLERS: dict[Any, Any] = {
     UnknownCallError: _unknown_call,
     CallEndedError: _ended,
     OtherToolError: _other_tool,
+    OtherKindError: _other_kind,
     AmbiguousCallError: _ambiguous,
     IdempotencyConflictError: _reused_key,
     UnknownVersionError: _unknown_version,

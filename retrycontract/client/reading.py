@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from retrycontract.client.errors import UnexpectedAnswerError
 from retrycontract.client.exchange import Reply
 from retrycontract.client.results import DryRun, Guidance, ImportedTools, Outcome, RefusedTool, RegisteredTool
-from retrycontract.client.submissions import Submissions
+from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import ToolResult
 
@@ -41,7 +40,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         attempt_number=int(data["attempt_number"]),
         errors=_errors([*data["errors"], *data["warnings"]]),
         tool_result=ToolResult(**answer) if answer else None,
-        arguments=parse_json(text)[0] if text is not None else None,
+        arguments=value_of(text)[0] if text is not None else None,
     )
 
 

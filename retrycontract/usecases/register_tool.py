@@ -20,6 +20,7 @@ class ToolSettings:
     """Hold what a registration may set besides the schema; None leaves it as it is."""
 
     description: str | None = None
+    kind: str | None = None
     strict: bool | None = None
     hold: bool | None = None
     mode: str | None = None

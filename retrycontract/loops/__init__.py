@@ -1,0 +1,1 @@
+"""Drive a model until its output conforms: agent responses, structured extraction."""
