@@ -20,7 +20,9 @@ from pydantic import BaseModel
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.matching import AmbiguousCallError
+from retrycontract.contract.source_code import Language, UnknownLanguageError
 from retrycontract.contract.tool_lists import InvalidToolListError
+from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
 from retrycontract.usecases.contracts import sanitizer
 from retrycontract.usecases.repeat_request import IdempotencyConflictError
@@ -195,6 +197,16 @@ def _invalid_schema(_: HttpRequest, fault: InvalidSchema) -> HttpResponse:
     return problem_response(422, "invalid-schema", detail, errors=errors)
 
 
+def _unknown_language(_: HttpRequest, __: UnknownLanguageError) -> HttpResponse:
+    detail = f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema."
+    return problem_response(422, "unknown-language", detail)
+
+
+def _missing_grammar(_: HttpRequest, error: MissingGrammarError) -> HttpResponse:
+    detail = f"This service cannot check {error.language.title}; its operator can install retrycontract[languages]."
+    return problem_response(422, "unknown-language", detail)
+
+
 def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:
     errors = [{"pointer": fault.pointer, "code": "tool-list", "detail": fault.reason}]
     return problem_response(422, "invalid-tool-list", "The tools cannot be read; see 'errors'.", errors=errors)
@@ -235,6 +247,8 @@ HANDLERS: dict[Any, Any] = {
     IdempotencyConflictError: _reused_key,
     UnknownVersionError: _unknown_version,
     InvalidSchema: _invalid_schema,
+    UnknownLanguageError: _unknown_language,
+    MissingGrammarError: _missing_grammar,
     InvalidToolListError: _invalid_list,
     RequestDataTooBig: _too_large,
     LostRaceError: _race,

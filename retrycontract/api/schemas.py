@@ -17,7 +17,7 @@ ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, patter
 MAX_TURN = 2**53 - 1
 
 
-Kinds = Literal["tool_call", "agent_response", "extraction"]
+Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
 
 
 class Strict(Schema):

@@ -6,10 +6,11 @@ from functools import partial
 
 from retrycontract.contract.json_text import JsonFault, parse_json
 from retrycontract.contract.source_code import Compiler, Language, SourceFault
-from retrycontract.languages.grammars import GRAMMARS, require_grammar
+from retrycontract.languages.grammars import GRAMMARS, MissingGrammarError, require_grammar
 from retrycontract.languages.pool import shared_pool
+from retrycontract.languages.process import CompilerUnavailableError
 
-__all__ = ["compiler_of"]
+__all__ = ["CompilerUnavailableError", "MissingGrammarError", "compiler_of"]
 
 
 def compiler_of(language: Language) -> Compiler:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 import warnings
 from collections.abc import Iterator
 from itertools import islice
@@ -18,14 +20,16 @@ FILE = "<file>"
 
 def compile_python(source: str) -> Iterator[SourceFault]:
     """Yield why the source does not compile, or what the compiler warns of."""
-    # Bytes, as the file will hold them: of a text Python would not read the line that declares its encoding.
-    text = source.encode()
+    source = source.removeprefix("\ufeff")  # a file may begin so, a text may not
+    if fault := _encoding_fault(source):
+        yield fault
+        return
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            compile(text, FILE, "exec", dont_inherit=True)
+            compile(source, FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
-            yield _syntax_fault(error, source, text)
+            yield _syntax_fault(error, source)
             return
         except (RecursionError, MemoryError, OverflowError):
             yield SourceFault(FaultKind.DEPTH, "too deeply nested, or too large, to be compiled")
@@ -37,14 +41,27 @@ def compile_python(source: str) -> Iterator[SourceFault]:
         yield SourceFault(FaultKind.SYNTAX, str(warning.message), warning.lineno, is_warning=True)
 
 
-def _syntax_fault(error: SyntaxError, source: str, text: bytes) -> SourceFault:
+def _encoding_fault(source: str) -> SourceFault | None:
+    """Look at the line that declares an encoding, which the compiler reads in files only: ours are UTF-8."""
+    text = source.encode()
+    try:
+        declared, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+        is_same = text.decode(declared) == source
+    except SyntaxError as error:
+        return SourceFault(FaultKind.ENCODING, str(error))
+    except (LookupError, ValueError):
+        is_same = False
+    return None if is_same else SourceFault(FaultKind.ENCODING, "it declares another encoding than UTF-8")
+
+
+def _syntax_fault(error: SyntaxError, source: str) -> SourceFault:
     kind, reason = FaultKind.SYNTAX, error.msg
-    if _is_cut_off(error, source, text):
+    if _is_cut_off(error, source):
         kind, reason = FaultKind.TRUNCATED, f"the file was cut off: {error.msg}"
     return SourceFault(kind, reason, error.lineno or None, error.offset if error.offset and error.offset > 0 else None)
 
 
-def _is_cut_off(error: SyntaxError, source: str, text: bytes) -> bool:
+def _is_cut_off(error: SyntaxError, source: str) -> bool:
     """Tell a file that ends too early from one that is wrong on its way."""
     if not source.endswith(("\n", "\r")) and error.lineno is not None:
         lines = source.split("\n")
@@ -52,7 +69,7 @@ def _is_cut_off(error: SyntaxError, source: str, text: bytes) -> bool:
         if is_last and ((error.offset or 0) > len(last.rstrip()) or error.msg.startswith("unterminated string")):
             return True
     try:
-        compile(text, FILE, "exec", flags=ALLOW_INCOMPLETE_INPUT, dont_inherit=True)
+        compile(source, FILE, "exec", flags=ALLOW_INCOMPLETE_INPUT, dont_inherit=True)
     except SyntaxError as again:
         return again.msg == INCOMPLETE
     except (RecursionError, MemoryError, OverflowError, ValueError):

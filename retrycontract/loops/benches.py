@@ -18,6 +18,7 @@ from retrycontract.contract.lifecycle import Decision, Status
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, PluginCheck, Tool
 from retrycontract.in_process import RetryContract
+from retrycontract.languages import compiler_of
 from retrycontract.loops.steps import Steps
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class Examiner:
     """Check outputs of a subject and count nothing; raises InvalidSchema."""
 
     def __init__(self, subject: Subject, configuration: RetryConfiguration | None = None) -> None:
-        self.tool = CompiledTool.of(subject.tool)
+        self.tool = CompiledTool.of(subject.tool, compiler_of)
         self.sanitizer = ValueSanitizer(configuration or RetryConfiguration())
 
     def examine(self, output: Any, finish_reason: str | None = None) -> Findings:

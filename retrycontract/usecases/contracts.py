@@ -13,6 +13,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
+from retrycontract.languages import compiler_of
 from retrycontract.store.models import Tool, ToolVersion
 
 COMPILED = 2_048  # versions kept; about 50 kB each at worst
@@ -65,7 +66,7 @@ def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
     found = _kept.get(key)
     if found is None:
         contract = Contract(name=tool.name, input_schema=version.schema, strict=tool.strict, kind=Kind(tool.kind))
-        found = CompiledTool.of(contract)
+        found = CompiledTool.of(contract, compiler_of)
         with _keeping:
             while len(_kept) >= COMPILED:
                 del _kept[next(iter(_kept))]
