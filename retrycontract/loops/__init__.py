@@ -1,1 +1,67 @@
-"""Drive a model until its output conforms: agent responses, structured extraction."""
+"""Drive a model until what it writes conforms: agent responses and structured extraction, with or without a service.
+
+The engine that all loops share is described in `retrycontract.loops.engine`. No provider's package is imported.
+"""
+
+from __future__ import annotations
+
+from retrycontract.loops.adapters import AnthropicModel, CallableModel, OpenAIModel
+from retrycontract.loops.agent_responses import (
+    AGENT_RESPONSE_SCHEMA,
+    AgentResponse,
+    Invalid,
+    ResponseRecord,
+    ResponseStatus,
+    Valid,
+    validate,
+)
+from retrycontract.loops.corrections import (
+    MAX_FORMATTING_RETRIES,
+    FormattingCorrectionExhaustedError,
+    HumanInterventionRequired,
+    correct_with_retry,
+    correct_with_retry_async,
+    respond_with_correction,
+    respond_with_correction_async,
+)
+from retrycontract.loops.engine import Trial
+from retrycontract.loops.extraction import MaxRetriesExceeded, Rejected, extract, extract_async
+from retrycontract.loops.extraction_metrics import ExtractionMetrics
+from retrycontract.loops.failures import ModelApiError, ModelUnusableError
+from retrycontract.loops.model import Completion, Model, OfferedTool, ToolCall, ToolModel, Usage
+from retrycontract.loops.steps import AsynchronousError
+
+__all__ = [
+    "AGENT_RESPONSE_SCHEMA",
+    "MAX_FORMATTING_RETRIES",
+    "AgentResponse",
+    "AnthropicModel",
+    "AsynchronousError",
+    "CallableModel",
+    "Completion",
+    "ExtractionMetrics",
+    "FormattingCorrectionExhaustedError",
+    "HumanInterventionRequired",
+    "Invalid",
+    "MaxRetriesExceeded",
+    "Model",
+    "ModelApiError",
+    "ModelUnusableError",
+    "OfferedTool",
+    "OpenAIModel",
+    "Rejected",
+    "ResponseRecord",
+    "ResponseStatus",
+    "ToolCall",
+    "ToolModel",
+    "Trial",
+    "Usage",
+    "Valid",
+    "correct_with_retry",
+    "correct_with_retry_async",
+    "extract",
+    "extract_async",
+    "respond_with_correction",
+    "respond_with_correction_async",
+    "validate",
+]

@@ -201,7 +201,9 @@ class ServiceBench:
                 taken = replace(ruling, status=Status.VALID, value=given.arguments)
                 return Advice(given.text, given.max_attempts, accepted=taken)
             case Decision.CORRECTED:
-                return Advice(given.text, given.max_attempts, has_correction=True, correction=given.arguments)
+                is_text = self.subject.kind is Kind.SOURCE_FILE
+                corrected = given.arguments if is_text else as_text(given.arguments)
+                return Advice(given.text, given.max_attempts, has_correction=True, correction=corrected)
             case Decision.REJECT:
                 return Advice(given.text, given.max_attempts, is_refusal=True)
         return Advice(given.text, given.max_attempts)

@@ -146,8 +146,8 @@ class Run:
         trial = Trial(self.attempts + 1, ruling.status, output, raw, ruling.errors, ruling.feedback, api_error)
         self.history.append(trial)
         self.on_trial(trial)
-        if ruling.status is not Status.VALID:
-            self._log(trial)
+        if ruling.status is Status.RETRY:
+            _log(trial)
         return ruling
 
     def settle(self) -> Steps[Ruling | None]:
@@ -183,13 +183,15 @@ class Run:
         if ruling.status is Status.RETRY:
             yield partial(self.asker.sleep, self.asker.delay)
 
-    def _log(self, trial: Trial) -> None:
-        if trial.api_error is not None:
-            logger.warning("[RETRY %d] API error: %s", trial.number, trial.api_error)
-            return
-        said = [f"{shown_pointer(error.field_path)} ({error.error_code})" for error in trial.errors[:MAX_LOGGED]]
-        more = [f"and {len(trial.errors) - MAX_LOGGED} more"] if len(trial.errors) > MAX_LOGGED else []
-        logger.warning("[RETRY %d] Validation: %s", trial.number, "; ".join(said + more))
+
+def _log(trial: Trial) -> None:
+    """Write the line of a retry; the structured events are the contract's."""
+    if trial.api_error is not None:
+        logger.info("[RETRY %d] API error: %s", trial.number, trial.api_error)
+        return
+    said = [f"{shown_pointer(error.field_path)} ({error.error_code})" for error in trial.errors[:MAX_LOGGED]]
+    more = [f"and {len(trial.errors) - MAX_LOGGED} more"] if len(trial.errors) > MAX_LOGGED else []
+    logger.info("[RETRY %d] Validation: %s", trial.number, "; ".join(said + more))
 
 
 def pursue(run: Run, compose: Callable[[Run], Sequence[Message]], read: Callable[[Completion], Any]) -> Steps[Ruling]:
