@@ -135,6 +135,8 @@ def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, 
     if findings.is_parsed:
         marked = sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()
         return sanitizer.redact(findings.parsed, marked=marked)
+    if output is None:  # there was none
+        return None
     if isinstance(output, bytes):
         return sanitizer.redact_text(output.decode("utf-8", "replace"))
     if isinstance(output, str):

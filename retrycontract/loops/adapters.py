@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from retrycontract.contract.json_text import parse_json
@@ -70,10 +70,21 @@ def as_model(model: Model | Callable[..., Any]) -> Model:
 
 
 def _read(answer: Any, reader: Callable[[Any], Completion]) -> Completion | Awaitable[Completion]:
-    async def awaited() -> Completion:
-        return reader(await answer)
+    return _Awaited(answer, reader) if inspect.isawaitable(answer) else reader(answer)
 
-    return awaited() if inspect.isawaitable(answer) else reader(answer)
+
+class _Awaited:
+    """Read an answer once it has come; it can be closed unawaited, as a coroutine can."""
+
+    def __init__(self, answer: Any, reader: Callable[[Any], Completion]) -> None:
+        self._answer, self._reader = answer, reader
+
+    def __await__(self) -> Generator[Any, None, Completion]:
+        return self._reader((yield from self._answer.__await__()))
+
+    def close(self) -> None:
+        if inspect.iscoroutine(self._answer):
+            self._answer.close()
 
 
 def _any_completion(answer: Any) -> Completion:

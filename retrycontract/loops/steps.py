@@ -63,6 +63,6 @@ async def drive_async(steps: Steps[T]) -> T:
 def _settled(result: Any) -> Any:
     if not inspect.isawaitable(result):
         return result
-    if inspect.iscoroutine(result):
+    if hasattr(result, "close"):
         result.close()  # else Python warns that it was never awaited
     raise AsynchronousError
