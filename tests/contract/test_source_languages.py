@@ -247,7 +247,7 @@ def test_a_forked_process_has_children_of_its_own() -> None:
 
 
 def test_a_grammar_that_is_not_installed_is_told_when_the_tool_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrycontract.languages.grammars.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)  # as where it is not installed
     with pytest.raises(MissingGrammarError, match=r"pip install 'retrycontract\[languages\]'"):
         require_grammar(Language.GO)
 
