@@ -58,7 +58,7 @@ LOCK = $(COMPILE) --extra server pyproject.toml
 lock: $(BIN)/python ## renew the pins in the lock files
 	@test -x $(BIN)/uv || $(INSTALL) uv
 	$(LOCK) --output-file requirements.lock
-	$(LOCK) --extra client --extra mcp --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	$(LOCK) --extra client --extra languages --extra mcp --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock

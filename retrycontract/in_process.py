@@ -21,6 +21,7 @@ from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.escalation import EscalationFormatter
 from retrycontract.contract.formatters import Formatter
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.sanitizer import ValueSanitizer
@@ -28,6 +29,7 @@ from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
 from retrycontract.installed_formatters import gather_formatters
+from retrycontract.languages import compiler_of
 
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
 
@@ -125,6 +127,11 @@ class RetryContract:
         for tool in tools:
             self.register(tool)
 
+    @property
+    def configuration(self) -> RetryConfiguration:
+        """Give the settings that everything here is judged and told by."""
+        return self._configuration
+
     def register(self, tool: Tool) -> None:
         """Add a tool, or replace the one of the same name.
 
@@ -132,7 +139,7 @@ class RetryContract:
         """
         if tool.max_attempts is not None:
             replace(self._configuration, max_attempts=tool.max_attempts)
-        self._tools[tool.name] = CompiledTool.of(tool)
+        self._tools[tool.name] = CompiledTool.of(tool, compiler_of)
 
     def check(
         self,
@@ -146,9 +153,10 @@ class RetryContract:
         correlation_id: str | None = None,
         finish_reason: str | None = None,
         callback_error: str | None = None,
+        max_attempts: int | None = None,
         now: datetime | None = None,
     ) -> Outcome:
-        """Judge one attempt: JSON text, bytes or a parsed value.
+        """Judge one attempt: JSON text, bytes or a parsed value; `max_attempts` counts where it begins a call.
 
         Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool, and
         AmbiguousCallError when several open calls of the session could be meant.
@@ -169,8 +177,8 @@ class RetryContract:
         findings = look() if self._is_new(submission, call_id) else None
         if findings is not None and findings.is_valid and self._is_new(submission, call_id):
             _log_faults(findings)
-            return self._right_at_once(tool, tool_name, findings)
-        with self._locked_call(submission, call_id) as call:
+            return self._right_at_once(findings, max_attempts or self._allowed(tool, tool_name))
+        with self._locked_call(submission, call_id, max_attempts) as call:
             findings = findings or look()
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
@@ -184,9 +192,9 @@ class RetryContract:
     def _is_new(self, submission: Submission, call_id: str | None) -> bool:
         return call_id is None and not self._buckets.get(_bucket(submission))
 
-    def _right_at_once(self, tool: CompiledTool | None, tool_name: str, findings: Findings) -> Outcome:
+    def _right_at_once(self, findings: Findings, allowed: int) -> Outcome:
         """Count a call whose first attempt is valid; there is nothing of it to remember."""
-        call_id, allowed = self._new_id(), self._allowed(tool, tool_name)
+        call_id = self._new_id()
         attempt = self._tracker.increment_attempt(call_id)
         self._tracker.clear(call_id)
         return Outcome(call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed)
@@ -217,6 +225,7 @@ class RetryContract:
             tool_name=self._shown_name(call),
             tool_call_id=call.last_tool_call_id,
             configuration=self._configuration.for_tool(call.tool_name),
+            kind=tool.tool.kind if tool else Kind.TOOL_CALL,
             previous=previous,
             formatters=self._formatters,
         )
@@ -244,16 +253,16 @@ class RetryContract:
         )
 
     @contextmanager
-    def _locked_call(self, submission: Submission, call_id: str | None) -> Iterator[_Call]:
+    def _locked_call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> Iterator[_Call]:
         """Find or begin the call and hold its lock: another thread may have ended it while we waited."""
         while True:
-            call = self._call(submission, call_id)
+            call = self._call(submission, call_id, max_attempts)
             with call.lock:
                 if not call.state.has_ended:
                     yield call
                     return
 
-    def _call(self, submission: Submission, call_id: str | None) -> _Call:
+    def _call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> _Call:
         with self._lock:
             if call_id is not None:
                 if call_id not in self._calls:
@@ -263,15 +272,15 @@ class RetryContract:
                     raise OtherToolError(call_id, call.tool_name)
                 return call
             candidates = list(self._buckets.get(_bucket(submission), {}).values())
-            return match(submission, candidates) or self._begin(submission)
+            return match(submission, candidates) or self._begin(submission, max_attempts)
 
-    def _begin(self, submission: Submission) -> _Call:
+    def _begin(self, submission: Submission, max_attempts: int | None) -> _Call:
         tool = self._tools.get(submission.tool_name)
         call = _Call(
             self._new_id(),
             submission.tool_name,
             submission.session_id,
-            self._allowed(tool, submission.tool_name),
+            max_attempts or self._allowed(tool, submission.tool_name),
             _bucket(submission),
             # Known from the start: another thread may look for this call before its first attempt is judged.
             last_turn=submission.turn,

@@ -20,11 +20,19 @@ from pydantic import BaseModel
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.matching import AmbiguousCallError
+from retrycontract.contract.source_code import Language, UnknownLanguageError
 from retrycontract.contract.tool_lists import InvalidToolListError
+from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
 from retrycontract.usecases.contracts import sanitizer
 from retrycontract.usecases.repeat_request import IdempotencyConflictError
-from retrycontract.usecases.submit_attempt import CallEndedError, OtherToolError, UnknownCallError, UnknownVersionError
+from retrycontract.usecases.submit_attempt import (
+    CallEndedError,
+    OtherKindError,
+    OtherToolError,
+    UnknownCallError,
+    UnknownVersionError,
+)
 
 logger = logging.getLogger("retrycontract")
 
@@ -165,6 +173,11 @@ def _other_tool(_: HttpRequest, error: OtherToolError) -> HttpResponse:
     return problem_response(409, "other-tool", detail, call_id=error.call.public_id)
 
 
+def _other_kind(_: HttpRequest, error: OtherKindError) -> HttpResponse:
+    detail = f"The tool is registered for another kind of output; send kind: {error.kind}."
+    return problem_response(409, "other-kind", detail)
+
+
 def _ambiguous(_: HttpRequest, error: AmbiguousCallError) -> HttpResponse:
     detail = "Several open calls of this session and tool could be meant; send the call_id of one of 'candidates'."
     ids = [getattr(call, "public_id", "") for call in error.candidates]
@@ -193,6 +206,16 @@ def shown_fault(fault: InvalidSchema) -> dict[str, str]:
         "code": fault.code,
         "detail": sanitizer().redact_identifier(fault.reason),
     }
+
+
+def _unknown_language(_: HttpRequest, __: UnknownLanguageError) -> HttpResponse:
+    detail = f"In which language are the files? Name one of {', '.join(Language)} as 'x-language' in the schema."
+    return problem_response(422, "unknown-language", detail)
+
+
+def _missing_grammar(_: HttpRequest, error: MissingGrammarError) -> HttpResponse:
+    detail = f"This service cannot check {error.language.title}; its operator can install retrycontract[languages]."
+    return problem_response(422, "unknown-language", detail)
 
 
 def _invalid_list(_: HttpRequest, fault: InvalidToolListError) -> HttpResponse:
@@ -230,10 +253,13 @@ HANDLERS: dict[Any, Any] = {
     UnknownCallError: _unknown_call,
     CallEndedError: _ended,
     OtherToolError: _other_tool,
+    OtherKindError: _other_kind,
     AmbiguousCallError: _ambiguous,
     IdempotencyConflictError: _reused_key,
     UnknownVersionError: _unknown_version,
     InvalidSchema: _invalid_schema,
+    UnknownLanguageError: _unknown_language,
+    MissingGrammarError: _missing_grammar,
     InvalidToolListError: _invalid_list,
     RequestDataTooBig: _too_large,
     LostRaceError: _race,

@@ -19,6 +19,9 @@ ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, patter
 MAX_TURN = 2**53 - 1
 
 
+Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
+
+
 class Strict(Schema):
     """Refuse fields that the API does not know: a misspelt option must not be ignored."""
 
@@ -28,6 +31,7 @@ class Strict(Schema):
 class ToolIn(Strict):
     """A tool to register."""
 
+    kind: Kinds | None = Field(None, description="What is checked against the schema (default tool_call).")
     input_schema: JsonValue = Field(description="The JSON Schema of the tool's arguments.")
     description: Annotated[str, StringConstraints(max_length=20_000)] | None = None
     strict: bool | None = Field(None, description="Refuse fields that the schema does not declare (default true).")
@@ -94,9 +98,9 @@ class WithOutput(Strict):
 
 
 class CallIn(WithOutput):
-    """An attempt: the arguments of a tool call."""
+    """An attempt: the arguments of a tool call, an agent's structured response, or what was extracted."""
 
-    kind: Literal["tool_call"] = "tool_call"
+    kind: Kinds = Field("tool_call", description="As the tool is registered; agent_response needs task_id and turn.")
     tool: ToolName
     tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
@@ -110,9 +114,16 @@ class CallIn(WithOutput):
         None, description="Hash of the schema's version to judge by; else the current one."
     )
     render: Provider | None = None
+    max_attempts: int | None = Field(None, ge=1, le=10, description="Of the call that this attempt begins.")
     context: dict[str, JsonValue] | None = Field(
         None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
     )
+
+    @model_validator(mode="after")
+    def _place_of_a_response(self) -> Self:
+        if self.kind == "agent_response" and (self.task_id is None or self.turn is None):
+            raise ValueError("an agent_response needs 'task_id' and 'turn'")
+        return self
 
 
 class ErrorOut(Schema):

@@ -32,7 +32,9 @@ class Details(TypedDict, total=False):
     task_id: str | None
     correlation_id: str | None
     finish_reason: str | None
-    callback_error: str | None  # why a check of the agent's own rejects it
+    callback_error: str | None  # why a check of the agent's own rejects it, or why there is no output (None)
+    kind: str | None  # as the tool is registered: "tool_call", "agent_response", "extraction"
+    max_attempts: int | None  # of the call that this attempt begins
     version: str | None  # hash of the schema's version to judge by
     context: dict[str, Any] | None  # what helps a person: goal, last_user_message, trace_url
 
@@ -41,6 +43,7 @@ class ToolOptions(TypedDict, total=False):
     """How a tool is judged; what is left out stays as it was."""
 
     description: str
+    kind: str
     strict: bool
     hold: bool
     mode: str

@@ -19,9 +19,8 @@ from retrycontract.client.results import (
     RefusedTool,
     RegisteredTool,
 )
-from retrycontract.client.submissions import Submissions
+from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import ToolResult
 
@@ -51,7 +50,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         attempt_number=int(data["attempt_number"]),
         errors=_errors([*data["errors"], *data["warnings"]]),
         tool_result=ToolResult(**answer) if answer else None,
-        arguments=parse_json(text)[0] if text is not None else None,
+        arguments=value_of(text)[0] if text is not None else None,
     )
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from retrycontract.client.errors import CorrectionError
+from retrycontract.client.submissions import value_of
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
 from retrycontract.contract.tool_result import ToolResult
@@ -85,7 +85,7 @@ class Guidance:
             ) from None
 
     def _sent(self) -> Any:
-        value, fault = (None, None) if self.base is None else parse_json(self.base)
+        value, fault = (None, None) if self.base is None else value_of(self.base)
         if self.base is None or fault is not None:
             raise CorrectionError(
                 f"the answer to call {self.call_id} rests on attempt {self.base_attempt}, and this client does not "

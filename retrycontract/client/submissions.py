@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import Any
+
+from retrycontract.contract.checks.reading import unwrapped
+from retrycontract.contract.json_text import JsonFault, parse_json
 
 MAX_CALLS = 1_000  # the oldest are forgotten: an agent has few calls open at once
 MAX_ATTEMPTS = 20  # kept of each call: what is tried while Blocked has no limit
@@ -36,3 +40,10 @@ class Submissions:
         """Drop a call that has ended."""
         with self._lock:
             self._calls.pop(call_id, None)
+
+
+def value_of(text: str) -> tuple[Any, JsonFault | None]:
+    """Parse what was sent; a response's value may stand in a fence or between words, as the service forgives it."""
+    value, fault = parse_json(text)
+    within = unwrapped(text) if fault else None
+    return parse_json(within[0]) if within else (value, fault)

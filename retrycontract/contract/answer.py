@@ -11,7 +11,7 @@ from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.reading import read_output
-from retrycontract.contract.checks.tool_arguments import callback_rejection, unknown_tool
+from retrycontract.contract.checks.tool_arguments import callback_rejection, no_output, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.formatter import ErrorFormatter
@@ -38,8 +38,11 @@ def examine(
 ) -> Findings:
     """Find everything wrong with an output; `tool` is None for a tool that nobody registered.
 
-    A callback's rejection counts only when the output is otherwise right: the schema's errors come first.
+    A callback's rejection counts only when the output is otherwise right: the schema's errors come first. Without an
+    output, None, it says why there is none, and is all that there is to tell.
     """
+    if output is None and callback_error is not None:
+        return no_output(callback_error, sanitizer)
     if tool is None:
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
@@ -138,6 +141,8 @@ def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, 
     """Give what may be stored of an output: its parsed value without secrets, or its text when it never parsed."""
     if findings.is_parsed:
         return sanitizer.redact(findings.parsed, marked=_marked(findings, tool))
+    if output is None:  # there was none
+        return None
     if isinstance(output, bytes):
         return sanitizer.redact_text(output.decode("utf-8", "replace"))
     if isinstance(output, str):

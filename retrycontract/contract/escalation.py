@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ MAX_CALL = 400  # characters of the original call
 MIN_ACTIONS = 4
 
 Fingerprint = frozenset[tuple[str, str]]
+_PLACE = re.compile(r" at line [0-9]+(?:, column [0-9]+)?$")
 
 
 class EscalationFormatter:
@@ -55,8 +57,18 @@ class EscalationFormatter:
 
 
 def fingerprint(errors: Sequence[ValidationError]) -> Fingerprint:
-    """Reduce errors to codes and pointer patterns, values left out: equal prints are the same mistake."""
-    return frozenset((error.error_code.value, pointers.pattern(error.field_path)) for error in errors)
+    """Reduce errors to codes and pointer patterns, values left out: equal prints are the same mistake.
+
+    Of a file that does not compile every mistake is one of the whole, so what its compiler says tells them apart; a
+    mistake that only moved to another line is the same.
+    """
+    return frozenset((_mistake(error), pointers.pattern(error.field_path)) for error in errors)
+
+
+def _mistake(error: ValidationError) -> str:
+    code = error.error_code.value
+    is_of_file = error.error_code is ErrorCode.INVALID_JSON_SYNTAX and not error.message.startswith("Invalid JSON")
+    return f"{code} {_PLACE.sub('', error.message)}" if is_of_file else code
 
 
 def fingerprint_digest(errors: Sequence[ValidationError]) -> str:

@@ -13,6 +13,7 @@ FAILED = "Tool validation failed"
 RETRIED = "Tool call is retried"
 ESCALATED = "Tool call escalated to a person"
 FORMATTER_FAILED = "Custom formatter passed over"
+HUMAN_INTERVENTION = "HUMAN_INTERVENTION_REQUIRED"
 
 
 def failure_fields(

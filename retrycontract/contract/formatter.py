@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from retrycontract.contract.feedback_text import (
     shown_pointer,
 )
 from retrycontract.contract.hints import hint_line
+from retrycontract.contract.json_faults import CARET
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.progress import Progress, compare
 from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
@@ -29,6 +31,7 @@ from retrycontract.contract.type_expressions import Redact, describe
 SHORT_POINTER = 80  # where even one pointer of full length does not fit
 SHORT_VALUE = 40  # characters of expected and actual values once the message must be shortened
 FULL_BULLETS = 5  # with more errors than these a bullet leaves out what its message says already
+SHORTEST_BULLET = 20  # characters that an error takes at least
 MAX_PLACES = 6  # pointers of one sort in the line of progress; the bullets have them all
 # Codes whose message says what was expected, and codes whose message says what was sent.
 TELLS_EXPECTED = frozenset(
@@ -109,27 +112,30 @@ class ErrorFormatter:
         kind: str = "tool",
         blocked: bool = False,
         previous: Sequence[AttemptRecord] = (),
+        max_length: int | None = None,
     ) -> str:
         """Write what the agent is answered: the errors, and what comes next when the attempts run out.
 
-        `previous` are the failed attempts before this one, oldest first.
+        `previous` are the failed attempts before this one, oldest first. With `max_length`, in characters, as many
+        errors are shown as fit into that.
         """
         first = first_line(kind, name, attempt, max_attempts)
         if blocked:
-            return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors)
+            return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
         ending = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
-        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors)
+        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors, max_length)
 
     def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:
         """Write the answer to a valid attempt of a tool whose gate only a person opens."""
         return f"{first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
 
-    def _fit(self, frame: _Frame, errors: Iterable[ValidationError]) -> str:
-        limit = self._configuration.max_message_length
+    def _fit(self, frame: _Frame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
+        limit = max_length or self._configuration.max_message_length
         ordered = in_order(errors)
+        shown = min(len(ordered), limit // SHORTEST_BULLET) if max_length else self._configuration.max_errors_shown
         folded: tuple[ErrorGroup, ...] = ()
         text = frame.first
-        for layout in self._layouts(with_hints=frame.hints and self._configuration.include_hints):
+        for layout in _layouts(shown, with_hints=frame.hints and self._configuration.include_hints):
             if len(ordered) <= layout.errors:
                 groups = tuple(ErrorGroup(error) for error in ordered)
             else:
@@ -138,18 +144,6 @@ class ErrorFormatter:
             if len(text) <= limit:
                 return text
         return elide_middle(text, limit)
-
-    def _layouts(self, *, with_hints: bool) -> Iterator[_Layout]:
-        shown = self._configuration.max_errors_shown
-        yield _Layout(shown, None, with_hints)
-        yield _Layout(shown, None, with_hints, repeats=False)
-        yield _Layout(shown, SHORT_VALUE, with_hints, places=MAX_PLACES // 2, repeats=False)
-        yield _Layout(shown, 0, with_hints, places=1)
-        yield _Layout(shown, 0, hints=False, places=1)
-        for fewer in range(shown, 0, -1):
-            yield _Layout(fewer, 0, hints=False, places=0)
-        yield _Layout(1, 0, hints=False, places=0, bodies=False)
-        yield _Layout(1, 0, hints=False, places=0, bodies=False, pointer=SHORT_POINTER)
 
     def _write(self, frame: _Frame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
         groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
@@ -198,7 +192,33 @@ class ErrorFormatter:
         if actual is None or not self._configuration.include_actual_values:
             return
         if repeats or error.error_code not in TELLS_ACTUAL:
-            yield f"  Actual: {visible(_shorten(actual, limit))}"
+            yield from _actual(actual, limit)
+
+
+def _actual(actual: str, limit: int | None) -> Iterator[str]:
+    """Write the numbered lines of a file below each other, only the one with the caret in a tight message."""
+    if not _NUMBERED.fullmatch(actual):
+        yield f"  Actual: {visible(_shorten(actual, limit))}"
+        return
+    lines = actual.split("\n")
+    if limit is not None:
+        lines = [line for line in lines if CARET in line][:1] or lines[:1]
+    yield "  Actual:"
+    yield from (f"    {visible(_shorten(line, limit))}" for line in lines)
+
+
+def _layouts(shown: int, *, with_hints: bool) -> Iterator[_Layout]:
+    yield _Layout(shown, None, with_hints)
+    yield _Layout(shown, None, with_hints, repeats=False)
+    yield _Layout(shown, SHORT_VALUE, with_hints, places=MAX_PLACES // 2, repeats=False)
+    yield _Layout(shown, 0, with_hints, places=1)
+    yield _Layout(shown, 0, hints=False, places=1)
+    fewer = shown
+    while fewer > 0:
+        yield _Layout(fewer, 0, hints=False, places=0)
+        fewer -= max(1, fewer // 10)  # of many errors whole tenths go at once: each try writes all of them
+    yield _Layout(1, 0, hints=False, places=0, bodies=False)
+    yield _Layout(1, 0, hints=False, places=0, bodies=False, pointer=SHORT_POINTER)
 
 
 def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -> ValidationError:
@@ -220,3 +240,7 @@ def _says_expected(error: ValidationError, expected: str) -> bool:
 
 def _shorten(text: str, limit: int | None) -> str:
     return text if limit is None or len(text) <= limit else elide_middle(text, limit)
+
+
+# What a line begins with, a number, is no part of the format: text in it can pose as nothing else.
+_NUMBERED = re.compile(r"(?: *[0-9]+ \|.*(?:\n|\Z))+")

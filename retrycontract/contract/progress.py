@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from retrycontract.contract import pointers
+from retrycontract.contract.checks.tool_arguments import NO_OUTPUT
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.escalation import Fingerprint, fingerprint
@@ -115,7 +116,8 @@ def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iter
 
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
-    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR)
+    """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword != NO_OUTPUT)
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:

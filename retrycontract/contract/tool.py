@@ -12,6 +12,7 @@ from retrycontract.contract.configuration import Mode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.source_code import Compiler, Compilers, declared_language
 
 PluginCheck = Callable[[Any], Iterable[ValidationError]]
 
@@ -38,12 +39,23 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class CompiledTool:
-    """Hold a tool with its schema admitted and compiled."""
+    """Hold a tool with its schema admitted and compiled, and of source files the compiler of their language."""
 
     tool: Tool
     schema: CompiledSchema
+    compiler: Compiler | None = None
 
     @classmethod
-    def of(cls, tool: Tool) -> CompiledTool:
-        """Admit and compile a tool's schema; raises InvalidSchema that names the fault."""
-        return cls(tool, CompiledSchema.of(tool.input_schema, examine(tool.input_schema)))
+    def of(cls, tool: Tool, compilers: Compilers | None = None) -> CompiledTool:
+        """Admit and compile a tool's schema; raises InvalidSchema that names the fault.
+
+        Source files are compiled outside, where that is bounded: `compilers` gives what does it. Raises
+        UnknownLanguageError where nobody can tell their language.
+        """
+        schema = CompiledSchema.of(tool.input_schema, examine(tool.input_schema))
+        if tool.kind is not Kind.SOURCE_FILE:
+            return cls(tool, schema)
+        language = declared_language(tool.name, tool.input_schema)
+        if compilers is None:
+            raise TypeError(f"{tool.name!r} writes source files: hand in the compilers of their languages")
+        return cls(tool, schema, compilers(language))

@@ -9,9 +9,11 @@ from django.conf import settings
 
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
 from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
+from retrycontract.languages import compiler_of
 from retrycontract.store.models import Tool, ToolVersion
 
 COMPILED = 2_048  # versions kept; about 50 kB each at worst
@@ -60,11 +62,11 @@ def sanitizer() -> ValueSanitizer:
 def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
     """Give the tool ready to judge by a version of its schema; versions never change, so it is kept."""
     # By content: keys of rows can come again, when a database is restored or replaced under a running process.
-    key = (tool.name, version.schema_hash, tool.strict)
+    key = (tool.name, version.schema_hash, tool.strict, tool.kind)
     found = _kept.get(key)
     if found is None:
-        contract = Contract(name=tool.name, input_schema=version.schema, strict=tool.strict)
-        found = CompiledTool.of(contract)
+        contract = Contract(name=tool.name, input_schema=version.schema, strict=tool.strict, kind=Kind(tool.kind))
+        found = CompiledTool.of(contract, compiler_of)
         with _keeping:
             while len(_kept) >= COMPILED:
                 del _kept[next(iter(_kept))]
@@ -77,6 +79,6 @@ def _overrides(tool_name: str) -> dict[str, object]:
     return configuration.overrides_of(tool_name)
 
 
-_kept: dict[tuple[str, str, bool], CompiledTool] = {}
+_kept: dict[tuple[str, str, bool, str], CompiledTool] = {}
 _keeping = threading.Lock()
 _sanitizer: tuple[RetryConfiguration, ValueSanitizer] | None = None

@@ -10,7 +10,9 @@ from typing import Any
 from retrycontract.contract.admission import InvalidSchema, admit
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.source_code import declared_language
 from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.languages import compiler_of
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import sanitizer
@@ -22,6 +24,7 @@ class ToolSettings:
     """Hold what a registration may set besides the schema; None leaves it as it is."""
 
     description: str | None = None
+    kind: str | None = None
     strict: bool | None = None
     hold: bool | None = None
     mode: str | None = None
@@ -62,7 +65,10 @@ def register_tool(
     door: Door = Door.API,
     settings: ToolSettings | None = None,
 ) -> Registration:
-    """Register a tool in the agent's namespace; raises InvalidSchema that names the fault."""
+    """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
+
+    A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
+    """
     admit(schema)
     name, given = safe_tool_name(name), _given(settings or ToolSettings())
     with write_transaction():
@@ -72,6 +78,7 @@ def register_tool(
             defaults={"kind": Kind.TOOL_CALL, "created_at": now, "updated_at": now, **given},
         )
         version, is_new_version = _version(tool, schema, now)
+        _require_language(tool, given.get("kind", tool.kind), schema)
         changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
         if changes or tool.current_version_id != version.pk:
             tool.current_version = version
@@ -101,6 +108,11 @@ def _given(settings: ToolSettings) -> dict[str, Any]:
     if settings.description is not None:
         given["description"] = sanitizer().redact_text(settings.description)
     return given
+
+
+def _require_language(tool: Tool, kind: str, schema: Any) -> None:
+    if kind == Kind.SOURCE_FILE:
+        compiler_of(declared_language(tool.name, schema))
 
 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:

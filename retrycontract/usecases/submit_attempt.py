@@ -53,6 +53,7 @@ class NewAttempt:
     callback_error: str | None = None
     version: str | None = None
     context: dict[str, Any] | None = None
+    max_attempts: int | None = None  # of the call that this attempt begins
     key: RequestKey | None = None
 
 
@@ -76,6 +77,14 @@ class OtherToolError(ValueError):
         super().__init__("the call belongs to another tool; leave call_id out to begin a new one")
 
 
+class OtherKindError(ValueError):
+    """Raised when an attempt names another kind of output than its tool was registered for."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.kind = Kind(tool.kind)
+        super().__init__(f"the tool is registered for another kind of output; send kind: {self.kind}")
+
+
 class UnknownVersionError(LookupError):
     """Raised for a version hash that the tool does not have."""
 
@@ -83,8 +92,8 @@ class UnknownVersionError(LookupError):
 def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
-    Raises UnknownCallError, CallEndedError, OtherToolError, UnknownVersionError, AmbiguousCallError and
-    IdempotencyConflictError.
+    Raises UnknownCallError, CallEndedError, OtherToolError, OtherKindError, UnknownVersionError, AmbiguousCallError
+    and IdempotencyConflictError.
     """
     new = _without_secrets(new)
     for _ in range(MAX_RACES):
@@ -113,6 +122,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
     tool = Tool.objects.named(agent.namespace, new.tool)
     if tool is None:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
+    elif tool.kind != new.kind:
+        raise OtherKindError(tool)
     call = _find(agent, new)
     version = _version(tool, new, call)
     if not _is_bounded(new, version) or _has_waiting(call):
@@ -248,7 +259,7 @@ def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersio
         correlation_id=new.correlation_id,
         last_turn=new.turn,
         last_tool_call_id=new.tool_call_id,
-        attempts_allowed=attempts_allowed(tool, new.tool),
+        attempts_allowed=new.max_attempts or attempts_allowed(tool, new.tool),
         context=_context(new),
         created_at=now,
         updated_at=now,

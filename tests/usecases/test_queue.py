@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Attempt, AttemptState, Call, Event, ToolVersion
+from retrycontract.store.models import Attempt, AttemptState, Call, Event, Tool, ToolVersion
 from retrycontract.store.models.calls import LostRaceError
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.judge_attempt import judge_attempt
@@ -127,6 +127,7 @@ def test_only_bounded_work_is_done_at_the_door(
     configure(settings, judge="auto", door_max_bytes=door_max_bytes)
     agent = make_agent()
     make_tool(agent)
+    Tool.objects.update(kind=fields.get("kind", Kind.TOOL_CALL))
     assert submit(agent, **fields).is_waiting is is_queued
 
 

@@ -9,6 +9,7 @@ from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.reading import syntax_error, unwrapped
 from retrycontract.contract.checks.tool_arguments import check_arguments
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
@@ -19,7 +20,8 @@ def check_response(
 ) -> Findings:
     """Judge a response; a value in a Markdown fence or between words is taken out when nothing is lost by that."""
     findings = check_arguments(response, contract, sanitizer, finish_reason=finish_reason)
-    within = None if findings.is_parsed else unwrapped(response)
+    is_malformed = any(error.error_code is ErrorCode.INVALID_JSON_SYNTAX for error in findings.errors)
+    within = unwrapped(response) if is_malformed else None
     if within is None:
         return findings
     text, around = within

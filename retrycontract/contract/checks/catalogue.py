@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from retrycontract.contract.checks.agent_response import check_response
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.source_file import check_source
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import ValueSanitizer
@@ -24,5 +25,5 @@ CHECKS: dict[Kind, Check] = {
     Kind.TOOL_CALL: check_arguments,
     Kind.EXTRACTION: check_arguments,
     Kind.AGENT_RESPONSE: check_response,
-    Kind.SOURCE_FILE: check_arguments,  # until source code has a check of its own
+    Kind.SOURCE_FILE: check_source,
 }

@@ -1,0 +1,130 @@
+"""Check a source file: whether it is there as a whole, and whether its compiler takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from retrycontract.contract.aggregator import in_order
+from retrycontract.contract.checks.findings import Findings, blocks
+from retrycontract.contract.checks.reading import safe, was_cut_off
+from retrycontract.contract.checks.schema_engine import violations
+from retrycontract.contract.checks.tool_arguments import run_checks
+from retrycontract.contract.code_blocks import find_code
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_faults import FaultKind
+from retrycontract.contract.json_types import type_name
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.source_code import Language, SourceFault, declared_language
+from retrycontract.contract.source_excerpts import excerpt
+from retrycontract.contract.tool import CompiledTool
+
+MAX_SOURCE = 2_000_000  # characters; a file that a person could never read is no answer
+CUT_OFF = SourceFault(FaultKind.TRUNCATED, "the file was cut off by the length limit")
+OPEN_FENCE = SourceFault(FaultKind.TRUNCATED, "the file was cut off: no fence ends its block")
+NO_FILE = SourceFault(FaultKind.EMPTY, "the file is empty")
+TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
+
+
+def check_source(
+    output: str | bytes | Any, contract: CompiledTool, sanitizer: ValueSanitizer, *, finish_reason: str | None = None
+) -> Findings:
+    """Judge a file given as text, alone or in a fenced block; `parsed` is its source. Never raises on the output."""
+    language = declared_language(contract.tool.name, contract.tool.input_schema)
+    if not isinstance(output, str | bytes):
+        return Findings((_not_text(output),))
+    text, fault = _decoded(output)
+    if fault is not None:
+        return Findings((source_error(fault, text, language, sanitizer),))
+    source, faults = _compiled(text, contract, language)
+    if was_cut_off(finish_reason):
+        faults = (*faults, CUT_OFF)
+    found = [source_error(fault, source, language, sanitizer) for fault in faults]
+    if any(blocks(error) for error in found):
+        return Findings(in_order(found))
+    found.extend(violations(contract.schema, source, strict=contract.tool.strict, sanitizer=sanitizer))
+    if any(blocks(error) for error in found):
+        return Findings(in_order(found), parsed=source, is_parsed=True)
+    told, broken = run_checks(contract.tool.checks, source, sanitizer)
+    return Findings(in_order([*found, *told]), parsed=source, is_parsed=True, faults=broken)
+
+
+def _decoded(output: str | bytes) -> tuple[str, SourceFault | None]:
+    """Read bytes as UTF-8, and find what no text file may hold."""
+    try:
+        text = output.decode("utf-8") if isinstance(output, bytes) else output
+        text.encode("utf-8")
+    except UnicodeError:
+        return "", SourceFault(FaultKind.ENCODING, "the text is not UTF-8")
+    if len(text) > MAX_SOURCE:
+        return text, TOO_LONG
+    if not text.strip():
+        return text, NO_FILE
+    null = text.find("\0")
+    if null >= 0:
+        line, column = text.count("\n", 0, null) + 1, null - text.rfind("\n", 0, null)
+        return text, SourceFault(FaultKind.ENCODING, "a null character is no text", line, column)
+    return text, None
+
+
+def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[str, tuple[SourceFault, ...]]:
+    """Compile what may be the file until one compiles; gives it, or the one whose faults are told."""
+    if contract.compiler is None:
+        raise ValueError(f"no compiler was handed in for {contract.tool.name!r}: CompiledTool.of(tool, compilers)")
+    found = find_code(text, language)
+    told: tuple[str, tuple[SourceFault, ...]] = text, (_no_block(found.blocks, language),)
+    for candidate in found.candidates:
+        faults = contract.compiler(candidate.text)
+        if not candidate.is_closed:
+            faults = (*faults, OPEN_FENCE)
+        if all(fault.is_warning for fault in faults):
+            return candidate.text, faults
+        if candidate is found.told:
+            told = candidate.text, faults
+    return told
+
+
+def _no_block(blocks: int, language: Language) -> SourceFault:
+    which = "no fenced block holds" if not blocks else f"each of {blocks} fenced blocks may be"
+    return SourceFault(FaultKind.FENCED, f"{which} the file ({language.title})")
+
+
+def source_error(fault: SourceFault, source: str, language: Language, sanitizer: ValueSanitizer) -> ValidationError:
+    """Report what a compiler dislikes, with the line and its neighbours."""
+    where = "" if fault.line is None else f" at line {fault.line}"
+    where += f", column {fault.column}" if fault.line is not None and fault.column is not None else ""
+    said = f"{safe(fault.reason, sanitizer)}{where}"
+    code = ErrorCode.CONSTRAINT_VIOLATION if fault.is_warning else ErrorCode.INVALID_JSON_SYNTAX
+    return ValidationError(
+        error_code=code,
+        field_path="",
+        message=code.template.format(constraint=said) if fault.is_warning else f"Invalid {language.title}: {said}",
+        severity=ErrorSeverity.WARNING if fault.is_warning else ErrorSeverity.ERROR,
+        expected_value=f"a complete {language.title} file",
+        actual_value=None if fault.line is None else excerpt(source, fault.line, fault.column, sanitizer),
+        keyword="warning" if fault.is_warning else fault.kind.value,
+        hint=_hint(fault, language),
+    )
+
+
+def _hint(fault: SourceFault, language: Language) -> str:
+    if fault.is_warning or fault.kind is FaultKind.SYNTAX:
+        at = "the fault" if fault.line is None else f"line {fault.line}"
+        return f"correct {at} and send the whole file again"
+    return HINTS.get(fault.kind, "send the whole file again").format(language=language.title)
+
+
+def _not_text(output: Any) -> ValidationError:
+    code = ErrorCode.TYPE_MISMATCH
+    message = code.template.format(expected="string", actual=type_name(output))
+    hint = HINTS[FaultKind.EMPTY]
+    return ValidationError(code, "", message, expected_value="string", keyword="type", hint=hint)
+
+
+HINTS = {
+    FaultKind.TRUNCATED: "send the whole file again, shorter: it was cut off",
+    FaultKind.FENCED: "send the whole file as one fenced block of {language} and nothing else in a fence",
+    FaultKind.EMPTY: "send the file's whole text",
+    FaultKind.ENCODING: "send the file as UTF-8 text",
+    FaultKind.DEPTH: "write the file shorter and less deeply nested",
+}

@@ -1,0 +1,111 @@
+"""Parse languages of which no compiler is at hand, by their tree-sitter grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from retrycontract.contract.json_faults import FaultKind
+from retrycontract.contract.source_code import Language, SourceFault
+
+ENGINE = "tree_sitter"
+OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
+STRINGS = frozenset({'"', "'", "`", '"""'})
+PLAIN_WORDS = 40  # characters of a grammar's name for what is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Say which package has a grammar, and by which function."""
+
+    package: str
+    function: str = "language"
+
+
+GRAMMARS: dict[Language, Grammar] = {
+    Language.JAVASCRIPT: Grammar("tree_sitter_javascript"),
+    Language.TYPESCRIPT: Grammar("tree_sitter_typescript", "language_typescript"),
+    Language.TSX: Grammar("tree_sitter_typescript", "language_tsx"),
+    Language.GO: Grammar("tree_sitter_go"),
+    Language.BASH: Grammar("tree_sitter_bash"),
+}
+
+
+class MissingGrammarError(ImportError):
+    """Raised when the grammar of a language is not installed."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        super().__init__(f"checking {language.title} needs its grammar: pip install 'retrycontract[languages]'")
+
+
+def require_grammar(language: Language) -> None:
+    """Make sure that a language can be parsed; raises MissingGrammarError."""
+    if find_spec(ENGINE) is None or find_spec(GRAMMARS[language].package) is None:
+        raise MissingGrammarError(language)
+
+
+def parse(language: Language, source: str) -> Iterator[SourceFault]:
+    """Yield the first place that the grammar does not take."""
+    text = source.encode()
+    root = _parser(language).parse(text).root_node
+    if not root.has_error:
+        return
+    node = min(_faulty(root), key=lambda found: (found.start_byte, not found.is_missing))
+    yield _fault(node, text)
+
+
+@cache
+def _parser(language: Language) -> Any:
+    engine, grammar = import_module(ENGINE), GRAMMARS[language]
+    return engine.Parser(engine.Language(getattr(import_module(grammar.package), grammar.function)()))
+
+
+def _faulty(root: Any) -> Iterator[Any]:
+    """Yield the outermost nodes that are wrong or missing, and the root when nothing else is."""
+    pending, found = [root], False
+    while pending:
+        node = pending.pop()
+        if node.is_missing or (node.is_error and node.parent is not None):
+            found = True
+            yield node
+        elif node.has_error:
+            pending.extend(node.children)
+    if not found:
+        yield root
+
+
+def _fault(node: Any, text: bytes) -> SourceFault:
+    end = len(text.rstrip())
+    is_open = node.start_byte >= end if node.is_missing else node.end_byte >= end and _is_open(node)
+    reason = f"missing {node.type[:PLAIN_WORDS]!r}" if node.is_missing else "syntax error"
+    if is_open:
+        return SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", *_place(node, text))
+    return SourceFault(FaultKind.SYNTAX, reason, *_place(node, text))
+
+
+def _is_open(node: Any) -> bool:
+    """Tell whether a faulty node opens more brackets than it closes, or begins with a quote."""
+    kinds = [leaf.type for leaf in _leaves(node)]
+    balance = sum(kind in OPENERS or kind == "${" for kind in kinds) - sum(kind in CLOSERS for kind in kinds)
+    return balance > 0 or bool(kinds and kinds[0] in STRINGS)
+
+
+def _leaves(node: Any) -> Iterator[Any]:
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if current.child_count:
+            pending.extend(reversed(current.children))
+        else:
+            yield current
+
+
+def _place(node: Any, text: bytes) -> tuple[int, int]:
+    row, column = node.start_point
+    line = text[node.start_byte - column : node.start_byte]
+    return row + 1, len(line.decode("utf-8", "replace")) + 1

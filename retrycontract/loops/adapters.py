@@ -1,0 +1,179 @@
+"""Make models of what there is: a client of the openai or anthropic package, or any callable.
+
+Neither package is imported: the client is handed in, synchronous or asynchronous. Its own retries are switched off,
+so that every request is one attempt of the loop's budget.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from retrycontract.contract.json_text import parse_json
+from retrycontract.loops.failures import ModelApiError
+from retrycontract.loops.model import Completion, Message, Model, OfferedTool, ToolCall, Usage
+
+MAX_TOKENS = 4_096  # Anthropic asks for a limit; every model of theirs can write this much
+
+
+class OpenAIModel:
+    """Ask through an `OpenAI` or `AsyncOpenAI` client, Azure's too; `options` go along with each request."""
+
+    def __init__(self, client: Any, model: str, **options: Any) -> None:
+        self._client, self._options = client.with_options(max_retries=0), {"model": model, **options}
+
+    def complete(
+        self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
+    ) -> Completion | Awaitable[Completion]:
+        """Ask for a chat completion; raises what the client raises."""
+        options = self._options | ({"tools": [_openai_tool(tool) for tool in tools]} if tools else {})
+        answer = self._client.chat.completions.create(messages=[_openai_message(each) for each in messages], **options)
+        return _read(answer, _openai_completion)
+
+
+class AnthropicModel:
+    """Ask through an `Anthropic` or `AsyncAnthropic` client; `options` go along with each request."""
+
+    def __init__(self, client: Any, model: str, *, max_tokens: int = MAX_TOKENS, **options: Any) -> None:
+        self._client = client.with_options(max_retries=0)
+        self._options = {"model": model, "max_tokens": max_tokens, **options}
+
+    def complete(
+        self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
+    ) -> Completion | Awaitable[Completion]:
+        """Ask for a message; raises what the client raises."""
+        options = self._options | ({"tools": [_anthropic_tool(tool) for tool in tools]} if tools else {})
+        system = "\n\n".join(str(each["content"]) for each in messages if each["role"] in ("system", "developer"))
+        options |= {"system": system} if system else {}
+        answer = self._client.messages.create(messages=_anthropic_messages(messages), **options)
+        return _read(answer, _anthropic_completion)
+
+
+class CallableModel:
+    """Ask a function: it takes the messages, and `tools=` where there are any, and gives text or a Completion."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def complete(
+        self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
+    ) -> Completion | Awaitable[Completion]:
+        """Call the function."""
+        return _read(self._function(messages, tools=tools) if tools else self._function(messages), _any_completion)
+
+
+def as_model(model: Model | Callable[..., Any]) -> Model:
+    """Take a model as it is, and make one of a callable."""
+    return model if hasattr(model, "complete") else CallableModel(model)
+
+
+def _read(answer: Any, reader: Callable[[Any], Completion]) -> Completion | Awaitable[Completion]:
+    return _Awaited(answer, reader) if inspect.isawaitable(answer) else reader(answer)
+
+
+class _Awaited:
+    """Read an answer once it has come; it can be closed unawaited, as a coroutine can."""
+
+    def __init__(self, answer: Any, reader: Callable[[Any], Completion]) -> None:
+        self._answer, self._reader = answer, reader
+
+    def __await__(self) -> Generator[Any, None, Completion]:
+        return self._reader((yield from self._answer.__await__()))
+
+    def close(self) -> None:
+        if inspect.iscoroutine(self._answer):
+            self._answer.close()
+
+
+def _any_completion(answer: Any) -> Completion:
+    return answer if isinstance(answer, Completion) else Completion(str(answer))
+
+
+def _openai_tool(tool: OfferedTool) -> dict[str, Any]:
+    declared = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": declared}
+
+
+def _openai_message(message: Message) -> Message:
+    message = {name: value for name, value in message.items() if name != "is_error"}
+    if "tool_calls" not in message:
+        return message
+    calls = [
+        {**call, "function": {**call["function"], "arguments": _text(call["function"]["arguments"])}}
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def _text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _openai_completion(answer: Any) -> Completion:
+    if not getattr(answer, "choices", None):  # compatible servers report their own failures so
+        raise ModelApiError("the answer holds no choice")
+    choice = answer.choices[0]
+    calls = [call for call in choice.message.tool_calls or () if getattr(call, "function", None)]
+    return Completion(
+        text=choice.message.content or "",
+        tool_calls=tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in calls),
+        usage=_usage(answer.usage, "prompt_tokens", "completion_tokens"),
+        finish_reason=choice.finish_reason,
+    )
+
+
+def _anthropic_tool(tool: OfferedTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def _anthropic_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Translate a chat; answers to the calls of one turn stand together in one message."""
+    translated: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] in ("system", "developer"):
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = list(_blocks(message))
+        if translated and translated[-1]["role"] == role:
+            translated[-1]["content"] += blocks
+        else:
+            translated.append({"role": role, "content": blocks})
+    return translated
+
+
+def _blocks(message: Message) -> Iterator[dict[str, Any]]:
+    content = message.get("content")
+    if message["role"] == "tool":
+        yield {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": content,
+               "is_error": bool(message.get("is_error"))}  # fmt: skip
+        return
+    if isinstance(content, str) and content.strip():  # an empty text block is refused
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        yield from content
+    for call in message.get("tool_calls") or ():
+        yield {"type": "tool_use", "id": call["id"], "name": call["function"]["name"],
+               "input": _object(call["function"]["arguments"])}  # fmt: skip
+
+
+def _object(arguments: Any) -> dict[str, Any]:
+    """Give the arguments as the object that Anthropic asks for."""
+    value = parse_json(arguments)[0] if isinstance(arguments, str) else arguments
+    return value if isinstance(value, dict) else {"arguments": arguments}
+
+
+def _anthropic_completion(answer: Any) -> Completion:
+    calls = [block for block in answer.content if block.type == "tool_use"]
+    return Completion(
+        text="".join(block.text for block in answer.content if block.type == "text"),
+        tool_calls=tuple(ToolCall(call.id, call.name, call.input) for call in calls),
+        usage=_usage(answer.usage, "input_tokens", "output_tokens"),
+        finish_reason=answer.stop_reason,
+    )
+
+
+def _usage(usage: Any, given: str, written: str) -> Usage | None:
+    before, after = getattr(usage, given, None), getattr(usage, written, None)
+    return Usage(before, after) if isinstance(before, int) and isinstance(after, int) else None

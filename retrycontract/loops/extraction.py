@@ -1,0 +1,291 @@
+"""Structured extraction: the model validates, looks at an example and submits, until what it submits conforms."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
+
+from retrycontract.contract import pointers
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.examples import example_of
+from retrycontract.contract.extraction_feedback import MAX_FEEDBACK_LENGTH, ExtractionFeedback
+from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.loops.adapters import as_model
+from retrycontract.loops.benches import Contract, Examiner, Ruling, Subject, bench_of, configuration_of
+from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial
+from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
+from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
+from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
+from retrycontract.loops.steps import Steps, drive, drive_async
+
+MAX_ATTEMPTS = 3
+TURNS_PER_ATTEMPT = 3  # validate, example, submit: who needs more of them is going round in circles
+MAX_LOCATED = 100  # errors of pydantic that are passed on
+NO_CALL = "Nothing was submitted: call the tool 'submit' with the data, and nothing else ends the extraction."
+NOT_LOOKED_AT = "Not looked at: no attempt was left before it."
+CONFORMS = "The data conforms. Call submit with the same data to end the extraction."
+
+T = TypeVar("T", covariant=True)
+
+
+class PydanticModel(Protocol[T]):
+    """Describe what is used of a pydantic model; pydantic itself is not needed here."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Give the JSON Schema."""
+
+    def model_validate(self, value: Any) -> T:
+        """Make an instance."""
+
+
+class Rejected(Exception):  # noqa: N818 - the name of the interface
+    """Raise this in `on_submit` to reject what was submitted, with the reason that the model reads."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class MaxRetriesExceeded(Exception):  # noqa: N818 - the name of the interface
+    """Raised when the extraction failed: every attempt with its errors, the model's raw text, and what it cost.
+
+    `answer` is what a person said where the contract is a service.
+    """
+
+    def __init__(
+        self, attempts: int, history: tuple[Trial, ...], raw_output: str, metrics: ExtractionMetrics, answer: str = ""
+    ) -> None:
+        self.attempts, self.history, self.raw_output = attempts, history, raw_output
+        self.metrics, self.answer = metrics, answer
+        super().__init__(f"nothing that conforms was submitted in {attempts} attempts and {metrics.turns} turns")
+
+
+class ExtractionOptions(TypedDict, total=False):
+    """How an extraction is done; all of it is optional. `max_feedback_length` is in characters."""
+
+    on_submit: Callable[[Any], Any] | None
+    max_attempts: int
+    max_feedback_length: int
+    name: str
+    strict: bool
+    contract: Contract | None
+    wait_for_guidance: float | None
+    details: dict[str, Any]
+    clock: Callable[[], float]
+    sleep: Callable[[float], Any]
+    delay: float
+
+
+@overload
+def extract(
+    model: Model | Callable[..., Any], schema: PydanticModel[T], prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[T, ExtractionMetrics]: ...  # fmt: skip
+@overload
+def extract(
+    model: Model | Callable[..., Any], schema: Schema, prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[Any, ExtractionMetrics]: ...  # fmt: skip
+def extract(
+    model: Model | Callable[..., Any], schema: Any, prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[Any, ExtractionMetrics]:  # fmt: skip
+    """Extract a value of a JSON Schema, or an instance of a pydantic model, and tell what it cost.
+
+    `on_submit` gets the value and may raise Rejected. Raises MaxRetriesExceeded, ModelUnusableError where the model
+    can never be asked, InvalidSchema, and whatever else `on_submit` raises.
+    """
+    return drive(_Extraction(model, schema, prompt, {"sleep": time.sleep, **options}).steps())
+
+
+@overload
+async def extract_async(
+    model: Model | Callable[..., Any], schema: PydanticModel[T], prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[T, ExtractionMetrics]: ...  # fmt: skip
+@overload
+async def extract_async(
+    model: Model | Callable[..., Any], schema: Schema, prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[Any, ExtractionMetrics]: ...  # fmt: skip
+async def extract_async(
+    model: Model | Callable[..., Any], schema: Any, prompt: str | Sequence[Message],
+    **options: Unpack[ExtractionOptions],
+) -> tuple[Any, ExtractionMetrics]:  # fmt: skip
+    """Do what `extract` does in an event loop; `on_submit` may be a coroutine function."""
+    return await drive_async(_Extraction(model, schema, prompt, {"sleep": asyncio.sleep, **options}).steps())
+
+
+class _Extraction:
+    """Hold one extraction: what it checks, and the conversation so far."""
+
+    def __init__(
+        self, model: Model | Callable[..., Any], schema: Any, prompt: str | Sequence[Message],
+        options: ExtractionOptions,
+    ) -> None:  # fmt: skip
+        self._options, self._clock = options, options.get("clock", time.monotonic)
+        self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
+        declared = schema.model_json_schema() if self._instance_of else schema
+        contract, most = options.get("contract"), options.get("max_attempts", MAX_ATTEMPTS)
+        self._subject = Subject(
+            kind=Kind.EXTRACTION, name=options.get("name") or _name(declared), schema=declared,
+            strict=options.get("strict", True), details=options.get("details", {}),
+            checks=(self._located_errors,) if self._instance_of else (),
+        )  # fmt: skip
+        self._examiner = Examiner(self._subject, configuration_of(contract))
+        self._feedback = ExtractionFeedback(
+            self._examiner.tool, configuration_of(contract),
+            max_length=options.get("max_feedback_length", MAX_FEEDBACK_LENGTH),
+        )  # fmt: skip
+        self._tools = offered(declared)
+        self._messages: list[Message] = [*instructions(prompt, self._tools, declared)]
+        asker = Asker(as_model(model), options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
+        self._run = Run(asker, bench_of(contract, self._subject, max_attempts=most))
+        self._max_turns, self._sent = TURNS_PER_ATTEMPT * most, 0
+
+    def steps(self) -> Steps[tuple[Any, ExtractionMetrics]]:
+        """Take turns until something that conforms is submitted; raises MaxRetriesExceeded."""
+        run, started = self._run, self._clock()
+        yield from run.begin()
+        try:
+            ruling = yield from self._turns()
+        except Exhausted as end:
+            metrics = measure(run, self._clock() - started, self._sent)
+            raise MaxRetriesExceeded(run.attempts, end.history, _raw(run), metrics, end.answer) from None
+        return self._value(ruling.value), measure(run, self._clock() - started, self._sent)
+
+    def _turns(self) -> Steps[Ruling]:
+        run = self._run
+        while run.calls < self._max_turns:
+            self._sent += _size(self._messages)
+            completion = yield from run.ask(tuple(self._messages), self._tools)
+            settled = None if completion is None else (yield from self._answer(completion))
+            settled = settled or (yield from self._settled())
+            if settled is not None:
+                return settled
+        yield from run.give_up()
+        raise Exhausted(run.history)
+
+    def _settled(self) -> Steps[Ruling | None]:
+        """Ask a person where no attempt is left; what they say is the next message."""
+        was_blocked = self._run.is_blocked
+        settled = yield from self._run.settle()
+        if was_blocked and settled is None:
+            assert self._run.ruling is not None
+            self._max_turns = self._run.calls + TURNS_PER_ATTEMPT * (
+                self._run.ruling.max_attempts - self._run.ruling.attempt
+            )
+            self._messages.append({"role": "user", "content": self._run.guidance})
+        return settled
+
+    def _answer(self, completion: Completion) -> Steps[Ruling | None]:
+        """Answer each tool call of a turn, in order; a turn without one is an attempt, too."""
+        self._messages.append(as_message(completion))
+        if not completion.tool_calls:
+            yield from self._run.submit(None, raw=completion.text, callback_error=NO_CALL)
+            self._messages.append({"role": "user", "content": self._told(None)})
+            return None
+        for call in completion.tool_calls:
+            text, is_error, settled = yield from self._answer_call(call, completion)
+            if settled is not None:
+                return settled
+            self._messages.append({"role": "tool", "tool_call_id": call.id, "content": text, "is_error": is_error})
+        return None
+
+    def _answer_call(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Ruling | None]]:
+        if self._run.is_blocked:
+            return NOT_LOOKED_AT, True, None
+        match call.name:
+            case name if name == EXAMPLE:
+                return self._example(), False, None
+            case name if name in (VALIDATE, SUBMIT):
+                return (yield from self._checked(call, completion))
+        reason = f"There is no tool of that name; call {', '.join(TOOL_NAMES)}."
+        yield from self._run.submit(None, raw=completion.text, callback_error=reason)
+        return self._told(None), True, None
+
+    def _checked(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Ruling | None]]:
+        """Check the data of a call; only what fails, or is submitted, counts."""
+        output, reason = data_of(call.arguments), completion.finish_reason
+        findings = self._examiner.examine(output, reason)
+        if findings.is_valid and call.name == VALIDATE:
+            return CONFORMS, False, None
+        rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
+        raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        ruling = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
+        return ("", False, ruling) if ruling.is_valid else (self._told(output), True, None)
+
+    def _rejection(self, value: Any) -> Steps[str | None]:
+        on_submit = self._options.get("on_submit")
+        if on_submit is None:
+            return None
+        try:
+            yield partial(on_submit, self._value(value))
+        except Rejected as rejected:
+            return rejected.reason or "it was rejected"
+        return None
+
+    def _told(self, output: Any) -> str:
+        """Word the newest attempt's feedback."""
+        run = self._run
+        assert run.ruling is not None
+        previous = [AttemptRecord(trial.number, trial.errors) for trial in run.history[:-1]]
+        return self._feedback.write(
+            _plain(output), run.ruling.errors, attempt=run.ruling.attempt, max_attempts=run.ruling.max_attempts,
+            previous=previous,
+        )  # fmt: skip
+
+    def _example(self) -> str:
+        found = example_of(self._examiner.tool)
+        if not found.conforms:
+            return f"There is no example: {found.problem}"
+        return f"This conforms; the values are made up:\n{json.dumps({'data': found.value}, ensure_ascii=False)}"
+
+    def _value(self, value: Any) -> Any:
+        return self._instance_of(value) if self._instance_of else value
+
+    def _located_errors(self, value: Any) -> Iterator[ValidationError]:
+        """Pass on what pydantic finds beyond the schema: its own validators."""
+        assert self._instance_of is not None
+        try:
+            self._instance_of(value)
+        except ValueError as error:
+            if not hasattr(error, "errors"):
+                raise
+            for found in error.errors(include_input=False, include_url=False)[:MAX_LOCATED]:
+                yield _located(found["loc"], found["msg"])
+
+
+def _located(location: Sequence[str | int], message: str) -> ValidationError:
+    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    pointer = pointers.from_tokens([str(part) for part in location])
+    return ValidationError(code, pointer, code.template.format(reason=message), keyword="plugin", hint=message)
+
+
+def _raw(run: Run) -> str:
+    """Give what the model wrote last: its words, or the arguments of its call where it said none."""
+    words = run.completions[-1].text if run.completions else ""
+    return words or next((trial.raw for trial in reversed(run.history) if trial.raw), "")
+
+
+def _plain(output: Any) -> Any:
+    """Show a value as it is, not as the text that it was submitted as."""
+    value, fault = parse_json(output) if isinstance(output, str) else (output, None)
+    return output if fault else value
+
+
+def _name(schema: Schema) -> str:
+    title = schema.get("title") if isinstance(schema, dict) else None
+    return title if isinstance(title, str) and 0 < len(title) <= 300 and title.isprintable() else "extraction"
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(len(json.dumps(message, default=str)) for message in messages)

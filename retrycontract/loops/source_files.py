@@ -1,0 +1,224 @@
+"""Source files: ask for a file until it compiles, and write it only then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from retrycontract.contract.code_blocks import find_code
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.source_code import LANGUAGE, Language, language_of
+from retrycontract.contract.tool import PluginCheck
+from retrycontract.loops.adapters import as_model
+from retrycontract.loops.benches import (
+    Advice,
+    Attempt,
+    Bench,
+    Contract,
+    Examiner,
+    InProcessBench,
+    Ruling,
+    Subject,
+    bench_of,
+)
+from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial, pursue
+from retrycontract.loops.file_writing import writable, write_whole
+from retrycontract.loops.model import Completion, Message, Model
+from retrycontract.loops.steps import Steps, drive, drive_async
+
+MAX_FILE_RETRIES = 3  # attempts in all
+GENERATED = "Source file generated"
+
+logger = logging.getLogger("retrycontract.loops")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryContext:
+    """Say where a file stands before the model is asked: `attempt` counts from 0, `prompt_history` from the first."""
+
+    attempt: int
+    max_attempts: int
+    previous_error: str | None = None
+    prompt_history: tuple[str, ...] = field(default=(), repr=False)
+
+
+class ImplementationError(Exception):
+    """Raised when no attempt passed: nothing was written.
+
+    `history` are the trials with their errors, `last_error` is the newest as the model read it, and `answer` what a
+    person said.
+    """
+
+    def __init__(self, file: str, history: Sequence[Trial], answer: str = "") -> None:
+        self.file, self.history, self.answer = file, tuple(history), answer
+        self.attempts = len(self.history)
+        self.last_error = _error_of(self.history[-1]) if self.history else ""
+        super().__init__(f"{file} does not pass after {self.attempts} attempts; nothing was written")
+
+
+class FileOptions(TypedDict, total=False):
+    """How a file is generated; all of it is optional.
+
+    `language` where the file's name doesn't tell; `checks` run on the source once it compiles (a linter, a test);
+    `write_to` is the path that the file is written to when it has passed; `on_attempt` is told before the model is
+    asked. `details` go along with every attempt to a service.
+    """
+
+    max_retries: int
+    language: Language | str | None
+    checks: Sequence[PluginCheck]
+    write_to: str | os.PathLike[str] | None
+    contract: Contract | None
+    wait_for_guidance: float | None
+    on_attempt: Callable[[RetryContext], None]
+    details: dict[str, Any]
+    sleep: Callable[[float], Any]
+    delay: float
+
+
+def generate_file_with_retry(
+    filepath: str | os.PathLike[str],
+    base_prompt: str,
+    *,
+    model: Model | Callable[..., Any],
+    **options: Unpack[FileOptions],
+) -> tuple[str, bool]:
+    """Ask for a file until it passes: its source, and True.
+
+    False comes with what a person accepted as it is; that is not written. Raises ImplementationError when all
+    attempts failed, ModelUnusableError where the model can never be asked, and UnknownLanguageError.
+    """
+    job = _Generation(os.fspath(filepath), base_prompt, {"sleep": time.sleep, **options})
+    return drive(job.steps(as_model(model), job.bench()))
+
+
+async def generate_file_with_retry_async(
+    filepath: str | os.PathLike[str],
+    base_prompt: str,
+    *,
+    model: Model | Callable[..., Any],
+    **options: Unpack[FileOptions],
+) -> tuple[str, bool]:
+    """Do what `generate_file_with_retry` does in an event loop; files are compiled beside it."""
+    job = _Generation(os.fspath(filepath), base_prompt, {"sleep": asyncio.sleep, **options})
+    bench = job.bench()
+    beside = _Beside(bench) if isinstance(bench, InProcessBench) else bench
+    return await drive_async(job.steps(as_model(model), beside))
+
+
+def build_retry_prompt(base_prompt: str, validation_error: str | None, attempt: int) -> str:
+    """Write the prompt of an attempt, counted from 0: from the second on it says what was wrong with the last."""
+    if attempt == 0 or not validation_error:
+        return base_prompt
+    return f"{base_prompt}\n\nThe file that you sent before did not pass:\n\n{validation_error}"
+
+
+class _Generation:
+    """Hold one file on its way."""
+
+    def __init__(self, filepath: str, base_prompt: str, options: FileOptions) -> None:
+        self._file, self._base_prompt, self._options = filepath, base_prompt, options
+        self._max_attempts = options.get("max_retries", MAX_FILE_RETRIES)
+        if self._max_attempts < 1:
+            raise ValueError("max_retries counts the attempts in all: at least 1")
+        target = options.get("write_to")
+        self._target: Path | None = None if target is None else writable(target)
+        self._language = language_of(filepath, options.get("language"))
+        self._prompts: list[str] = []
+        self._subject = Subject(
+            kind=Kind.SOURCE_FILE,
+            name=filepath,
+            schema={"type": "string", LANGUAGE: self._language.value},
+            checks=tuple(options.get("checks", ())),
+            details=options.get("details", {}),
+        )
+
+    def bench(self) -> Bench:
+        """Choose where the attempts are judged."""
+        return bench_of(self._options.get("contract"), self._subject, max_attempts=self._max_attempts)
+
+    def steps(self, model: Model, bench: Bench) -> Steps[tuple[str, bool]]:
+        """Generate the file, and write it when it has passed."""
+        options = self._options
+        asker = Asker(model, options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
+        run = Run(asker, bench)
+        yield from run.begin()
+        try:
+            ruling = yield from pursue(run, self._compose, _text)
+        except Exhausted as end:
+            raise ImplementationError(self._file, end.history, end.answer) from None
+        passed = ruling is run.ruling  # and else a person took it as it is
+        source = self._source(ruling, run) if passed else self._accepted(run)
+        if passed and self._target is not None:
+            yield partial(write_whole, self._target, source)
+        self._tell(run, passed=passed)
+        return source, passed
+
+    def _compose(self, run: Run) -> Sequence[Message]:
+        context = RetryContext(
+            run.attempts,
+            run.ruling.max_attempts if run.ruling else self._max_attempts,
+            _error_of(run.history[-1]) if run.history else None,
+            tuple(self._prompts),
+        )
+        if on_attempt := self._options.get("on_attempt"):
+            on_attempt(context)
+        mistake = run.last_mistake
+        prompt = build_retry_prompt(self._base_prompt, mistake.feedback if mistake else None, context.attempt)
+        prompt = f"{prompt}\n\n{run.guidance}" if run.guidance else prompt
+        self._prompts.append(prompt)
+        return ({"role": "user", "content": prompt},)
+
+    def _source(self, ruling: Ruling, run: Run) -> str:
+        """Give the file itself, out of what the model wrote around it."""
+        if isinstance(run.bench, InProcessBench | _Beside):
+            return str(ruling.value)
+        # A service has judged it and keeps no source of its own to give back.
+        examiner = Examiner(replace(self._subject, checks=()))
+        return str(examiner.examine(run.history[-1].output).parsed)
+
+    def _accepted(self, run: Run) -> str:
+        mistake = run.last_mistake
+        answer = str(mistake.output) if mistake else ""
+        told = find_code(answer, self._language).told
+        return told.text if told else answer
+
+    def _tell(self, run: Run, *, passed: bool) -> None:
+        fields = {"file": self._file, "attempt": run.attempts, "max_attempts": self._max_attempts, "passed": passed}
+        logger.info(GENERATED, extra=fields)
+
+
+@dataclass(slots=True)
+class _Beside:
+    """Judge in another thread: compilers must not hold up an event loop."""
+
+    bench: InProcessBench
+
+    def register(self) -> Steps[None]:
+        yield from self.bench.register()
+
+    def judge(self, attempt: Attempt) -> Steps[Ruling]:
+        judging = self.bench.judge(attempt)
+        ruling = yield partial(asyncio.to_thread, drive, judging)
+        return ruling  # type: ignore[no-any-return]  # a step may return anything
+
+    def guidance(self, ruling: Ruling, wait: float | None) -> Steps[Advice | None]:
+        return (yield from self.bench.guidance(ruling, wait))
+
+    def cancel(self, ruling: Ruling) -> Steps[None]:
+        yield from self.bench.cancel(ruling)
+
+
+def _text(completion: Completion) -> str:
+    return completion.text
+
+
+def _error_of(trial: Trial) -> str:
+    return trial.api_error or trial.feedback

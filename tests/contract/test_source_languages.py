@@ -1,0 +1,261 @@
+"""The compilers themselves: what each says of a file, and that no file can harm the process that asks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from retrycontract import RetryContract, Tool
+from retrycontract.contract.json_faults import FaultKind
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.languages import CompilerUnavailableError, MissingGrammarError, compiler_of
+from retrycontract.languages.grammars import GRAMMARS, require_grammar
+from retrycontract.languages.limits import MEGABYTE, Limits
+from retrycontract.languages.pool import Pool
+from retrycontract.languages.process import CompilingProcess
+
+FILES = {
+    Language.PYTHON: "def f():\n    return 1\n",
+    Language.JSON: '{"a": [1, 2]}\n',
+    Language.TOML: "[a]\nb = 1\n",
+    Language.YAML: "a: !Ref b\n---\nc: &x [1]\nd: *x\n",
+    Language.JAVASCRIPT: "const a = <b>{`c ${1}`}</b>;\n",
+    Language.TYPESCRIPT: "interface A { b: string }\nlet c = <A>{};\n",
+    Language.TSX: "const a: number = 1;\nconst b = <i>{a}</i>;\n",
+    Language.GO: "package main\n\nfunc main() {}\n",
+    Language.BASH: "for i in 1 2; do\n  echo $i\ndone\n",
+}
+S, T = FaultKind.SYNTAX, FaultKind.TRUNCATED
+
+
+def compile_or_skip(language: Language, source: str) -> tuple[SourceFault, ...]:
+    if language in GRAMMARS:
+        pytest.importorskip("tree_sitter", reason="the extra 'languages' is not installed")
+    return compiler_of(language)(source)
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_correct_file_has_no_fault(language: Language) -> None:
+    assert compile_or_skip(language, FILES[language]) == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "kind", "line", "column"),
+    [
+        ("python", "x = 1\ny = = 2\n", S, 2, 5),
+        ("python", "é = 'ü' 1\n", S, 1, 9),
+        ("python", "def f():\nreturn 1\n", S, 2, 1),
+        ("python", "def f():\n\tif x:\n        return 1\n", S, 3, None),
+        ("python", "return 1\n", S, 1, 1),
+        ("python", "x = 0777\n", S, 1, 5),
+        ("python", "# coding: martian\nx = 1\n", FaultKind.ENCODING, None, None),
+        ("python", "# coding: latin-1\nx = 'é'\n", FaultKind.ENCODING, None, None),
+        ("python", "foo(1, 2\nbar()\n", S, 1, 4),
+        ("python", "foo(1,\n    2,", T, 1, 4),
+        ("python", 'x = """abc\n', T, 1, 5),
+        ("python", "x = 'abc", T, 1, 5),
+        ("python", "class A", T, 1, 8),
+        ("python", "try:\n    a()\n", T, 2, 8),
+        ("json", '{"a": 1,\n "b": }', S, 2, 7),
+        ("json", '{"a": [1,', T, 1, 10),
+        ("toml", "a = 1\nb = \n", S, 2, 5),
+        ("toml", "a = [1,\n", T, 1, 8),
+        ("yaml", "a: b: c\n", S, 1, 5),
+        ("yaml", "a: [1, 2\n", T, 2, 1),
+        ("yaml", "a: *b\n", S, 1, 4),
+        ("javascript", "f(1, 2;\n", S, 1, 7),
+        ("javascript", "let é = 1; let 3x = 4;", S, 1, 16),
+        ("javascript", "function f() {\n  return 1;\n", T, 2, 12),
+        ("typescript", "let a: = 1;\nlet b = 2;\n", S, 1, 6),
+        ("tsx", "const a = (<b>c</b>\n", T, None, None),
+        ("go", "package main\nfunc main() {\n  x := \n}\n", S, 3, 7),
+        ("go", "package main\nfunc main() {\n  f(1,", T, 2, 13),
+        ("bash", "if true; then\n  echo hi\n", T, None, None),
+        ("bash", "echo )\n", S, 1, 6),
+    ],
+)  # fmt: skip
+def test_a_fault_has_its_kind_and_place(
+    language: str, source: str, kind: FaultKind, line: int | None, column: int | None
+) -> None:
+    found = compile_or_skip(Language(language), source)
+    (fault,) = found
+    assert (fault.kind, fault.is_warning) == (kind, False)
+    assert line in (None, fault.line)
+    assert column in (None, fault.column)
+
+
+def test_what_the_compiler_of_python_warns_of_leaves_the_file_valid() -> None:
+    assert [(fault.is_warning, fault.line) for fault in compiler_of(Language.PYTHON)("x = 1\nassert x is 'a'\n")] == [
+        (True, 2)
+    ]
+
+
+HOSTILE = [
+    (Language.PYTHON, "x = " + "(" * 100_000),
+    (Language.PYTHON, "x = " + "-" * 1_000_000 + "1"),
+    (Language.PYTHON, "x = " + "a." * 200_000 + "a"),
+    (Language.PYTHON, "x = " + "1+" * 200_000 + "1"),
+    (Language.PYTHON, "x = " + "9" * 1_000_000),
+    (Language.PYTHON, "if x:\n" + "".join(" " * depth + "if x:\n" for depth in range(1, 1_000))),
+    (Language.PYTHON, "x = f'" + "{" * 10_000),
+    (Language.TOML, "a = " + "[" * 200_000),
+    (Language.YAML, "a: " + "[" * 200_000),
+    (Language.YAML, "a: " + "{b: " * 100_000),
+    (Language.JSON, "[" * 1_000_000),
+]
+
+
+@pytest.mark.parametrize(("language", "source"), HOSTILE)
+def test_hostile_files_end_in_a_fault_and_the_next_file_is_judged(language: Language, source: str) -> None:
+    compiler = compiler_of(language)
+    assert any(not fault.is_warning for fault in compiler(source)) or language is Language.PYTHON
+    assert compiler(FILES[language]) == ()
+
+
+@pytest.mark.parametrize("source", ["\ufeffx = 'é'\n", "# coding: utf-8\nx = 'é'\n", "# coding: ascii\nx = 1\n", ""])
+def test_encodings_that_fit_are_taken(source: str) -> None:
+    assert compiler_of(Language.PYTHON)(source) == ()
+
+
+def test_a_bomb_of_aliases_is_not_expanded() -> None:
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
+    assert compiler_of(Language.YAML)(bomb) == ()
+
+
+@pytest.fixture
+def small() -> Iterator[Pool]:
+    """A pool of one process that may have little memory and time."""
+    pool = Pool(Limits(seconds=1.0, cpu_seconds=60, memory=160 * MEGABYTE, processes=1))
+    yield pool
+    pool.close()
+
+
+LARGE = "x = [" + "a.b(c, d)[e], " * 60_000 + "]\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space")
+def test_a_file_that_takes_too_much_memory_is_a_fault() -> None:
+    pool = Pool(Limits(memory=96 * MEGABYTE, processes=1))
+    try:
+        (fault,) = pool.compile(Language.PYTHON, LARGE)
+        assert fault.kind is FaultKind.DEPTH
+        assert pool.compile(Language.PYTHON, "x = 1\n") == ()
+    finally:
+        pool.close()
+
+
+def test_a_file_that_takes_too_long_is_a_fault() -> None:
+    pool = Pool(Limits(seconds=0.02, processes=1))
+    try:
+        assert "takes longer" in pool.compile(Language.PYTHON, LARGE * 5)[0].reason
+    finally:
+        pool.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the limits of another process")
+def test_a_child_that_nobody_watches_any_more_runs_out_of_time(small: Pool) -> None:
+    import resource
+
+    small.compile(Language.PYTHON, "x = 1\n")
+    (process,) = small._idle
+    soft, _ = resource.prlimit(process._child.pid, resource.RLIMIT_CPU)
+    assert 60 <= soft < 120
+
+
+def test_source_is_compiled_and_never_run(tmp_path: object) -> None:
+    marker = f"{tmp_path}/marker"
+    assert compiler_of(Language.PYTHON)(f"open({marker!r}, 'w')\n") == ()
+    assert not os.path.exists(marker)  # noqa: PTH110 - the path is the source's
+
+
+def test_a_child_that_is_killed_is_replaced(small: Pool) -> None:
+    assert small.compile(Language.PYTHON, "x = 1\n") == ()
+    (process,) = small._idle
+    os.kill(process._child.pid, signal.SIGKILL)
+    assert small.compile(Language.PYTHON, "x = = 1\n")[0].kind is S
+    assert small._idle[0] is not process
+
+
+def test_a_child_serves_many_files_and_is_replaced_when_worn() -> None:
+    pool = Pool(Limits(files=2, processes=1))
+    try:
+        pool.compile(Language.PYTHON, "x = 1\n")
+        (first,) = pool._idle
+        pool.compile(Language.PYTHON, "x = 1\n")
+        assert pool._idle == []
+        assert first._child.poll() is not None
+    finally:
+        pool.close()
+
+
+def test_many_threads_share_few_processes(small: Pool) -> None:
+    sources = [f"x{number} = 1\n" * number + "y = =\n" for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        faults = list(threads.map(lambda source: small.compile(Language.PYTHON, source), sources))
+    assert [fault.line for (fault,) in faults] == [number + 1 for number in range(40)]
+    assert len(small._idle) == 1
+
+
+def test_the_child_reads_no_environment_and_no_working_directory(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open(f"{tmp_path}/json.py", "w", encoding="utf-8") as trap:  # noqa: PTH123 - a plain file
+        trap.write("raise SystemExit\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(str(tmp_path))
+    pool = Pool(Limits(processes=1))
+    try:
+        assert pool.compile(Language.PYTHON, "x = 1\n") == ()
+    finally:
+        pool.close()
+
+
+def test_without_an_interpreter_nothing_is_said_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(CompilerUnavailableError, match="no process can be started"):
+        CompilingProcess(Limits())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_children_of_its_own() -> None:
+    compiler = compiler_of(Language.PYTHON)
+    assert compiler("x = 1\n") == ()
+    threads = threading.active_count()
+    script = (
+        "import os, sys\n"
+        "from retrycontract.contract.source_code import Language\n"
+        "from retrycontract.languages import compiler_of\n"
+        "compiler = compiler_of(Language.PYTHON)\n"
+        "assert compiler('x = 1') == ()\n"
+        "child = os.fork()\n"
+        "faults = [compiler('y = =' if child else 'x = 1') for _ in range(50)]\n"
+        "assert all(map(bool, faults)) if child else not any(faults)\n"
+        "sys.exit(os.waitpid(child, 0)[1] if child else 0)\n"
+    )
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert threading.active_count() <= threads
+
+
+def test_a_grammar_that_is_not_installed_is_told_when_the_tool_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)  # as where it is not installed
+    with pytest.raises(MissingGrammarError, match=r"pip install 'retrycontract\[languages\]'"):
+        require_grammar(Language.GO)
+
+
+def test_the_library_judges_source_files() -> None:
+    contract = RetryContract([Tool(name="app.py", input_schema=True, kind=Kind.SOURCE_FILE)])
+    first = contract.check("app.py", "c1", "```python\ndef f(:\n```")
+    assert first.tool_result is not None
+    assert first.tool_result.content.startswith("Validation failed for file 'app.py' (attempt 1/3):")
+    second = contract.check("app.py", "c1", "```python\ndef f(): ...\n```", call_id=first.call_id)
+    assert (second.status, second.arguments) == ("valid", "def f(): ...\n")
