@@ -22,7 +22,7 @@ from retrycontract.loops import (
     OpenAIModel,
     Usage,
 )
-from tests.loops.wire import DROP, anthropic_says, answering, fails, openai_says
+from tests.loops.wire import DROP, answering, anthropic_says, fails, openai_says
 
 if TYPE_CHECKING:
     from collections.abc import Callable
