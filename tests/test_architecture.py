@@ -46,6 +46,7 @@ CLOSED_DOORS: Final = {
     "retrycontract.streaming": ("django.db", "django.contrib", "ninja"),
     "retrycontract.in_process": SERVER_PACKAGES,
     "retrycontract.client": AGENTS_CLOSED,
+    "retrycontract.loops": AGENTS_CLOSED,
     "retrycontract.mcp": AGENTS_CLOSED,
 }
 
@@ -143,6 +144,13 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("client", "retrycontract/client/wrong.py", "import retrycontract.mcp", id="client-mcp"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.mcp", id="facade-mcp"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.client", id="facade-client"),
+        pytest.param("library", "retrycontract/in_process.py", "import retrycontract.loops", id="facade-loops"),
+        pytest.param("library", "retrycontract/mcp/server.py", "import retrycontract.loops", id="mcp-loops"),
+        pytest.param("loops", "retrycontract/loops/wrong.py", "import django.conf", id="loops-django"),
+        pytest.param("loops", "retrycontract/loops/wrong.py", "from celery import shared_task", id="loops-celery"),
+        pytest.param("loops", "retrycontract/loops/wrong.py", "import retrycontract.store", id="loops-store"),
+        pytest.param("loops", "retrycontract/loops/wrong.py", "import retrycontract.mcp", id="loops-mcp"),
+        pytest.param("loops", "retrycontract/loops/wrong.py", "import openai", id="loops-provider"),
         pytest.param("library", "retrycontract/mcp/process.py", "import retrycontract.store", id="mcp-store"),
         pytest.param("agent", "retrycontract/mcp/process.py", "import django.conf", id="mcp-django"),
         pytest.param("agent", "retrycontract/mcp/gateway.py", "from celery import shared_task", id="mcp-celery"),

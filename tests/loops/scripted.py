@@ -50,10 +50,13 @@ class Script:
 
     def run(self, loop: str, *args: Any, **options: Any) -> Any:
         """Run a loop with this model, its synchronous or its asynchronous form."""
-        options = {"sleep": self.sleep, **options}
-        if self.flavour == "sync":
-            return getattr(loops, loop)(self, *args, **options)
-        return asyncio.run(getattr(loops, f"{loop}_async")(self, *args, **options))
+        if self.flavour == "async":
+            return asyncio.run(self.begun(loop, *args, **options))
+        return getattr(loops, loop)(self, *args, **{"sleep": self.sleep, **options})
+
+    def begun(self, loop: str, *args: Any, **options: Any) -> Any:
+        """Give the asynchronous form of a loop, to be awaited."""
+        return getattr(loops, f"{loop}_async")(self, *args, **{"sleep": self.sleep, **options})
 
     @staticmethod
     def _now(found: Any) -> Completion:
