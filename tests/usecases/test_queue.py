@@ -126,7 +126,7 @@ def test_only_bounded_work_is_done_at_the_door(
 ) -> None:
     configure(settings, judge="auto", door_max_bytes=door_max_bytes)
     agent = make_agent()
-    make_tool(agent)
+    make_tool(agent, kind=fields.get("kind"))
     assert submit(agent, **fields).is_waiting is is_queued
 
 
