@@ -46,10 +46,12 @@ def make_agent(name: str = "deployer", *, now: datetime | None = None) -> Agent:
     return agent
 
 
-def make_tool(agent: Agent, name: str = "deploy", schema: Any = None, *, hold: bool = False) -> Tool:
+def make_tool(
+    agent: Agent, name: str = "deploy", schema: Any = None, *, hold: bool = False, kind: str | None = None
+) -> Tool:
     """Register a tool."""
     chosen = DEPLOY if schema is None else schema
-    return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold)).tool
+    return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold, kind=kind)).tool
 
 
 def submit(

@@ -1,0 +1,50 @@
+"""The contract in one process, for other outputs than tool calls, and for attempts without any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from retrycontract import RetryContract, Tool
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.progress import compare
+from retrycontract.contract.tracker import AttemptRecord
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_feedback_says_what_was_checked(kind: Kind) -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA, kind=kind)])
+    outcome = contract.check("t", "1", "{}")
+    assert outcome.tool_result is not None
+    assert outcome.tool_result.content.startswith(f"Validation failed for {kind.subject} 't' (attempt 1/3):")
+
+
+def test_the_first_attempt_may_bring_the_budget_of_its_call() -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA, max_attempts=5)])
+    first = contract.check("t", "1", "{}", max_attempts=2)
+    second = contract.check("t", "2", "{}", call_id=first.call_id, max_attempts=9)
+    assert [(each.attempt, each.max_attempts, each.status) for each in (first, second)] == [
+        (1, 2, "retry"), (2, 2, "blocked"),
+    ]  # fmt: skip
+
+
+def test_an_attempt_without_output_says_why_and_is_no_mistake_of_the_models() -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA)])
+    first = contract.check("t", "1", '{"a": "x"}')
+    second = contract.check("t", "2", None, call_id=first.call_id, callback_error="HTTP 429")
+    third = contract.check("t", "3", '{"a": "x"}', call_id=first.call_id)
+    assert [error.keyword for error in second.errors] == ["no-output"]
+    assert second.tool_result is not None
+    assert "there is no output: HTTP 429" in second.tool_result.content
+    assert third.status == "blocked"
+    progress = compare(third.errors, [AttemptRecord(1, first.errors), AttemptRecord(2, second.errors)])
+    assert progress is not None
+    assert progress.same_as == 1
+
+
+def test_a_response_with_a_number_that_is_too_large_is_no_text_around_json() -> None:
+    contract = RetryContract(tools=[Tool(name="t", input_schema=True, kind=Kind.AGENT_RESPONSE)])
+    assert [error.error_code for error in contract.check("t", "1", '{"a": 1e999}').errors] == ["VAL-011"]
