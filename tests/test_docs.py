@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from retrycontract import client
 from retrycontract.api import problems
+from retrycontract.contract.agent_events import DETAILS, AgentEvent
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.lifecycle import Decision
@@ -126,6 +127,12 @@ def test_every_metric_is_described_with_its_type_and_labels() -> None:
         row = f"| `{family.name}` | {family.type} | {labels} | {family.help} |".replace("|  |", "| |")
         described = re.findall(rf"^\| `{family.name}` .*", read("docs/operating.md"), re.MULTILINE)
         assert described == [row], row
+
+
+@pytest.mark.parametrize("event", list(AgentEvent))
+def test_every_event_that_agents_follow_is_described_with_its_details(event: AgentEvent) -> None:
+    row = next(line for line in read("docs/agents.md").splitlines() if line.startswith(f"| `{event.value}` |"))
+    assert all(f"`{detail}`" in row for detail in DETAILS.get(event, ()))
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:

@@ -18,7 +18,7 @@ from retrycontract.client.exchange import Lost, Reply
 from retrycontract.client.patience import Patience
 from retrycontract.contract.lifecycle import CallState
 
-MAX_SEEN: Final = 50_000  # ids that are remembered; a break repeats at most what happened in a minute
+MAX_SEEN: Final = 50_000  # ids that are remembered; a break repeats what happened in a minute and a half
 SILENT_SECONDS: Final = 45.0  # three heartbeats of the service: the connection died in silence
 COME_BACK_SECONDS: Final = 1.0  # after an end of which the service said nothing
 LONGEST_COME_BACK: Final = 60.0

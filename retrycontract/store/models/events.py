@@ -14,9 +14,10 @@ from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
 
-# How long after its insert an event may become visible: the longest transaction (`store.transactions`), the slowest
-# single statement, and as much again for the commit. SQLite has one writer, whose ids appear in order.
-APPEARS_WITHIN: Final = timedelta(seconds=60)
+# How long after its insert an event may become visible: 30 seconds until its transaction is rolled back for taking too
+# long (`store.transactions`), 30 until the database ends one that idles, 15 for the commit, and a margin. SQLite has
+# one writer, whose ids appear in order.
+APPEARS_WITHIN: Final = timedelta(seconds=90)
 
 
 class Door(models.TextChoices):
