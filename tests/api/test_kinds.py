@@ -70,8 +70,8 @@ def test_the_same_schema_is_judged_by_the_kind_of_today(door: Door) -> None:
     assert codes == [[], ["VAL-004"]]
 
 
-@pytest.mark.parametrize("kind", ["source_file", "essay", 1])
-def test_a_kind_that_cannot_be_submitted_yet_is_refused(door: Door, kind: Any) -> None:
+@pytest.mark.parametrize("kind", ["essay", 1])
+def test_an_unknown_kind_is_refused(door: Door, kind: Any) -> None:
     assert door.put("/tools/deploy", {"input_schema": DEPLOY, "kind": kind}).status == 422
     assert door.submit(RIGHT, kind=kind).status == 422
 
