@@ -16,8 +16,8 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "intege
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_the_feedback_says_what_was_checked(kind: Kind) -> None:
-    contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA, kind=kind)])
-    outcome = contract.check("t", "1", "{}")
+    contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA | {"x-language": "json"}, kind=kind)])
+    outcome = contract.check("t", "1", "{")
     assert outcome.tool_result is not None
     assert outcome.tool_result.content.startswith(f"Validation failed for {kind.subject} 't' (attempt 1/3):")
 
