@@ -112,7 +112,7 @@ def scaled_service(request: pytest.FixtureRequest, data_dir: Path, **options: An
     postgresql, redis = request.getfixturevalue("postgresql"), request.getfixturevalue("redis")
     environment = {
         "RETRYCONTRACT_DATABASE_URL": postgresql.new_database(),
-        "RETRYCONTRACT_REDIS_URL": redis.url,
+        "RETRYCONTRACT_REDIS_URL": redis.new_database(),
         "RETRYCONTRACT_JUDGE": "worker",
     }
     return ScaledService(data_dir, environment | options.pop("environment", {}), **options)

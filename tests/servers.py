@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final, LiteralString
 
@@ -87,11 +88,16 @@ class Redis:
     folder: Path
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    _databases: Iterator[int] = field(default_factory=lambda: cycle(range(1, 16)))
 
     @property
     def url(self) -> str:
         """Give the address with the password."""
         return f"redis://:{PASSWORD}@127.0.0.1:{self.port}/0"
+
+    def new_database(self) -> str:
+        """Give the address of one of its databases: workers of another service must not take what is queued there."""
+        return f"{self.url[:-1]}{next(self._databases)}"
 
     def start(self) -> None:
         """Start and wait until it answers; after a stop on the same port."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -259,3 +260,17 @@ def test_the_library_judges_source_files() -> None:
     assert first.tool_result.content.startswith("Validation failed for file 'app.py' (attempt 1/3):")
     second = contract.check("app.py", "c1", "```python\ndef f(): ...\n```", call_id=first.call_id)
     assert (second.status, second.arguments) == ("valid", "def f(): ...\n")
+
+
+def test_a_large_process_keeps_its_children_too() -> None:
+    code = (
+        "held = bytearray(400_000_000)\n"
+        "from retrycontract.contract.source_code import Language\n"
+        "from retrycontract.languages.pool import Pool\n"
+        "pool = Pool()\n"
+        "pool.compile(Language.PYTHON, 'x = 1')\n"
+        "print(len(pool._idle))\n"
+        "pool.close()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
