@@ -145,7 +145,7 @@ LOGGING = {
         # Its lines of refused requests quote the path, which may hold anything; ours name the route.
         "django.request": {"level": "ERROR"},
         # Whoever sends a foreign Host is refused; a traceback for each would let strangers fill the log.
-        "django.security.DisallowedHost": {"handlers": [], "propagate": False},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         # One shape for every line; of requests ours say more than uvicorn's own.
         "uvicorn": {"handlers": [], "propagate": True},
         "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},
