@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
 LONG = 1_000.0
-QUICK = Rhythm(heartbeat=LONG, pause=0, recheck=LONG, questions_per_second=10_000)
+QUICK = Rhythm(heartbeat=LONG, pause=0, pages_per_second=10_000, recheck=LONG, questions_per_second=10_000)
 
 
 class Log:
