@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/dashboard tests/worker/test_embedded.py tests/worker/test_sweeper.py
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
+# Stories wait for processes most of their time, so that a few run side by side even on few cores; those of a module
+# stay together, for they share a service.
+WORKERS ?= 4
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadscope
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
 
@@ -22,8 +26,8 @@ run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 	@$(BIN)/python manage.py up
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test; those of the database once more on PostgreSQL
-	$(BIN)/python -m pytest $(ARGS)
-	$(if $(ARGS),,RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(ON_BOTH_DATABASES))
+	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
+	$(if $(ARGS),,RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ON_BOTH_DATABASES))
 
 chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
 	$(BIN)/python -m pytest -s tests/services $(ARGS)
