@@ -13,6 +13,8 @@ WORKERS ?= 4
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadscope
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
+# So do the frameworks of the recipes: their tests make this one.
+FRAMEWORKS := examples/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -66,9 +68,10 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
+	$(COMPILE) --extra client pyproject.toml examples/requirements.in --constraints requirements.lock --output-file examples/requirements.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- the virtual environment ----

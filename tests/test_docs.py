@@ -26,6 +26,7 @@ from retrycontract.usecases.read_metrics import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user
 
 ROOT = Path(__file__).resolve().parent.parent
+RECIPES = sorted(set((ROOT / "examples").glob("*_agent.py")) - {ROOT / "examples" / "client_agent.py"})
 
 
 def read(name: str) -> str:
@@ -87,6 +88,14 @@ def test_a_document_shows_the_loop_of_an_example_agent(document: str, example: s
     loop = re.search(r"```python\n(    while True:.*?)```", read(document), re.DOTALL)
     assert loop is not None
     assert loop.group(1).rstrip() in read(example)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_what_is_shown_of_a_recipe_stands_in_its_file(recipe: Path) -> None:
+    section = read("docs/agents.md").partition("## With your framework\n")[2].partition("\n## ")[0]
+    shown = re.findall(r"\(\.\./examples/(\w+\.py)\).*?```python\n(.*?)```", section, re.DOTALL)
+    assert len(shown) == len(RECIPES) == section.count("```python")
+    assert dict(shown)[recipe.name] in recipe.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in client.__all__ if name.endswith("Error")])

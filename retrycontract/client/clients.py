@@ -62,6 +62,18 @@ class Client:
         """
         return self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
 
+    def settle(
+        self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
+        **details: Unpack[Details],
+    ) -> Outcome:  # fmt: skip
+        """Submit an attempt; where its call is Blocked wait for a person, and take over the answer.
+
+        The status then says what to do: "valid", run the tool with `arguments`, which a person may have corrected or
+        accepted; "retry", let the model read `tool_result`, which holds a person's hint, and try again; "blocked",
+        let it read that and stop: a person said no, or none answered within `timeout` seconds (None sets no limit).
+        """
+        return self._drive(self._operations.settle(tool, tool_call_id, arguments, details, wait, timeout))
+
     def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""
         return self._drive(self._operations.wait_for_verdict(call, timeout))
@@ -164,6 +176,13 @@ class AsyncClient:
     ) -> Outcome:
         """Submit an attempt and wait at most `wait` seconds for its verdict; see `Client.submit`."""
         return await self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
+
+    async def settle(
+        self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
+        **details: Unpack[Details],
+    ) -> Outcome:  # fmt: skip
+        """Submit an attempt, and take over what a person answers where its call is Blocked; see `Client.settle`."""
+        return await self._drive(self._operations.settle(tool, tool_call_id, arguments, details, wait, timeout))
 
     async def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""

@@ -15,9 +15,18 @@ from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
 from retrycontract.client.patience import Patience
-from retrycontract.client.results import CallPage, CallSummary, DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.results import (
+    CallPage,
+    CallSummary,
+    DryRun,
+    Guidance,
+    ImportedTools,
+    Outcome,
+    RegisteredTool,
+    answered,
+)
 from retrycontract.client.submissions import Submissions
-from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.lifecycle import CallState, Decision, Status
 
 PAGE = 100  # calls; the most that the service lists at once
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
@@ -96,6 +105,21 @@ class Operations:
         if reply.status == 200 or wait <= 0:
             return self._outcome(reply)
         return (yield from self._verdict(call_id, number, wait))
+
+    def settle(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
+    ) -> Conversation[Outcome]:
+        """Submit an attempt and, as long as its call is Blocked, take over what people answer."""
+        outcome = yield from self.submit(tool, tool_call_id, arguments, details, wait)
+        while outcome.status is Status.BLOCKED:
+            guidance = yield from self.wait_for_guidance(outcome, timeout)
+            if guidance.decision is not None:
+                yield from self.acknowledge(guidance)
+            if guidance.decision is not Decision.CORRECTED:
+                return answered(outcome, guidance)
+            further = details | Details(call_id=outcome.call_id, callback_error=None)
+            outcome = yield from self.submit(tool, tool_call_id, guidance.arguments, further, wait)
+        return outcome
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
         """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -92,6 +92,29 @@ class Guidance:
                 "hold what was sent then: give it to guidance.applied_to(arguments)"
             )
         return value
+
+
+def answered(outcome: Outcome, guidance: Guidance) -> Outcome:
+    """Give a Blocked outcome as a person's answer leaves it, or the end of the wait for one."""
+    if guidance.decision is Decision.ACCEPT:
+        return replace(
+            outcome, status=Status.VALID, state=guidance.state, arguments=guidance.arguments, tool_result=None
+        )
+    is_open = guidance.decision is Decision.HINT
+    status = Status.RETRY if is_open else Status.BLOCKED
+    budget = guidance.max_attempts if is_open else outcome.max_attempts
+    return replace(
+        outcome, status=status, state=guidance.state, max_attempts=budget,
+        tool_result=_with_guidance(outcome.tool_result, guidance.text, status, budget),
+    )  # fmt: skip
+
+
+def _with_guidance(result: ToolResult | None, text: str, status: Status, budget: int) -> ToolResult | None:
+    """Let the model read what was wrong and then what the person says, as one answer to its call."""
+    if result is None:
+        return None
+    told = "\n\n".join(part for part in (result.content, text) if part)
+    return replace(result, content=told, metadata=result.metadata | {"status": status, "max_attempts": budget})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A local server that speaks the wire formats of OpenAI's chat and Anthropic's messages, and answers from a script."""
+"""A local server that speaks the wire formats of OpenAI and of Anthropic's messages, and answers from a script."""
 
 from __future__ import annotations
 
@@ -73,11 +73,13 @@ def answering(*answers: Any) -> Iterator[Wire]:
         server.server_close()
 
 
-def openai_says(text: str | None = None, *calls: tuple[str, Any], finish: str = "stop") -> tuple[int, Any]:
-    """Make a chat completion."""
+def openai_says(
+    text: str | None = None, *calls: tuple[str, Any], finish: str = "stop", first: int = 0
+) -> tuple[int, Any]:
+    """Make a chat completion; the ids of its calls count up from `first`."""
     made = [
         {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for number, (name, arguments) in enumerate(calls)
+        for number, (name, arguments) in enumerate(calls, first)
     ]
     message = {"role": "assistant", "content": text} | ({"tool_calls": made} if made else {})
     choice = {"index": 0, "message": message, "finish_reason": finish}
@@ -85,12 +87,29 @@ def openai_says(text: str | None = None, *calls: tuple[str, Any], finish: str = 
                  "usage": USAGE}  # fmt: skip
 
 
-def anthropic_says(text: str | None = None, *calls: tuple[str, Any], finish: str = "end_turn") -> tuple[int, Any]:
-    """Make a message."""
+def openai_responds(text: str | None = None, *calls: tuple[str, Any], first: int = 0) -> tuple[int, Any]:
+    """Make a response of OpenAI's other API; the ids of its calls count up from `first`."""
+    said = {"type": "output_text", "text": text, "annotations": []}
+    output: list[Any] = [
+        {"id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": f"call_{number}",
+         "name": name, "arguments": json.dumps(arguments)}
+        for number, (name, arguments) in enumerate(calls, first)
+    ]  # fmt: skip
+    if text is not None:
+        message = {"id": "msg_0", "type": "message", "role": "assistant", "status": "completed", "content": [said]}
+        output.insert(0, message)
+    return 200, {"id": "x", "object": "response", "created_at": 0, "model": "m", "status": "completed", "tools": [],
+                 "output": output, "parallel_tool_calls": False, "tool_choice": "auto"}  # fmt: skip
+
+
+def anthropic_says(
+    text: str | None = None, *calls: tuple[str, Any], finish: str = "end_turn", first: int = 0
+) -> tuple[int, Any]:
+    """Make a message; the ids of its calls count up from `first`."""
     blocks: list[Any] = [{"type": "text", "text": text}] if text is not None else []
     blocks += [
         {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
-        for number, (name, arguments) in enumerate(calls)
+        for number, (name, arguments) in enumerate(calls, first)
     ]
     return 200, {"id": "x", "type": "message", "role": "assistant", "model": "m", "content": blocks,
                  "stop_reason": finish, "stop_sequence": None,

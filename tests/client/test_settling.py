@@ -1,0 +1,98 @@
+"""What becomes of a call that is settled: the person's answer is waited for, said to have come, and taken over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from retrycontract.contract.lifecycle import CallState, Status
+from tests.client.scripted import RETRY, VALID, WAITING, answer, guided
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Scripted
+
+WRONG = {"mode": "raed"}
+RIGHT = {"mode": "read"}
+TOLD = RETRY["tool_result"] | {"metadata": {"status": "blocked", "attempt": 3, "max_attempts": 3}}
+BLOCKED = RETRY | {"state": "blocked", "status": "blocked", "tool_result": TOLD}
+ACKNOWLEDGED = answer(200, {"acknowledged": True})
+CORRECTED = answer(200, guided(decision="corrected", arguments=RIGHT))
+SUBMITTED, WAITED, SAID = "POST /calls", "GET /calls/call-1/wait?for=guidance", "POST /calls/call-1/guidance/ack"
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(VALID, "valid"), (RETRY, "retry"), (RETRY | {"status": None}, None)])
+def test_what_is_not_blocked_is_given_back_as_submit_gives_it(scripted: Scripted, verdict: Any, status: Any) -> None:
+    service = scripted(answer(200, verdict))
+    with service.client() as client:
+        outcome = client.settle("open", "t1", WRONG, session_id="s")
+        assert outcome == client.submit("open", "t1", WRONG, session_id="s")
+    assert outcome.status == status
+    assert service.lines == [SUBMITTED] * 2
+
+
+def test_a_hint_is_read_after_what_was_wrong_as_one_answer_to_the_call(scripted: Scripted) -> None:
+    service = scripted(answer(200, BLOCKED), answer(200, guided()), ACKNOWLEDGED)
+    with service.client() as client:
+        outcome = client.settle("open", "t1", WRONG)
+    assert (outcome.status, outcome.state, outcome.max_attempts) == (Status.RETRY, CallState.GUIDED, 5)
+    assert outcome.tool_result.render("openai") == {
+        "role": "tool", "tool_call_id": "t1", "content": "Validation failed\n\nA person answered",
+    }  # fmt: skip
+    assert outcome.tool_result.metadata == {"status": "retry", "attempt": 3, "max_attempts": 5}
+    assert outcome.tool_result.render("pydantic_ai")["part_kind"] == "retry-prompt"
+    assert service.lines == [SUBMITTED, WAITED, SAID]
+
+
+def test_corrected_arguments_are_checked_like_every_attempt(scripted: Scripted) -> None:
+    valid = VALID | {"attempt_number": 4}
+    service = scripted(answer(200, BLOCKED), CORRECTED, ACKNOWLEDGED, answer(200, valid))
+    with service.client() as client:
+        outcome = client.settle("open", "t1", WRONG, session_id="s", callback_error="no such file")
+    assert (outcome.status, outcome.arguments) == (Status.VALID, RIGHT)
+    assert service.lines == [SUBMITTED, WAITED, SAID, SUBMITTED]
+    assert service.bodies[3] == {
+        "tool": "open", "tool_call_id": "t1", "arguments": RIGHT, "session_id": "s", "call_id": "call-1",
+    }  # fmt: skip
+
+
+def test_a_correction_that_fails_goes_to_the_model_or_to_the_person_again(scripted: Scripted) -> None:
+    service = scripted(answer(200, BLOCKED), CORRECTED, ACKNOWLEDGED, answer(200, BLOCKED), CORRECTED, ACKNOWLEDGED,
+                       answer(200, RETRY))  # fmt: skip
+    with service.client() as client:
+        assert client.settle("open", "t1", WRONG).status is Status.RETRY
+    assert service.lines == [SUBMITTED, WAITED, SAID] * 2 + [SUBMITTED]
+
+
+def test_what_a_person_accepts_may_be_run(scripted: Scripted) -> None:
+    given = guided("accepted", decision="accept")
+    with scripted(answer(200, BLOCKED), answer(200, given), ACKNOWLEDGED).client() as client:
+        outcome = client.settle("open", "t1", WRONG)
+    assert (outcome.status, outcome.arguments, outcome.tool_result) == (Status.VALID, WRONG, None)
+    assert outcome.state is CallState.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    ("ended", "state", "told"),
+    [
+        pytest.param(guided("rejected", decision="reject", text="No."), CallState.REJECTED, "\n\nNo.", id="a no"),
+        pytest.param(
+            WAITING | {"state": "expired", "expiry": "Nobody."}, CallState.EXPIRED, "\n\nNobody.", id="expired"
+        ),
+        pytest.param(WAITING | {"state": "cancelled"}, CallState.CANCELLED, "", id="cancelled"),
+    ],
+)
+def test_without_a_way_on_the_call_stays_blocked(scripted: Scripted, ended: Any, state: CallState, told: str) -> None:
+    with scripted(answer(200, BLOCKED), answer(200, ended), ACKNOWLEDGED).client() as client:
+        outcome = client.settle("open", "t1", WRONG)
+    assert (outcome.status, outcome.state, outcome.arguments) == (Status.BLOCKED, state, None)
+    assert outcome.tool_result.content == f"Validation failed{told}"
+    assert outcome.tool_result.render("pydantic_ai")["outcome"] == "failed"
+
+
+def test_a_person_is_waited_for_no_longer_than_was_said(scripted: Scripted) -> None:
+    service = scripted(answer(200, BLOCKED), answer(202, WAITING))
+    with service.client() as client:
+        outcome = client.settle("open", "t1", WRONG, timeout=20)
+    assert (outcome.status, outcome.state) == (Status.BLOCKED, CallState.BLOCKED)
+    assert service.lines == [SUBMITTED, WAITED]
