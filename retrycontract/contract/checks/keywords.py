@@ -25,7 +25,8 @@ def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None = None) -> ValidationError:
     """Report one key that the schema does not know, with the nearest known one."""
-    known = failure.place.declared - failure.value.keys() or failure.place.declared - {key}
+    # Not `declared - value.keys()`: that walks through all keys of the value, once for each that is unknown.
+    known = {name for name in failure.place.declared if name not in failure.value} or failure.place.declared - {key}
     guess = failure.nearest(key, sorted(known))
     name = failure.name(key)
     return failure.error(
