@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import Admission, compile_schema
+from retrycontract.contract.admission import Admission, InvalidSchema, compile_schema
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
     SchemaIndex,
@@ -24,6 +24,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.gathering import Gathering, Named, gather
 from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
@@ -54,19 +55,30 @@ class CompiledSchema:
     max_depth: int
     explainer: Any = None
     outline: Outline = NOTHING
+    gathering: Gathering = field(default_factory=lambda: Gathering({}))
     explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
     def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
         rest, outline = split(schema)
-        explainer = compile_schema(rest) if outline.asks else admission.validator
-        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, explainer, outline)
+        explainer, gathering = _explainer(rest, schema)
+        index = SchemaIndex(schema)
+        return cls(schema, admission.validator, index, admission.cheap_depth, explainer, outline, gathering)
 
     def errors(self, value: Any) -> Iterator[Any]:
         """Yield the engine's errors, and in their form the names that plain objects miss."""
         yield from self.outline.missing(value)
         yield from (self.explainer or self.validator).iter_errors(value)
+
+
+def _explainer(rest: Schema, whole: Schema) -> tuple[Any, Gathering]:
+    """Compile what lists the errors that are not looked up here."""
+    gathered, gathering = gather(rest, whole)
+    try:
+        return compile_schema(gathered), gathering
+    except InvalidSchema:  # a reference leads into what was gathered
+        return compile_schema(rest), Gathering({})
 
 
 def violations(
@@ -132,6 +144,10 @@ class Reader:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
         kind = type(error.kind).__name__
         path, value = self._located(error)
+        if self._compiled.gathering.holds(error):
+            for named in self._compiled.gathering.apart(error, value, path):
+                yield from self.explain(named)
+            return
         ways = (self._sanitizer.redacts_secrets, self._advises)
         key = key_of(error, kind, path, value, ways)
         if key is not None:
@@ -140,7 +156,7 @@ class Reader:
         failure = self._failure(error)
         match kind:
             case "AnyOf" | "OneOfNotValid":
-                for told in unions.explain(failure, error, self.explain):
+                for told in unions.explain(failure, error, self.explain, self._apart):
                     yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
@@ -151,7 +167,23 @@ class Reader:
 
     def _located(self, error: Any) -> tuple[Path, Any]:
         """Give the place of an error and its value; only the engine's own paths need repair."""
-        return (error.instance_path, error.instance) if isinstance(error, Missing) else self._paths.locate(error)
+        match error:
+            case Missing():
+                return error.instance_path, error.instance
+            case Named():
+                return error.where, error.instance
+        return self._paths.locate(error)
+
+    def _apart(self, branch: list[Any]) -> list[Any]:
+        """Take the gathered errors of a union's branch apart: how many there are tells which branch was meant."""
+        gathering = self._compiled.gathering
+        return [
+            named
+            for error in branch
+            for named in (
+                gathering.apart(error, *reversed(self._located(error))) if gathering.holds(error) else [error]
+            )
+        ]
 
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
         """Tell an error in the words that were found when it first occurred at this place of the schema."""
