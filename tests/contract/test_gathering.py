@@ -20,6 +20,7 @@ from retrycontract.contract.tool import CompiledTool, Tool
 SHORT = {"propertyNames": {"maxLength": 1, "x-hint": "one letter"}}
 MANY = {"required": ["a", "b", "c", "d", "long"], "x-severity": "warning"}
 DEPENDENT = {"dependentRequired": {"a": ["b", "c", "d"], "list": ["a", "long"]}}
+CHOICE = {"enum": [*range(5, 60), "x1", {"a": 1}]}
 DRAFT = "http://json-schema.org/draft-{}/schema#"
 SCHEMAS: list[dict[str, Any]] = [
     SHORT,
@@ -39,7 +40,8 @@ SCHEMAS: list[dict[str, Any]] = [
     {"properties": {"a": {"$ref": "#/propertyNames"}}, "propertyNames": {"maxLength": 1}},
     {"properties": {"": SHORT, "7": MANY, "007": DEPENDENT}},
     {"$defs": {"x": SHORT | {"$id": "https://example.org/x"}}, "$ref": "https://example.org/x"},
-    {"$schema": DRAFT.format("07"), "properties": {"a": {"$ref": "#/definitions/x"} | SHORT}, "definitions": {"x": MANY}},
+    {"$schema": DRAFT.format("07"), "items": {"$ref": "#/definitions/x"} | SHORT, "definitions": {"x": MANY}},
+    {"additionalProperties": {"anyOf": [CHOICE, {"type": "object"}]}, "properties": {"a": CHOICE}, "required": ["a"]},
     {"$schema": DRAFT.format("06")} | SHORT | MANY,
     {"$schema": DRAFT.format("04")} | SHORT | MANY,
 ]  # fmt: skip
@@ -73,7 +75,8 @@ def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
 @example(SCHEMAS[13], {"long": {}, "list": 0})
 @example(SCHEMAS[15], {"": {"long": 1}, "7": {"a": 1}})
 @example(SCHEMAS[16], {"long": 1})
-@example(SCHEMAS[17], {"a": {"long": 1}})
+@example(SCHEMAS[17], [{"long": 1}])
+@example(SCHEMAS[18], {"a": "x", "list": "x", "z": {}})
 def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: dict[str, Any], value: Any) -> None:
     ours = compiled(schema)
     assert told(ours, value) == told(by_the_engine(compiled(schema)), value)

@@ -2,7 +2,7 @@
 
 In the schema that explains, `propertyNames`, `required` and `dependentRequired` of many names stand behind two
 negations, appended to `allOf`: they judge the same and fail as one error for each object. Which names that one is
-about is found out here.
+about is found out here. So does an `enum` of many options, all of which the engine would copy into each error.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.keywords import subschemas
 
 FEW = 4  # names that stay with the engine: so many copies are soon made
+FEW_OPTIONS = 50
 Path = list[str | int]
 Steps = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Report one name in the form of the engine's errors; `where` is the true path of the object."""
+    """Report one name in the form of the engine's errors; `where` is the true path of the value."""
 
     kind: Any
-    instance: dict[str, Any]
+    instance: Any
     instance_path: Path
     schema_path: Path
     evaluation_path: Path
@@ -36,24 +37,34 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Enum:
+    """Say what is allowed, as the engine does."""
+
+    options: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """Hold one gathered keyword: where it stands, and the names that it asks for beside which other (or none).
 
-    For `propertyNames` the validator refuses them.
+    For `propertyNames` the validator refuses them; for `enum` there are the options.
     """
 
     keyword: str
     place: Steps
     asked: tuple[tuple[str | None, list[str]], ...] = ()
     validator: Any = None
+    options: Enum | None = None
 
     def refused(self, value: dict[str, Any]) -> Iterator[Any]:
         """Yield the engine's errors of each name in an object of its own, of which copies are cheap."""
         for name in value:
             yield from self.validator.iter_errors({name: None})
 
-    def missing(self, value: dict[str, Any]) -> Iterator[Required]:
-        """Yield what is asked for and not there."""
+    def faults(self, value: Any) -> Iterator[Enum | Required]:
+        """Yield what is allowed instead, or what is asked for and not there."""
+        if self.options is not None:
+            yield self.options
         for beside, names in self.asked:
             if beside is None or beside in value:
                 yield from (Required(name) for name in names if name not in value)
@@ -69,16 +80,16 @@ class Gathering:
         """Tell an error that stands for one of each name."""
         return bool(self._rules) and tuple(error.schema_path) in self._rules
 
-    def apart(self, error: Any, value: dict[str, Any], where: Path) -> Iterator[Named]:
-        """Yield an error for each name; `value` is the object of the gathered one, at `where`."""
+    def apart(self, error: Any, value: Any, where: Path) -> Iterator[Named]:
+        """Yield an error for each name; `value` is what the gathered one is about, at `where`."""
         rule = self._rules[tuple(error.schema_path)]
         if rule.keyword == "propertyNames":
             for each in rule.refused(value):
                 yield Named(each.kind, value, error.instance_path, each.schema_path, each.evaluation_path, where)
             return
         schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
-        for missing in rule.missing(value):
-            yield Named(missing, value, error.instance_path, schema_path, way, where)
+        for fault in rule.faults(value):
+            yield Named(fault, value, error.instance_path, schema_path, way, where)
 
 
 def gather(schema: Schema, whole: Schema) -> tuple[Schema, Gathering]:
@@ -96,7 +107,7 @@ def gather(schema: Schema, whole: Schema) -> tuple[Schema, Gathering]:
 
 
 def _places(schema: Schema) -> list[tuple[Steps, dict[str, Any]]]:
-    """List the subschemas that the engine's paths lead to without doubt; none where a part has an address of its own."""
+    """List the subschemas that the engine's paths lead to without doubt; none where a part has its own address."""
     found: list[tuple[Steps, dict[str, Any]]] = [((), schema)] if isinstance(schema, dict) else []
     for place, holder in found:  # which grows on the way
         if place and any(isinstance(holder.get(keyword), str) for keyword in ("$id", "id")):
@@ -118,6 +129,8 @@ def _rules(holder: dict[str, Any], place: Steps, whole: Schema) -> Iterator[Rule
             yield Rule("propertyNames", place, validator=compile_names(whole, [*place, "propertyNames"]))
     if isinstance(names := holder.get("required"), list) and len(names) > FEW:
         yield Rule("required", place, ((None, names),))
+    if isinstance(options := holder.get("enum"), list) and len(options) > FEW_OPTIONS:
+        yield Rule("enum", place, options=Enum(options))
     table = holder.get("dependentRequired")
     if isinstance(table, dict) and sum(map(len, table.values())) > FEW:
         yield Rule("dependentRequired", place, tuple(table.items()))

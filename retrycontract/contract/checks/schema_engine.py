@@ -38,6 +38,7 @@ from retrycontract.contract.schemas.engine_paths import EnginePaths
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -88,9 +89,25 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = list(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
+    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
     judge = partial(_verdict, compiled, strict=strict)
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+
+
+def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
+    """List the first of them; beyond some thousands one error stands for the rest, once the verdict is settled."""
+    found, is_settled = list[ValidationError](), False
+    for violation in violations:
+        is_settled = is_settled or violation.severity is ErrorSeverity.ERROR
+        if is_settled and len(found) >= MAX_TOLD:
+            return [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed")]
+        found.append(violation)
+    return found
+
+
+def _whole(reason: str) -> ValidationError:
+    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    return ValidationError(code, "", code.template.format(reason=reason))
 
 
 def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[ValidationError]:
@@ -115,18 +132,17 @@ def _violations(
                 yield violation
         if not told:
             # Whatever the engine may have held back: what it refuses is not valid.
-            code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-            yield ValidationError(code, "", code.template.format(reason="it was refused"))
+            yield _whole("it was refused")
     if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        for pointer, key, place in unknown:
+        for position, (pointer, item, keys, place) in enumerate(unknown):
             failure = Failure(
-                pointer=pointer, value=pointers.resolve(value, pointer), schema={}, keyword="additionalProperties",
+                pointer=pointer, value=item, schema={}, keyword="additionalProperties",
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
-                advises=advises,
+                advises=advises and position < keywords.MAX_ADVISED,
             )  # fmt: skip
-            yield keywords.unknown_field(failure, key, severity=severity)
+            yield from keywords.unknown_fields(failure, keys, severity=severity)
     if compiled.index.deprecates_anything:
         used = _deprecated(compiled, value, is_valid=is_valid)
         yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
@@ -136,9 +152,15 @@ class Reader:
     """Turn the engine's errors about one value into ours."""
 
     def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, *, advises: bool) -> None:
-        self._compiled, self._value, self._sanitizer, self._advises = compiled, value, sanitizer, advises
+        self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+        self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
+
+    @property
+    def _advises(self) -> bool:
+        """Tell whether it is still worth looking for what was meant: of hundreds of mistakes nobody reads that."""
+        return self._may_advise and self._told <= keywords.MAX_ADVISED
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
@@ -148,8 +170,8 @@ class Reader:
             for named in self._compiled.gathering.apart(error, value, path):
                 yield from self.explain(named)
             return
-        ways = (self._sanitizer.redacts_secrets, self._advises)
-        key = key_of(error, kind, path, value, ways)
+        self._told += 1
+        key = key_of(error, kind, path, value, redacts=self._sanitizer.redacts_secrets, advises=self._advises)
         if key is not None:
             yield self._steady(error, key, path, value)
             return
