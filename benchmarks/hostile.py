@@ -196,7 +196,7 @@ CASES: dict[str, Case] = {
     "deprecated": Case(_each(properties={"n": {"deprecated": True}}), _items({"n": 1})),
     "marked": Case(_each(properties={"s": {"writeOnly": True}, "n": {"type": "integer"}}), _marked),
     "large schema described": Case(
-        _each(**_object(properties={name: STRING for name in _names()})), _items("x")
+        _each(**_object(properties=dict.fromkeys(_names(), STRING))), _items("x")
     ),
     "nested to the limit": Case(
         {"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"a": {"$ref": "#/$defs/n"}}, "type": "string"}}}, _nested
@@ -206,7 +206,7 @@ CASES: dict[str, Case] = {
         _fields(key="nmae_{}"),
     ),
     "fields one level too low": Case(
-        _object(properties={name: STRING for name in _names()}, required=_names()),
+        _object(properties=dict.fromkeys(_names(), STRING), required=_names()),
         lambda size: {"arguments": dict.fromkeys(_names(), "x"), **_fields()(size)},
     ),
     "secrets in items": Case(_each(type="integer"), _numbered(lambda number: f"password={number}")),

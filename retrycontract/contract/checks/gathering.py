@@ -1,7 +1,7 @@
 """Have the engine say once what it would say of each name: every one of its errors holds a copy of the whole object.
 
-In the schema that explains, `propertyNames`, `required` and `dependentRequired` of many names stand behind two
-negations, appended to `allOf`: they judge the same and fail as one error for each object. Which names that one is
+In the schema that explains, `propertyNames`, `required` and `dependentRequired` of many names are appended to `allOf`
+as a condition whose `else` is false: it judges the same and fails as one error for each object. Which names that one is
 about is found out here. So does an `enum` of many options, all of which the engine would copy into each error.
 """
 
@@ -16,10 +16,15 @@ from typing import Any
 from retrycontract.contract.admission import InvalidSchema, compile_names
 from retrycontract.contract.checks.outline import Required
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.schemas.drafts import draft_of
 from retrycontract.contract.schemas.keywords import subschemas
 
 FEW = 4  # names that stay with the engine: so many copies are soon made
 FEW_OPTIONS = 50
+WITHOUT_CONDITIONS = ("4", "6")
+# The keyword that fails, and the schema that fails by it. An error of `not` carries the schema, of `else` nothing.
+WAY = "else", lambda rule: {"if": rule, "else": False}
+OLD_WAY = "not", lambda rule: {"not": {"not": rule}}
 Path = list[str | int]
 Steps = tuple[str | int, ...]
 
@@ -98,11 +103,12 @@ def gather(schema: Schema, whole: Schema) -> tuple[Schema, Gathering]:
     `whole` is what references lead into: the schema itself may already lack what others look after.
     """
     gathered, rules = copy.deepcopy(schema), dict[Steps, Rule]()
+    fails, failing = OLD_WAY if draft_of(whole).name in WITHOUT_CONDITIONS else WAY
     for place, holder in _places(gathered):
         for rule in list(_rules(holder, place, whole)):
             parts = holder.setdefault("allOf", [])
-            rules[*place, "allOf", len(parts), "not"] = rule
-            parts.append({"not": {"not": {rule.keyword: holder.pop(rule.keyword)}}})
+            rules[*place, "allOf", len(parts), fails] = rule
+            parts.append(failing({rule.keyword: holder.pop(rule.keyword)}))
     return (gathered if rules else schema), Gathering(rules)
 
 
