@@ -19,11 +19,17 @@ class Load:
 
     seconds: float
     latencies: tuple[float, ...]
+    processor: float = 0.0  # seconds that the service's processes used meanwhile
 
     @property
     def rate(self) -> float:
         """Give the answers per second."""
         return len(self.latencies) / self.seconds
+
+    @property
+    def work(self) -> float:
+        """Give the processor time that one answer took, which other load on the machine does not change."""
+        return self.processor / len(self.latencies)
 
     @property
     def p50(self) -> float:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
+from time import monotonic, sleep
 
 from benchmarks import calls
 from benchmarks.load import Ask, request
@@ -43,6 +45,31 @@ class Site:
     def port(self) -> int:
         """Give the port of the service, or of its first web process."""
         return self.service.port
+
+    def processor_seconds(self) -> float:
+        """Give what the service's processes and their children have used so far."""
+        ticks, pending = 0, [process.pid for process in self.processes]
+        for pid in pending:  # which grows on the way
+            with suppress(OSError):  # a child that has just ended
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+                pending += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        """List the processes that were started."""
+        if isinstance(self.service, ScaledService):
+            return [*self.service.web_processes, *self.service.worker_processes]
+        return [self.service.process] if self.service.process else []
+
+    def held(self) -> int:
+        """Count the long polls that the service holds at the moment."""
+        text = self.service.send("GET", "/metrics").text
+        lines = (
+            line.rpartition(" ") for line in text.splitlines() if line.startswith("retrycontract_waiting_requests")
+        )
+        return sum(int(float(figure)) for _, _, figure in lines)
 
     def submits(self, arguments: Sequence[bytes]) -> Ask:
         """Submit the arguments in turn, each as a new call of the next agent."""
@@ -88,6 +115,9 @@ class Site:
             process.stdin.write(json.dumps(given) + "\n")
             process.stdin.flush()
             assert process.stdout.readline() == "open\n"
+            deadline = monotonic() + OPEN_SECONDS
+            while self.held() < len(given["polls"]) and monotonic() < deadline:
+                sleep(0.2)
             yield
             process.stdin.close()
             ended = json.loads(process.stdout.readline())

@@ -6,8 +6,7 @@ import statistics
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from time import sleep
+from dataclasses import dataclass, replace
 
 from benchmarks import calls
 from benchmarks.load import Ask, Load, hammer
@@ -17,7 +16,6 @@ from tests.servers import postgresql_programs, redis_server
 
 CONNECTIONS = 8
 POLLS, STREAMS = 2_000, 500
-SETTLE = 2.0  # seconds after a crowd has come, in which each of its questions is answered first
 BLOCKED = 30  # calls of each agent that wait for a person and fill the heaviest page
 HEAVY_PAGE = "/"
 
@@ -67,18 +65,18 @@ def at_the_door(effort: Effort) -> str:
             site,
             {
                 "alone": Way(invalid),
-                "polls": Way(invalid, during=lambda: _settled(site.crowd(polls, 0))),
-                "crowd": Way(invalid, during=lambda: _settled(site.crowd(polls, streams))),
+                "polls": Way(invalid, during=lambda: site.crowd(polls, 0)),
+                "crowd": Way(invalid, during=lambda: site.crowd(polls, streams)),
             },
             effort,
         )
     rows = [
-        ("floor: the authenticated endpoint with one INSERT", *_cells(first["floor"]), "", ""),
+        ("floor: the authenticated endpoint with one INSERT", *_cells(first["floor"]), "", "", ""),
         _row("POST a valid call: verdict stored and answered", first, "valid", "floor", 0.5, 3),
         _row("POST a call with 4 errors: verdict and feedback stored and answered", first, "invalid", "floor", 0.5, 3),
-        ("submits alone", *_cells(second["alone"]), "", ""),
+        ("submits alone", *_cells(second["alone"]), "", "", ""),
         _row(f"submits while `{HEAVY_PAGE}` loops", second, "page", "alone", 0.4),
-        ("submits alone", *_cells(crowd["alone"]), "", ""),
+        ("submits alone", *_cells(crowd["alone"]), "", "", ""),
         _row(f"submits while {polls:,} long polls are open", crowd, "polls", "alone", 0.9),
         _row(f"submits while {polls:,} long polls and {streams:,} streams are open", crowd, "crowd", "alone", 0.9),
     ]
@@ -94,15 +92,15 @@ def through_celery(effort: Effort) -> str:
         }  # fmt: skip
         done = _race(site, ways, effort)
     rows = [
-        ("floor: INSERT, ring, UPDATE by the worker; 1 connection", *_cells(done["floor 1"]), "", ""),
+        ("floor: INSERT, ring, UPDATE by the worker; 1 connection", *_cells(done["floor 1"]), "", "", ""),
         _row("POST a call with 4 errors, judged by the worker; 1 connection", done, "ours 1", "floor 1", None, 1.5),
-        ("floor; 4 connections", *_cells(done["floor 4"]), "", ""),
+        ("floor; 4 connections", *_cells(done["floor 4"]), "", "", ""),
         _row("POST a call with 4 errors; 4 connections", done, "ours 4", "floor 4", 0.8),
     ]
     return table(HEAD, rows)
 
 
-HEAD = ("one web process", "answers a second", "p50", "p99", "throughput", "latency")
+HEAD = ("one web process", "answers a second", "p50", "p99", "processor time", "throughput", "latency", "work")
 
 
 def _race(site: Site, ways: Mapping[str, Way], effort: Effort) -> Rounds:
@@ -111,7 +109,9 @@ def _race(site: Site, ways: Mapping[str, Way], effort: Effort) -> Rounds:
     for number in range(effort.rounds + 1):
         for name, way in ways.items():
             with way.during():
+                used = site.processor_seconds()
                 load = hammer(site.port, way.ask, seconds=effort.seconds, connections=way.connections)
+                load = replace(load, processor=site.processor_seconds() - used)
             if number:
                 rounds[name].append(load)
     return rounds
@@ -128,13 +128,15 @@ def _row(
     reached = "" if least is None else f": >= {least:g}x: {'yes' if rate >= least else '**no**'}"
     latency = f"p99 {ratio(p99)}" if least is not None else f"p50 {ratio(p50)}"
     within = "" if most is None else f": {Goal(most).verdict(p99 if least is not None else p50)}"
-    return (what, *_cells(rounds[name]), f"{ratio(rate)}{reached}", f"{latency}{within}")
+    work = statistics.median(one.work / other.work for one, other in pairs)
+    return (what, *_cells(rounds[name]), f"{ratio(rate)}{reached}", f"{latency}{within}", ratio(work))
 
 
-def _cells(loads: list[Load]) -> tuple[str, str, str]:
+def _cells(loads: list[Load]) -> tuple[str, ...]:
     rate = statistics.median(load.rate for load in loads)
     p50, p99 = (statistics.median(times) for times in ([x.p50 for x in loads], [x.p99 for x in loads]))
-    return f"{rate:,.0f}", duration(p50), duration(p99)
+    work = statistics.median(load.work for load in loads)
+    return f"{rate:,.0f}", duration(p50), duration(p99), duration(work)
 
 
 @contextmanager
@@ -153,10 +155,3 @@ def _looping(look: Callable[[], object]) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-@contextmanager
-def _settled(crowd: AbstractContextManager[None]) -> Iterator[None]:
-    with crowd:
-        sleep(SETTLE)
-        yield
