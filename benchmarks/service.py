@@ -22,7 +22,12 @@ from tests.scaled_service import ScaledService
 from tests.servers import running_postgresql, running_redis
 from tests.service import ROOT, AgentClient, Service
 
-FLOOR = {"DJANGO_SETTINGS_MODULE": "benchmarks.floor_settings", "RETRYCONTRACT_REQUESTS_PER_MINUTE": "0"}
+METRICS_TOKEN = "metrics-of-the-benchmarks"
+FLOOR = {
+    "DJANGO_SETTINGS_MODULE": "benchmarks.floor_settings",
+    "RETRYCONTRACT_REQUESTS_PER_MINUTE": "0",
+    "RETRYCONTRACT_METRICS_TOKEN": METRICS_TOKEN,
+}
 TABLE = (
     "from django.db import connection; from benchmarks.floor_site import Row\n"
     "with connection.schema_editor() as editor: editor.create_model(Row)"
@@ -65,7 +70,7 @@ class Site:
 
     def held(self) -> int:
         """Count the long polls that the service holds at the moment."""
-        text = self.service.send("GET", "/metrics").text
+        text = self.service.send("GET", "/metrics", key=METRICS_TOKEN).text
         lines = (
             line.rpartition(" ") for line in text.splitlines() if line.startswith("retrycontract_waiting_requests")
         )
