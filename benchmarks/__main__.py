@@ -1,4 +1,4 @@
-"""Run every benchmark and write RESULTS.md beside this file: `make bench`, or quickly `make bench ARGS=--quick`."""
+"""Run every benchmark, write RESULTS.md and SERVICE.md beside this file: `make bench`, or quickly `ARGS=--quick`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import rows
+from benchmarks import rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
-from benchmarks.report import FOLDER, document
+from benchmarks.report import FOLDER, document, service_document
 
+CONTRACT, SERVICE = "contract", "service"
 PEERS_TIME = 600  # seconds that the peers may take together
 
 
@@ -21,12 +22,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round of everything, to see that it runs")
     parser.add_argument("--peers", type=Path, help="the Python of the environment in which the peers are installed")
+    parser.add_argument(
+        "--only", choices=(CONTRACT, SERVICE), help="measure one half; the other stays as it was written"
+    )
     parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
     options = parser.parse_args()
-    peers = _peers(options.peers, quick=options.quick)
-    text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
-    options.output.write_text(text, encoding="utf-8")
-    print(text)
+    if options.only != SERVICE:
+        peers = _peers(options.peers, quick=options.quick)
+        text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
+        options.output.write_text(text, encoding="utf-8")
+        print(text)
+    if options.only != CONTRACT:
+        text = service_document(_service_sections(quick=options.quick), "make bench")
+        options.output.with_name("SERVICE.md").write_text(text, encoding="utf-8")
+        print(text)
 
 
 def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
@@ -41,8 +50,17 @@ def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
         ("Tracking", rows.tracking(effort)),
         ("Registration", rows.registration(effort)),
         ("Growth", rows.growth(effort)),
+        ("Hostile calls", rows.hostile_calls(effort)),
         ("Worst inputs of the sanitiser", rows.worst_inputs(effort)),
     ]
+
+
+def _service_sections(*, quick: bool) -> list[tuple[str, str]]:
+    effort = service_rows.QUICK if quick else service_rows.THOROUGH
+    sections = [("One process on SQLite", service_rows.at_the_door(effort))]
+    missing = service_rows.missing_servers()
+    through = f"Not measured: {missing}." if missing else service_rows.through_celery(effort)
+    return [*sections, ("Celery, Redis and PostgreSQL", through)]
 
 
 def _peers(python: Path | None, *, quick: bool) -> dict[str, Any]:

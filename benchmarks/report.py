@@ -48,17 +48,33 @@ def ratio(figure: float) -> str:
 
 def document(sections: Sequence[tuple[str, str]], command: str, peers: dict[str, str]) -> str:
     """Put the sections below the conditions, and the notes below the sections."""
-    notes = (FOLDER / "NOTES.md").read_text(encoding="utf-8").strip()
-    parts = ["# Benchmarks", _conditions(command, peers)]
+    return _document(["# Benchmarks", _conditions(command, peers)], sections, "NOTES.md")
+
+
+def service_document(sections: Sequence[tuple[str, str]], command: str) -> str:
+    """Put the service's sections below what they were measured on, and their notes below."""
+    conditions = f"""\
+`{command}` on {datetime.now(UTC):%Y-%m-%d}: {_machine()}; load of the machine while it ran: {os.getloadavg()[2]:.1f}.
+
+Floors and ours are answered by the same processes, in turns; each ratio is the median over the rounds, each turn beside
+the floor's of the same round. What asks runs on the same machine and takes its share."""
+    return _document(["# Benchmarks of the service", conditions], sections, "SERVICE-NOTES.md")
+
+
+def _document(parts: list[str], sections: Sequence[tuple[str, str]], notes: str) -> str:
     parts += [f"## {title}\n\n{text}" for title, text in sections]
-    return "\n\n".join([*parts, f"## Notes\n\n{notes}"]) + "\n"
+    noted = (FOLDER / notes).read_text(encoding="utf-8").strip()
+    return "\n\n".join([*parts, f"## Notes\n\n{noted}"]) + "\n"
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}, {platform.system()}"
 
 
 def _conditions(command: str, peers: dict[str, str]) -> str:
     ours = {name: importlib.metadata.version(name) for name in OUR_PACKAGES}
-    machine = f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}, {platform.system()}"
     return f"""\
-`{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine}.
+`{command}` on {datetime.now(UTC):%Y-%m-%d}: {_machine()}.
 Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}.
 
 Each row is measured in turns with its floor, in one process and without the garbage collector, peers in a process of

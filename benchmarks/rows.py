@@ -9,14 +9,17 @@ from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 from benchmarks import calls, contract, floors
 from benchmarks.clock import Effort, Timing, in_turn, race
+from benchmarks.hostile import CASES, Case
 from benchmarks.pathological import MEGABYTE, milliseconds_per_megabyte
 from benchmarks.report import Goal, duration, ratio, table
 from retrycontract import ErrorAggregator, ErrorCode, ErrorFormatter, InMemoryRetryTracker, ValidationError
 
+HOSTILE = 64_000  # bytes: the most that is judged at the door; what is larger has a worker's time limit
 RUN = 16  # characters of a secret in a row that count as leaked
 FIELDS = ("origin", "destination", "passengers", "saet", "cabin", "flexible", "api_key", "email")
 Peers = Mapping[str, Any]
@@ -204,6 +207,30 @@ def growth(effort: Effort) -> str:
         rows.append((name, _both(timing), "" if first or before is None else ratio(timing.over(before))))
         before = timing
     return table(("feedback", "time", "of the row before"), rows)
+
+
+def hostile_calls(effort: Effort) -> str:
+    """The calls that give each keyword most to say, at a quarter of the size and at the whole."""
+    size = HOSTILE // effort.share
+    costs = {name: (_once(case, size // 4), _once(case, size)) for name, case in CASES.items()}
+    dearest = sorted(costs.items(), key=lambda cost: -cost[1][1])[:15]
+    steepest = sorted(costs.items(), key=lambda cost: -cost[1][1] / cost[1][0])
+    steepest = [cost for cost in steepest if cost[1][1] > 0.01][:5]
+    head = (f"of {len(costs)} calls of {size // 1000} kB", "a quarter of it", "whole", "growth", "goal")
+    return table(
+        head,
+        [
+            (name, duration(least), duration(most), ratio(most / least), Goal(250, " ms").verdict(most * 1000))
+            for name, (least, most) in dict([*dearest, *steepest]).items()
+        ],
+    )
+
+
+def _once(case: Case, size: int) -> float:
+    run, arguments = contract.text(case.schema), case.arguments(size)
+    started = process_time()
+    run(arguments)
+    return process_time() - started
 
 
 def worst_inputs(effort: Effort) -> str:

@@ -21,6 +21,7 @@ class ScaledService(Service):
 
     webs: int = 2
     workers: int = 1
+    application: str = "worker"  # whose tasks the workers do
     web_processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     worker_processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
@@ -88,7 +89,16 @@ class ScaledService(Service):
         return self._start(*command, "--lifespan", "on", "--no-access-log", "--log-level", "warning")
 
     def _start_worker(self, number: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "celery", "-A", "worker", "worker", "--without-gossip", "--without-mingle"]
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            self.application,
+            "worker",
+            "--without-gossip",
+            "--without-mingle",
+        ]
         command += ["--concurrency", "1", "--loglevel", "WARNING", "--hostname", f"worker{number}@test"]
         return self._start(*command)
 

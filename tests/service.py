@@ -79,18 +79,19 @@ class Service:
 
     def new_key(self, name: str) -> str:
         """Make an agent, if it is new, and a key for it."""
-        return self._printed("create_agent", name)
+        return self.manage("create_agent", name)
 
     def new_keys(self, *names: str) -> list[str]:
         """Make many agents at once: to start a process for each takes longer than most stories."""
         make = f"from django.core.management import call_command as run; [run('create_agent', n) for n in {names}]"
-        return self._printed("shell", "--verbosity", "0", "--command", make).split()
+        return self.manage("shell", "--verbosity", "0", "--command", make).split()
 
     def new_operator(self, name: str, role: str) -> str:
         """Make an operator, and give the password."""
-        return self._printed("create_operator", name, "--role", role)
+        return self.manage("create_operator", name, "--role", role)
 
-    def _printed(self, command: str, *arguments: str) -> str:
+    def manage(self, command: str, *arguments: str) -> str:
+        """Run a command with the service's settings, and give what it printed."""
         done = subprocess.run(
             [*self._manage(command), *arguments],
             cwd=ROOT,

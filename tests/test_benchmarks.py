@@ -6,11 +6,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+
+def run_quickly(half: str, report: Path) -> str:
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--only", half, "--output", str(report)]
+    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).resolve().parent.parent)
+    (written,) = report.parent.iterdir()
+    return written.read_text(encoding="utf-8")
+
 
 def test_quick_round_of_every_benchmark_writes_a_report(tmp_path: Path) -> None:
-    report = tmp_path / "RESULTS.md"
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--output", str(report)]
-    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).resolve().parent.parent)
-    text = report.read_text(encoding="utf-8")
+    text = run_quickly("contract", tmp_path / "RESULTS.md")
     assert "bytes to feedback, 4 errors" in text
     assert "the peers are not installed" in text
+
+
+@pytest.mark.services
+def test_quick_round_of_the_service_writes_a_report(tmp_path: Path) -> None:
+    text = run_quickly("service", tmp_path / "RESULTS.md")
+    assert "floor: the authenticated endpoint with one INSERT" in text
+    assert "POST a call with 4 errors, judged by the worker; 1 connection" in text

@@ -7,7 +7,9 @@ it, and nothing is ever fetched.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import jsonschema_rs
 
@@ -15,7 +17,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.completion import SchemaWarning, complete
 from retrycontract.contract.schemas.document import read_document
-from retrycontract.contract.schemas.drafts import draft_of
+from retrycontract.contract.schemas.drafts import Draft, draft_of
 from retrycontract.contract.schemas.expansion import MAX_INSTANCE_DEPTH, check_expansion
 from retrycontract.contract.schemas.graph import SchemaGraph
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
@@ -24,6 +26,7 @@ from retrycontract.contract.schemas.patterns import MAX_COMPILED, check_patterns
 
 __all__ = ["Admission", "InvalidSchema", "SchemaFault", "SchemaWarning", "admit", "compile_schema", "examine"]
 
+_ADDRESS = "urn:retrycontract:schema"  # under which a part of a schema finds the whole
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED)
 
 
@@ -71,10 +74,18 @@ def compile_schema(schema: Schema) -> jsonschema_rs.Validator:
         return _compile(completed)
 
 
-def _compile(schema: Schema) -> jsonschema_rs.Validator:
-    draft = draft_of(schema)
+def compile_names(schema: Schema, path: Sequence[str | int]) -> jsonschema_rs.Validator:
+    """Compile a rule for names alone, as a validator of objects: the `propertyNames` at that path of the schema."""
+    rule = {"propertyNames": {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}}
+    return _compile(rule, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, schema)]))
+
+
+def _compile(
+    schema: Schema, draft: Draft | None = None, registry: jsonschema_rs.Registry | None = None
+) -> jsonschema_rs.Validator:
+    engine = (draft or draft_of(schema)).engine
     try:
-        return draft.engine(schema, validate_formats=True, offline=True, pattern_options=_LINEAR)
+        return engine(schema, validate_formats=True, offline=True, pattern_options=_LINEAR, registry=registry)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception

@@ -59,16 +59,19 @@ class EscalationFormatter:
 def fingerprint(errors: Sequence[ValidationError]) -> Fingerprint:
     """Reduce errors to codes and pointer patterns, values left out: equal prints are the same mistake.
 
-    Of a file that does not compile every mistake is one of the whole, so what its compiler says tells them apart; a
-    mistake that only moved to another line is the same.
+    What cannot be read at all is one mistake of the whole, so its kind tells it apart: text that was cut off, NaN, a
+    repeated key. Of a file that does not compile it is what the compiler says; one that only moved to another line is
+    the same.
     """
     return frozenset((_mistake(error), pointers.pattern(error.field_path)) for error in errors)
 
 
 def _mistake(error: ValidationError) -> str:
     code = error.error_code.value
-    is_of_file = error.error_code is ErrorCode.INVALID_JSON_SYNTAX and not error.message.startswith("Invalid JSON")
-    return f"{code} {_PLACE.sub('', error.message)}" if is_of_file else code
+    if error.error_code is not ErrorCode.INVALID_JSON_SYNTAX:
+        return code
+    kind = error.keyword if error.message.startswith("Invalid JSON") else _PLACE.sub("", error.message)
+    return f"{code} {kind}".rstrip()
 
 
 def fingerprint_digest(errors: Sequence[ValidationError]) -> str:

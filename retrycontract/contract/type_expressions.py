@@ -59,13 +59,12 @@ def describe(schema: Schema, resolve: Resolve | None = None, redact: Redact = st
 
 def describe_options(options: Iterable[Any], redact: Redact = str) -> str:
     """List allowed values for people and models: plain strings bare, everything else as JSON."""
-    written = [redact(option if isinstance(option, str) and option else json.dumps(option)) for option in options]
-    shown: list[str] = []
-    length = 0
-    for text in written:
+    listed, shown, length = list(options), list[str](), 0
+    for option in listed:
+        text = redact(option if isinstance(option, str) and option else json.dumps(option))
         length += len(text) + 2
         if shown and length > MAX_OPTIONS:
-            return f"{', '.join(shown)}, … ({len(written)} values)"
+            return f"{', '.join(shown)}, … ({len(listed)} values)"
         shown.append(_clip(text))
     return ", ".join(shown)
 

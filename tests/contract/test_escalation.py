@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from retrycontract import ErrorCode, EscalationFormatter, ValidationError
+from retrycontract import ErrorCode, EscalationFormatter, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.answer import examine
 from retrycontract.contract.escalation import ADVICE, GENERAL, analyse, fingerprint_digest, recommend
+from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 
 NOW = datetime(2030, 5, 4, 12, 0, tzinfo=UTC)
@@ -179,6 +181,15 @@ def test_the_first_action_is_what_the_history_asks_for(history: list[AttemptReco
 def test_more_than_four_actions_are_kept_when_the_history_asks_for_them() -> None:
     every = [ValidationError(code, "/a", "m", hint="did you mean 'b'?") for code in ErrorCode]
     assert len(recommend([attempt(1, *every), attempt(2, *every)])) == len(ADVICE) - 2
+
+
+def test_ways_of_being_unreadable_are_different_mistakes() -> None:
+    texts = ('{"a": [1, 2', '{"a": NaN}', '{"a": 1, "a": 2}', "{} {}", "", "I could not do it.")
+    tool = CompiledTool.of(Tool(name="t", input_schema={}))
+    prints = [fingerprint_digest(examine(text, tool, ValueSanitizer(), tool_name="t").errors) for text in texts]
+    assert len(set(prints)) == len(texts)
+    again = examine('{"other": {"b": "x', tool, ValueSanitizer(), tool_name="t")
+    assert fingerprint_digest(again.errors) == prints[0]
 
 
 def test_a_fingerprint_forgets_values_and_indices() -> None:

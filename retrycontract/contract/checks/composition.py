@@ -142,13 +142,12 @@ class SchemaIndex:
                 yield dependent, keyword
 
 
-def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, str, Place]]:
-    """List (pointer of the object, unknown key, place) for every field that no schema declares."""
+def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, dict[str, Any], list[str], Place]]:
+    """List (pointer, object, unknown keys, place) for every object with fields that no schema declares."""
     return [
-        (pointer, key, place)
+        (pointer, item, unknown, place)
         for pointer, item, place in walk(index, value)
-        if place.closed and isinstance(item, dict)
-        for key in place.unknown(item)
+        if place.closed and isinstance(item, dict) and (unknown := place.unknown(item))
     ]
 
 

@@ -19,11 +19,11 @@ from retrycontract.contract.sanitizer import ValueSanitizer
 
 MAX_KEPT = 1_000  # of one schema; nothing that a model makes up gets in, but references may loop
 # What the words depend on beside the place, by the engine's kind: no more than the schema can name.
-STEADY: dict[str, Callable[[Any, Any], str | None]] = {
-    "Required": lambda kind, _: str(kind.property),
-    "Type": lambda _, value: type_name(value),
-    "Enum": lambda kind, value: did_you_mean(value, kind.options),
-    "Constant": lambda kind, value: did_you_mean(value, [kind.expected_value]),
+STEADY: dict[str, Callable[[Any, Any, bool], str | None]] = {
+    "Required": lambda kind, *_: str(kind.property),
+    "Type": lambda _, value, __: type_name(value),
+    "Enum": lambda kind, value, advises: did_you_mean(value, kind.options) if advises else None,
+    "Constant": lambda kind, value, advises: did_you_mean(value, [kind.expected_value]) if advises else None,
     **dict.fromkeys(
         ("Pattern", "Format", "Minimum", "Maximum", "ExclusiveMinimum", "ExclusiveMaximum", "MultipleOf", "MinLength",
          "MaxLength", "MinItems", "MaxItems"),
@@ -117,13 +117,13 @@ class Explanations:
             self._kept[key] = explanation
 
 
-def key_of(error: Any, kind: str, path: Path, value: Any, ways: tuple[bool, ...]) -> Key | None:
+def key_of(error: Any, kind: str, path: Path, value: Any, *, redacts: bool, advises: bool) -> Key | None:
     """Name all that a steady error depends on: its keyword, how one comes to it, the place, and the ways of telling."""
     way, detail_of = error.evaluation_path, STEADY.get(kind)
     if detail_of is None or (kind == "Required" and way[-1] != "required"):
         return None
     folded = [None if step.__class__ is int else step for step in path]
-    return kind, detail_of(error.kind, value), ways, *way, *folded
+    return kind, detail_of(error.kind, value, advises), redacts, advises, *way, *folded
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -15,6 +15,7 @@ from retrycontract.contract.json_types import type_name
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.type_expressions import describe_types
 
+MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
 
 
@@ -23,20 +24,27 @@ def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     yield from EXPLANATIONS.get(type(kind).__name__, _other)(failure, kind)
 
 
-def unknown_field(failure: Failure, key: str, *, severity: ErrorSeverity | None = None) -> ValidationError:
-    """Report one key that the schema does not know, with the nearest known one."""
-    known = failure.place.declared - failure.value.keys() or failure.place.declared - {key}
-    guess = failure.nearest(key, sorted(known))
-    name = failure.name(key)
-    return failure.error(
-        ErrorCode.UNKNOWN_FIELD,
-        {"field": name},
-        at=failure.member(key),
-        expected=None if guess else _known_fields(failure),
-        actual=False,
-        hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
-        severity=severity,
-    )
+def unknown_fields(
+    failure: Failure, keys: Iterable[str], *, severity: ErrorSeverity | None = None
+) -> Iterator[ValidationError]:
+    """Report the keys of one object that the schema does not know, the first of them with the nearest known one."""
+    declared = failure.place.declared
+    # Not `declared - value.keys()`: that walks through all keys of the value.
+    free = sorted(name for name in declared if name not in failure.value)
+    known = _known_fields(failure)
+    for position, key in enumerate(keys):
+        advised = position < MAX_ADVISED
+        guess = failure.nearest(key, free or sorted(declared - {key})) if advised else None
+        name = failure.name(key)
+        yield failure.error(
+            ErrorCode.UNKNOWN_FIELD,
+            {"field": name},
+            at=failure.member(key),
+            expected=None if guess else known,
+            actual=False,
+            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
+            severity=severity,
+        )
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
@@ -235,8 +243,7 @@ def _canonical(value: Any) -> Any:
 
 
 def _unknown(failure: Failure, kind: Any) -> Iterator[ValidationError]:
-    for key in dict.fromkeys(str(name) for name in kind.unexpected):
-        yield unknown_field(failure, key)
+    yield from unknown_fields(failure, dict.fromkeys(str(name) for name in kind.unexpected))
 
 
 def _unknown_items(failure: Failure, kind: Any) -> Iterator[ValidationError]:
@@ -260,8 +267,7 @@ def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
     """Tell the uses of the schema `false` apart by the keyword that holds it."""
     if failure.keyword == "additionalProperties":
         # The schema that says so declares nothing: what others declare in the same place is refused as well.
-        for key in failure.value:
-            yield unknown_field(failure, key)
+        yield from unknown_fields(failure, failure.value)
     elif failure.keyword in ("items", "additionalItems", "unevaluatedItems"):
         yield failure.error(ErrorCode.UNKNOWN_FIELD, {"field": pointers.last(failure.pointer)}, actual=False)
     elif len(failure.path) > 1 and failure.path[-2] in ("dependentSchemas", "dependencies"):

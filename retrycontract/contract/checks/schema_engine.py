@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import Admission, compile_schema
+from retrycontract.contract.admission import Admission, InvalidSchema, compile_schema
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
     SchemaIndex,
@@ -24,6 +24,7 @@ from retrycontract.contract.checks.composition import (
 )
 from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.gathering import Gathering, Named, gather
 from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
@@ -37,6 +38,7 @@ from retrycontract.contract.schemas.engine_paths import EnginePaths
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -54,19 +56,30 @@ class CompiledSchema:
     max_depth: int
     explainer: Any = None
     outline: Outline = NOTHING
+    gathering: Gathering = field(default_factory=lambda: Gathering({}))
     explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
     def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
         rest, outline = split(schema)
-        explainer = compile_schema(rest) if outline.asks else admission.validator
-        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, explainer, outline)
+        explainer, gathering = _explainer(rest, schema)
+        index = SchemaIndex(schema)
+        return cls(schema, admission.validator, index, admission.cheap_depth, explainer, outline, gathering)
 
     def errors(self, value: Any) -> Iterator[Any]:
         """Yield the engine's errors, and in their form the names that plain objects miss."""
         yield from self.outline.missing(value)
         yield from (self.explainer or self.validator).iter_errors(value)
+
+
+def _explainer(rest: Schema, whole: Schema) -> tuple[Any, Gathering]:
+    """Compile what lists the errors that are not looked up here."""
+    gathered, gathering = gather(rest, whole)
+    try:
+        return compile_schema(gathered), gathering
+    except InvalidSchema:  # a reference leads into what was gathered
+        return compile_schema(rest), Gathering({})
 
 
 def violations(
@@ -76,9 +89,25 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = list(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
+    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
     judge = partial(_verdict, compiled, strict=strict)
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
+
+
+def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
+    """List the first of them; beyond some thousands one error stands for the rest, once the verdict is settled."""
+    found, is_settled = list[ValidationError](), False
+    for violation in violations:
+        is_settled = is_settled or violation.severity is ErrorSeverity.ERROR
+        if is_settled and len(found) >= MAX_TOLD:
+            return [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed")]
+        found.append(violation)
+    return found
+
+
+def _whole(reason: str) -> ValidationError:
+    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    return ValidationError(code, "", code.template.format(reason=reason))
 
 
 def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[ValidationError]:
@@ -103,18 +132,17 @@ def _violations(
                 yield violation
         if not told:
             # Whatever the engine may have held back: what it refuses is not valid.
-            code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-            yield ValidationError(code, "", code.template.format(reason="it was refused"))
+            yield _whole("it was refused")
     if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        for pointer, key, place in unknown:
+        for position, (pointer, item, keys, place) in enumerate(unknown):
             failure = Failure(
-                pointer=pointer, value=pointers.resolve(value, pointer), schema={}, keyword="additionalProperties",
+                pointer=pointer, value=item, schema={}, keyword="additionalProperties",
                 place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
-                advises=advises,
+                advises=advises and position < keywords.MAX_ADVISED,
             )  # fmt: skip
-            yield keywords.unknown_field(failure, key, severity=severity)
+            yield from keywords.unknown_fields(failure, keys, severity=severity)
     if compiled.index.deprecates_anything:
         used = _deprecated(compiled, value, is_valid=is_valid)
         yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
@@ -124,23 +152,33 @@ class Reader:
     """Turn the engine's errors about one value into ours."""
 
     def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, *, advises: bool) -> None:
-        self._compiled, self._value, self._sanitizer, self._advises = compiled, value, sanitizer, advises
+        self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+        self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
+
+    @property
+    def _advises(self) -> bool:
+        """Tell whether it is still worth looking for what was meant: of hundreds of mistakes nobody reads that."""
+        return self._may_advise and self._told <= keywords.MAX_ADVISED
 
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
         kind = type(error.kind).__name__
         path, value = self._located(error)
-        ways = (self._sanitizer.redacts_secrets, self._advises)
-        key = key_of(error, kind, path, value, ways)
+        if self._compiled.gathering.holds(error):
+            for named in self._compiled.gathering.apart(error, value, path):
+                yield from self.explain(named)
+            return
+        self._told += 1
+        key = key_of(error, kind, path, value, redacts=self._sanitizer.redacts_secrets, advises=self._advises)
         if key is not None:
             yield self._steady(error, key, path, value)
             return
         failure = self._failure(error)
         match kind:
             case "AnyOf" | "OneOfNotValid":
-                for told in unions.explain(failure, error, self.explain):
+                for told in unions.explain(failure, error, self.explain, self._apart):
                     yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
@@ -151,7 +189,23 @@ class Reader:
 
     def _located(self, error: Any) -> tuple[Path, Any]:
         """Give the place of an error and its value; only the engine's own paths need repair."""
-        return (error.instance_path, error.instance) if isinstance(error, Missing) else self._paths.locate(error)
+        match error:
+            case Missing():
+                return error.instance_path, error.instance
+            case Named():
+                return error.where, error.instance
+        return self._paths.locate(error)
+
+    def _apart(self, branch: list[Any]) -> list[Any]:
+        """Take the gathered errors of a union's branch apart: how many there are tells which branch was meant."""
+        gathering = self._compiled.gathering
+        return [
+            named
+            for error in branch
+            for named in (
+                gathering.apart(error, *reversed(self._located(error))) if gathering.holds(error) else [error]
+            )
+        ]
 
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
         """Tell an error in the words that were found when it first occurred at this place of the schema."""

@@ -10,7 +10,7 @@ from typing import Any
 from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
-from retrycontract.contract.checks.schema_engine import violations
+from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import MAX_DEPTH, FaultKind, depth_fault
@@ -38,7 +38,7 @@ def check_arguments(
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
     if fault is not None:
         # What cannot be carried is not kept as a value: nobody shall accept or edit what was never sent.
-        return Findings(in_order([*found, *number_errors(value, sanitizer)]))
+        return Findings(in_order([*found, *bounded(number_errors(value, sanitizer))]))
     if cut_off:
         found = [_lost(error) for error in found]
     if any(blocks(error) for error in found):

@@ -19,10 +19,13 @@ MAX_STEPS = 6  # of references and allOf, followed from a branch to the schemas 
 
 
 def explain(
-    failure: Failure, union: Any, explain_error: Callable[[Any], Iterator[ValidationError]]
+    failure: Failure,
+    union: Any,
+    explain_error: Callable[[Any], Iterator[ValidationError]],
+    apart: Callable[[Branch], Branch],
 ) -> Iterator[ValidationError]:
     """Yield the errors of the branch that was meant by the engine's error of a union, or one that names them all."""
-    branches: list[Branch] = union.kind.context
+    branches = [apart(branch) for branch in union.kind.context]
     depth = len(union.instance_path)  # as the engine counts: it leaves out members with an empty name
     actual = _comparable(type_name(failure.value))
     candidates = [branch for branch in branches if not _refuses_type(branch, depth, actual)]

@@ -1,0 +1,114 @@
+"""What the engine is asked once for many names is told as if it had been asked for each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from retrycontract.contract.checks.gathering import Gathering, gather
+from retrycontract.contract.checks.outline import NOTHING
+from retrycontract.contract.checks.schema_engine import CompiledSchema, violations
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool, Tool
+
+SHORT = {"propertyNames": {"maxLength": 1, "x-hint": "one letter"}}
+MANY = {"required": ["a", "b", "c", "d", "long"], "x-severity": "warning"}
+DEPENDENT = {"dependentRequired": {"a": ["b", "c", "d"], "list": ["a", "long"]}}
+CHOICE = {"enum": [*range(5, 60), "x1", {"a": 1}]}
+DRAFT = "http://json-schema.org/draft-{}/schema#"
+SCHEMAS: list[dict[str, Any]] = [
+    SHORT,
+    MANY,
+    DEPENDENT,
+    SHORT | MANY | DEPENDENT | {"allOf": [{"minProperties": 1}], "not": {"maxProperties": 0}},
+    {"properties": {"a": SHORT, "list": {"items": MANY | SHORT}}, "unevaluatedProperties": False},
+    {"allOf": [MANY], "additionalProperties": {"propertyNames": {"pattern": "^[ab]$", "maxLength": 0}}},
+    {"anyOf": [MANY | {"properties": {"x": {}}}, SHORT | {"required": ["z"]}]},
+    {"oneOf": [MANY, DEPENDENT | {"required": ["z"]}]},
+    {"if": SHORT, "then": MANY, "else": DEPENDENT},
+    {"dependentSchemas": {"a": MANY, "list": SHORT}},
+    {"$ref": "#/$defs/x", "$defs": {"x": SHORT | MANY | {"properties": {"a": {"$ref": "#/$defs/x"}}}}},
+    {"propertyNames": {"$ref": "#/$defs/odd name%/n"}, "$defs": {"odd name%": {"n": {"enum": ["a", "b"]}}}},
+    {"propertyNames": {"anyOf": [{"const": "a"}, {"$anchor": "here", "const": "b"}]}},
+    {"$id": "https://example.org/s", "propertyNames": {"$ref": "#/$defs/n"}, "$defs": {"n": {"maxLength": 1}}},
+    {"properties": {"a": {"$ref": "#/propertyNames"}}, "propertyNames": {"maxLength": 1}},
+    {"properties": {"": SHORT, "7": MANY, "007": DEPENDENT}},
+    {"$defs": {"x": SHORT | {"$id": "https://example.org/x"}}, "$ref": "https://example.org/x"},
+    {"$schema": DRAFT.format("07"), "items": {"$ref": "#/definitions/x"} | SHORT, "definitions": {"x": MANY}},
+    {"additionalProperties": {"anyOf": [CHOICE, {"type": "object"}]}, "properties": {"a": CHOICE}, "required": ["a"]},
+    {"$schema": DRAFT.format("06")} | SHORT | MANY,
+    {"$schema": DRAFT.format("04")} | SHORT | MANY,
+]  # fmt: skip
+NAMES = st.sampled_from(["a", "b", "c", "d", "list", "long", "x", "z", "7", "007", ""])
+VALUES = st.recursive(
+    st.none() | st.integers(0, 9) | st.sampled_from(["", "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=7),
+    max_leaves=15,
+)
+
+
+def compiled(schema: Any) -> CompiledSchema:
+    return CompiledTool.of(Tool(name="t", input_schema=schema)).schema
+
+
+def told(schema: CompiledSchema, value: Any) -> list[ValidationError]:
+    found = violations(schema, value, strict=True, sanitizer=ValueSanitizer())
+    return sorted(found, key=lambda error: (error.field_path, error.keyword, error.message))
+
+
+def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
+    return replace(schema, explainer=schema.validator, outline=NOTHING, gathering=Gathering({}))
+
+
+@given(st.sampled_from(SCHEMAS), VALUES)
+@settings(max_examples=500, deadline=None)
+@example(SCHEMAS[3], {"a": 1, "list": []})
+@example(SCHEMAS[6], {"long": 1})
+@example(SCHEMAS[10], {"a": {"long": {}}})
+@example(SCHEMAS[11], {"long": {}, "list": 0})
+@example(SCHEMAS[13], {"long": {}, "list": 0})
+@example(SCHEMAS[15], {"": {"long": 1}, "7": {"a": 1}})
+@example(SCHEMAS[16], {"long": 1})
+@example(SCHEMAS[17], [{"long": 1}])
+@example(SCHEMAS[18], {"a": "x", "list": "x", "z": {}})
+def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: dict[str, Any], value: Any) -> None:
+    ours = compiled(schema)
+    assert told(ours, value) == told(by_the_engine(compiled(schema)), value)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"propertyNames": {"maxLength": 1}},
+        {"required": [f"name {number}" for number in range(200)]},
+        {"dependentRequired": {"long 1": [f"name {number}" for number in range(200)]}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda rule: {"$ref": "#/$defs/x", "$defs": {"x": rule}},
+        lambda rule: {"allOf": [rule]},
+        lambda rule: {"dependentSchemas": {"long 1": rule}},
+    ],
+    ids=["reference", "allOf", "dependentSchemas"],
+)
+def test_the_engine_copies_an_object_once_however_many_of_its_names_are_wrong(rule: Any, around: Any) -> None:
+    schema = compiled(around(rule))
+    value = {f"long {number}": number for number in range(200)}
+    assert len(list(schema.explainer.iter_errors(value))) == 1
+    assert len(told(schema, value)) == 200
+
+
+def test_a_schema_stays_as_it_is_when_its_rules_are_gathered() -> None:
+    before = json.dumps(SCHEMAS)
+    for schema in SCHEMAS:
+        gather(schema, schema)
+    assert json.dumps(SCHEMAS) == before
