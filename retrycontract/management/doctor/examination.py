@@ -37,6 +37,7 @@ def examine(now: datetime) -> list[Finding]:
 
 def _of_the_data(now: datetime) -> Iterator[Finding]:
     try:
+        yield from database.history()
         yield from database.clock(now)
         yield from database.operators()
         yield from database.first_password()
