@@ -19,7 +19,7 @@ DECIDED: Final = (
 GUARDED: Final = {
     "retrycontract_event": ("UPDATE", ""),
     "retrycontract_attempt": ("UPDATE", FINAL),
-    "retrycontract_guidance": (f"UPDATE OF {', '.join(DECIDED)}", ""),  # noqa: S608 - our columns
+    "retrycontract_guidance": (f"UPDATE OF {', '.join(DECIDED)}", ""),
 }
 GUARDS: Final = frozenset(f"{table}_{verb}" for table in GUARDED for verb in ("kept", "unchanged"))
 _FLAG: Final = "retrycontract.forgetting"
@@ -37,7 +37,7 @@ BEGIN
   IF TG_OP = 'DELETE' THEN RETURN OLD; ELSIF TG_OP = 'UPDATE' THEN RETURN NEW; END IF;
   RETURN NULL;
 END $$
-"""
+"""  # noqa: S608 - our own words
 
 
 @contextmanager

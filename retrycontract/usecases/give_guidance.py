@@ -176,8 +176,12 @@ def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
 
 def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
     """Note when the agent was first handed the guidance."""
-    if guidance.delivered_at is None:
-        Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now)
+    if guidance.delivered_at is not None:
+        return
+    with write_transaction():
+        if Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now):
+            agent = guidance.call.agent.name
+            Event.record("guidance.delivered", call=guidance.call, actor=agent, door=Door.API, at=now)
 
 
 def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:

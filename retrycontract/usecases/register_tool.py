@@ -86,7 +86,10 @@ def register_tool(
                 setattr(tool, key, value)
             tool.updated_at = now
             tool.save()
-            Event.record("tool.registered", actor=agent.name, door=door, at=now, tool=name, version=version.number)
+            Event.record(
+                "tool.registered", actor=agent.name, door=door, at=now, tool=name, namespace=tool.namespace,
+                version=version.number, changed=sorted(given if is_new else changes),
+            )  # fmt: skip
     return Registration(tool, version, is_new, is_new_version)
 
 

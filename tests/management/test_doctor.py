@@ -24,6 +24,7 @@ from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
+from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
@@ -128,6 +129,19 @@ def lost_encryption_key(service: Setup) -> None:
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 
+def rotation_begun(service: Setup) -> None:
+    service.wait()
+    rotation_done(service)
+
+
+def rotation_done(service: Setup) -> None:
+    service.set(encryption_keys=[Fernet.generate_key().decode(), *service.settings.RETRYCONTRACT.encryption_keys])
+
+
+def dropped_triggers(_: Setup) -> None:
+    unguard_history()
+
+
 def event_of_tomorrow(_: Setup) -> None:
     Event.record("agent.admitted", actor="x", door=Door.COMMAND, at=timezone.now() + timedelta(days=1))
 
@@ -214,6 +228,9 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (setting(sweep_seconds=0), "warn", "sweep", "turns it off"),
     (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
     (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
+    (rotation_begun, "warn", "rotation", "needed for 1 that it sealed: manage.py rotate_keys reseal"),
+    (rotation_done, "warn", "rotation", "manage.py rotate_keys retire"),
+    (dropped_triggers, "FAIL", "history", "retrycontract_event_kept.* is gone"),
     (event_of_tomorrow, "warn", "clock", "in the future"),
     (nobody, "warn", "operators", "create_operator"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),

@@ -58,8 +58,8 @@ def history() -> Iterator[Finding]:
     if missing := missing_guards():
         yield fail(
             "history",
-            f"The database would let history be changed: {', '.join(sorted(missing))} is gone. Find out who dropped it; "
-            "guard_history() of retrycontract.store.history, in manage.py shell, puts it back.",
+            f"The database would let history be changed: {', '.join(sorted(missing))} is gone. Find out who dropped "
+            "it; guard_history() of retrycontract.store.history, in manage.py shell, puts it back.",
         )
     else:
         yield ok("history", "The database refuses to change or delete it.")
