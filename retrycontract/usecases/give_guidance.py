@@ -18,8 +18,10 @@ from retrycontract.contract.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.lifecycle import CallState, Decision
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.sanitizer import has_redaction
+from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, Guidance, LostRaceError
+from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
@@ -93,7 +95,7 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
 
     What a redaction mark stands for is not known here: errors that touch one are left to the agent's next attempt.
     """
-    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    contract = _contract(call)
     if contract is None:
         return ()
     findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
@@ -210,9 +212,18 @@ def _by_patch(base: Attempt, answer: Answer, arguments: Any) -> Answer:
     return replace(answer, patch=patch)
 
 
+def _contract(call: Call) -> CompiledTool | None:
+    try:
+        return compiled(call.tool, call.version) if call.tool and call.version else None
+    except UnreadableError:
+        raise RefusedAnswerError(
+            "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."
+        ) from None
+
+
 def _secret_places(call: Call, arguments: Any) -> str:
     """Name the places whose values or names the sanitiser would redact; empty when there are none."""
-    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    contract = _contract(call)
     marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
     named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]

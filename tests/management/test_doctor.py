@@ -129,6 +129,11 @@ def lost_encryption_key(service: Setup) -> None:
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 
+def closed_schema(service: Setup) -> None:
+    make_tool(make_agent(), "deploy", {"properties": {"a": {"const": "ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"}}})
+    service.set(encryption_keys=[Fernet.generate_key().decode()])
+
+
 def rotation_begun(service: Setup) -> None:
     service.wait()
     rotation_done(service)
@@ -228,6 +233,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (setting(sweep_seconds=0), "warn", "sweep", "turns it off"),
     (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
     (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
+    (closed_schema, "FAIL", "schemas", "1 cannot be opened, such as that of deploy v1, so nothing is judged"),
     (rotation_begun, "warn", "rotation", "needed for 1 that it sealed: manage.py rotate_keys reseal"),
     (rotation_done, "warn", "rotation", "manage.py rotate_keys retire"),
     (dropped_triggers, "FAIL", "history", "retrycontract_event_kept.* is gone"),

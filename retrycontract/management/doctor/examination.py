@@ -43,6 +43,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from database.first_password()
         yield from work.queue(now)
         yield from work.readable()
+        yield from work.schemas()
         yield from work.rotation()
         yield from work.workers(now)
         yield from work.messages(now)

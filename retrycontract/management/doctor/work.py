@@ -58,6 +58,17 @@ def readable() -> Iterator[Finding]:
         yield ok("sealed", f"The {len(looked)} oldest submissions that wait can be opened.")
 
 
+def schemas() -> Iterator[Finding]:
+    """Open the schemas that are sealed because their authors wrote secrets into them."""
+    sealed = ToolVersion.objects.filter(sealed__isnull=False).order_by("-pk")[:SAMPLE]
+    if lost := [str(version) for version in sealed.select_related("tool") if not _opens(bytes(version.sealed or b""))]:
+        yield fail(
+            "schemas",
+            f"{len(lost)} cannot be opened, such as that of {lost[0]}, so nothing is judged by them: add the key they "
+            "were made with to RETRYCONTRACT_ENCRYPTION_KEYS, or have the tools registered again.",
+        )
+
+
 def rotation() -> Iterator[Finding]:
     """Look whether older keys are still needed, where there are some."""
     if len(settings.RETRYCONTRACT.encryption_keys) < 2:
