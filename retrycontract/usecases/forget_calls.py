@@ -44,11 +44,11 @@ def _delete_calls(calls: list[int]) -> dict[str, Any]:
     count = attempts.count()
     with forgetting():
         events = Event.objects.forget(calls)
-        guidance, _ = Guidance.objects.filter(call__in=calls).delete()
+        _, with_guidance = Guidance.objects.filter(call__in=calls).delete()
         Escalation.objects.filter(call__in=calls).delete()
         attempts.delete()
     Call.objects.filter(pk__in=calls).delete()
-    return {"attempts": count, "guidance": guidance, "events": events}
+    return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}
 
 
 def _delete(messages: QuerySet[OutboxMessage]) -> int:

@@ -111,6 +111,16 @@ def grant_more_than_five() -> None:
     Guidance.objects.filter(pk=given_guidance().pk).update(granted=6)
 
 
+def keep_a_stage_of_an_answer_twice() -> None:
+    version = given_guidance().versions.get()
+    version.pk = None
+    version.save(force_insert=True)
+
+
+def invent_a_stage_of_an_answer() -> None:
+    given_guidance().versions.update(stage="imagined")
+
+
 def answer_one_escalation_twice() -> None:
     guidance = given_guidance()
     guidance.pk = None
@@ -305,6 +315,8 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("delivery_status_is_http", answer_with_no_status),
     ("rollup_measure_known", count_what_nobody_knows),
     ("rollup_unique", count_in_two_places),
+    ("guidanceversion_one_each", keep_a_stage_of_an_answer_twice),
+    ("guidanceversion_stage_known", invent_a_stage_of_an_answer),
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]

@@ -17,7 +17,7 @@ from retrycontract.store.history import (
     missing_guards,
     unguard_history,
 )
-from retrycontract.store.models import Attempt, Call, Event, Guidance
+from retrycontract.store.models import Attempt, Call, Event, Guidance, GuidanceVersion
 from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
 from tests.factories import answer, make_blocked, make_user
@@ -35,6 +35,8 @@ CHANGES = {
     "an answer's words": "UPDATE retrycontract_guidance SET text = 'other'",
     "what an agent read": "UPDATE retrycontract_guidance SET rendered = 'other'",
     "a decision": "UPDATE retrycontract_guidance SET decision = 'accept'",
+    "what was proposed": "UPDATE retrycontract_guidanceversion SET arguments = NULL, text = 'other'",
+    "stages": "DELETE FROM retrycontract_guidanceversion",
     "answers": "DELETE FROM retrycontract_guidance",
 }
 
@@ -69,7 +71,7 @@ def test_without_the_triggers_the_same_sql_would_change_it(answered: Call, state
 
 
 def stored() -> list[dict[str, object]]:
-    return [row for model in (Event, Attempt, Guidance) for row in model._base_manager.values()]
+    return [row for model in (Event, Attempt, Guidance, GuidanceVersion) for row in model._base_manager.values()]
 
 
 @pytest.mark.django_db(transaction=True)
