@@ -108,6 +108,12 @@ def test_another_agents_call_does_not_exist(stranger: Door, answered: Call, meth
     assert Call.objects.values().get() == before
 
 
+@pytest.mark.parametrize(("method", "path", "body"), OF_A_CALL.values(), ids=list(OF_A_CALL))
+def test_to_its_own_agent_the_same_call_exists(door: Door, answered: Call, method: str, path: str, body: Any) -> None:
+    """The negative control of the test above."""
+    assert door.send(method, path.format(id=answered.public_id), body).status == 200
+
+
 def test_another_agents_call_takes_no_attempt(stranger: Door, answered: Call) -> None:
     reply = stranger.submit(RIGHT, call_id=answered.public_id)
     assert (reply.status, reply.code) == (404, "call-not-found")
