@@ -146,7 +146,7 @@ class Life:
         yield send("a version", "POST", "/calls", one | {"version": "@@"})
         yield send("a field of a request", "POST", "/calls", one | {"@@": 1, "turn": "@@"})
         yield send("a preference", "GET", "/calls", Prefer="")
-        yield send("a cursor", "GET", "/calls?after=@@")
+        yield send("a cursor", "GET", "/calls?cursor=@@")
         yield send("a type of events", "GET", "/events?types=@@")
         yield send("an address", "GET", "/calls/@@")
         yield send("an address", "GET", "/@@/@@")
