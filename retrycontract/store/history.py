@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from django.db import connection
+from django.db import connection, transaction
 
 REFUSED: Final = "retrycontract: history is append-only"
 # A verdict, once given, and an answer, once sent; when an answer was taken over is noted later.
@@ -43,20 +43,16 @@ END $$
 
 @contextmanager
 def forgetting() -> Iterator[None]:
-    """Let history be deleted in this block of the caller's transaction; nobody else's transaction is let.
-
-    Raises RuntimeError outside a transaction, whose end is what takes the leave back when the block fails.
-    """
-    if not connection.in_atomic_block:
-        raise RuntimeError("history is forgotten in a transaction only")
+    """Let history be deleted in this block, by this transaction alone; what fails takes the leave back with it."""
     begin, end = (
         ("INSERT INTO retrycontract_forgetting VALUES (1)", "DELETE FROM retrycontract_forgetting")
         if connection.vendor == "sqlite"
         else (f"SELECT set_config('{_FLAG}', 'on', true)", f"SELECT set_config('{_FLAG}', 'off', true)")
     )
-    _execute(begin)
-    yield
-    _execute(end)
+    with transaction.atomic():
+        _execute(begin)
+        yield
+        _execute(end)
 
 
 def guard_history(*_: Any) -> None:
@@ -98,6 +94,18 @@ def missing_guards() -> frozenset[str]:
     with connection.cursor() as cursor:
         cursor.execute(names)
         return GUARDS - {name for (name,) in cursor.fetchall()}
+
+
+def is_left_open() -> bool:
+    """Tell whether somebody gave everybody the leave to forget."""
+    asked = (
+        "SELECT EXISTS (SELECT 1 FROM retrycontract_forgetting)"
+        if connection.vendor == "sqlite"
+        else f"SELECT current_setting('{_FLAG}', true) = 'on'"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(asked)
+        return bool(cursor.fetchone()[0])
 
 
 def _guard(name: str, changes: str, table: str, rows: str = "") -> None:
