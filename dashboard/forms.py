@@ -41,7 +41,7 @@ class LoginForm(AuthenticationForm):
         except forms.ValidationError:
             note_failure(login, now=now, door=Door.DASHBOARD)
             raise
-        finish_login(login)
+        finish_login(login, self.get_user(), now=now, door=Door.DASHBOARD)
         return cleaned
 
 

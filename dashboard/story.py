@@ -11,10 +11,9 @@ from typing import Any
 
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.near_misses import combined_patch
-from retrycontract.contract.patches import PatchError, apply_patch, make_patch
-from retrycontract.contract.sanitizer import has_redaction, visible
+from retrycontract.contract.sanitizer import visible
 from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance
+from retrycontract.usecases.propose_correction import proposed_arguments
 
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
@@ -169,15 +168,8 @@ class Story:
     def suggested_arguments(self) -> str | None:
         """Write the newest judged output with its near misses mended, or None when nothing is suggested."""
         attempt = self.newest_judged
-        patch = combined_patch(attempt.errors) if attempt is not None and attempt.is_parsed else ()
-        if attempt is None or not patch:
-            return None
-        try:
-            mended = apply_patch(attempt.output, patch)
-        except PatchError:  # a key of the output was redacted after the patch was made
-            return None
-        # Where a secret would have to move, the desk has only its mark to send.
-        return None if has_redaction(make_patch(attempt.output, mended)) else editable(mended)
+        proposed = None if attempt is None else proposed_arguments(attempt)
+        return None if proposed is None else editable(proposed)
 
     @property
     def context(self) -> dict[str, str]:

@@ -229,7 +229,10 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     if not settings.secret_key:
         made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
     if not settings.encryption_keys:
-        made["encryption_keys"] = [_kept(settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode())]
+        # One a line, the newest first, while `rotate_keys` replaces one.
+        made["encryption_keys"] = _kept(
+            settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
+        ).split()
     return settings.model_copy(update=made)
 
 

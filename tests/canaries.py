@@ -50,7 +50,7 @@ SUBMITTED: dict[str, Callable[[str], dict[str, Any]]] = {
     "the reason for the end": sent(arguments={}, finish_reason="@@"),
     "an unknown tool": sent(arguments={}, tool="note-@@"),
 }
-# What an author of tools registers, with what is then submitted; a schema lies in the database as it came.
+# What an author of tools registers, with what is then submitted.
 REGISTERED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a tool's name": ("tool-@@", {}, {}),
     "a tool's description": ("described", {"description": "Send @@ along."}, {}),
@@ -59,9 +59,13 @@ REGISTERED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a default": ("default", {"input_schema": {"properties": {"a": {"default": "@@", "type": "null"}}}}, {"a": 1}),
     "a pattern": ("pattern", {"input_schema": {"properties": {"a": {"pattern": "^@@$"}}}}, {"a": "c"}),
     "a hint": ("hint", {"input_schema": {"properties": {"a": {"type": "null", "x-hint": "try @@"}}}}, {"a": "c"}),
+    "a description inside": (
+        "inside", {"input_schema": {"properties": {"a": {"description": "@@"}}, "required": ["a"]}}, {}),
+    "a title": ("titled", {"input_schema": {"title": "@@", "required": ["a"]}}, {}),
+    "an example": ("example", {"input_schema": {"examples": [{"a": "@@"}], "required": ["a"]}}, {}),
+    "a definition's name": ("defined", {"input_schema": {"$defs": {"@@": {"const": 1}}, "$ref": "#/$defs/@@"}}, {}),
     "a field's name": ("named", {"input_schema": {"properties": {"@@": {}}, "required": ["@@"]}}, {}),
-}
-IN_SCHEMAS = frozenset(place for place, (_, given, _) in REGISTERED.items() if "input_schema" in given)
+}  # fmt: skip
 # What an operator types.
 ANSWERED: dict[str, dict[str, str]] = {
     "a hint for the agent": {"decision": "hint", "text": "Use @@."},
@@ -71,7 +75,8 @@ ANSWERED: dict[str, dict[str, str]] = {
 }
 # What is read and not kept, with or without the sanitiser.
 PASSING = ("an idempotency key", "an address", "a filter", "a search", "a user's name", "a password", "a dry run",
-           "a refused schema", "a trace")  # fmt: skip
+           "a refused schema", "a trace", "a version", "a cursor", "a field of a request", "a preference",
+           "a type of events", "an acknowledgement", "an agent's name")  # fmt: skip
 PLACES = (*SUBMITTED, *REGISTERED, *ANSWERED, *PASSING)
 
 
@@ -138,6 +143,11 @@ class Life:
         one = {"tool": "deploy", "tool_call_id": "passing", "arguments": {"region": "eu"}}
         yield send("an idempotency key", "POST", "/calls", one, Idempotency_Key="")
         yield send("a trace", "POST", "/calls", one | {"tool_call_id": "traced"}, traceparent="")
+        yield send("a version", "POST", "/calls", one | {"version": "@@"})
+        yield send("a field of a request", "POST", "/calls", one | {"@@": 1, "turn": "@@"})
+        yield send("a preference", "GET", "/calls", Prefer="")
+        yield send("a cursor", "GET", "/calls?cursor=@@")
+        yield send("a type of events", "GET", "/events?types=@@")
         yield send("an address", "GET", "/calls/@@")
         yield send("an address", "GET", "/@@/@@")
         filtered = self.agent.send("GET", f"/calls?session_id={canary('a filter')}")
@@ -157,6 +167,11 @@ class Life:
             # A form that was refused gives back what was typed, to the person who typed it.
             yield "" if place == "corrected arguments" and "Not sent" in page else page
             yield self.agent.send("GET", f"/calls/{verdict['call_id']}/guidance").text
+            if number == 0:
+                told = {"words": canary("an acknowledgement")}
+                yield self.agent.send("POST", f"/calls/{verdict['call_id']}/guidance/ack", told).text
+        # A name is shown everywhere, so one that holds a secret is refused; its form gives back what was typed.
+        self.desk.submit("/admin/retrycontract/agent/add/", "name", {"name": canary("an agent's name")})
         self.desk.get(f"/?q={canary('a search')}")
         stranger = Desk(self.service)
         fields = {"username": canary("a user's name"), "password": canary("a password")}

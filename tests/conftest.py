@@ -63,6 +63,24 @@ class Corpus(Protocol):
     def __call__(self, name: str) -> list[dict[str, Any]]: ...
 
 
+@pytest.fixture(autouse=True)
+def _history_ends_with_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Flush what a transactional test leaves in the way that may delete history; the plug-in's own flush may not."""
+    marker = request.node.get_closest_marker("django_db")
+    if not (marker and marker.kwargs.get("transaction")) and "transactional_db" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # so that this ends before the plug-in flushes
+    yield
+    from django.core.management import call_command
+    from django.db import transaction
+
+    from retrycontract.store.history import forgetting
+
+    with transaction.atomic(), forgetting():
+        call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
     """Real data that others published; read, never copied into the repository."""

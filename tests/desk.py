@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
@@ -83,13 +83,21 @@ class Desk:
 
     def submit(self, path: str, with_field: str, fields: Mapping[str, str | list[str]]) -> str:
         """Fill in and send the form of a page that has a certain field; returns the page that follows."""
+        return self.open_form(path, with_field)(fields)
+
+    def open_form(self, path: str, with_field: str) -> Callable[[Mapping[str, str | list[str]]], str]:
+        """Read the form of a page, to be filled in and sent later."""
         parser = _Forms()
         parser.feed(self.get(path))
         form = next(form for form in parser.forms if with_field in form.names and form.method == "post")
-        assert set(fields) <= form.names, set(fields) - form.names
         target = urljoin(self.service.url + path, form.action or path)
         headers = {"Referer": self.service.url + path}
-        return self._open(Request(target, urlencode(form.values | dict(fields), doseq=True).encode(), headers))
+
+        def send(fields: Mapping[str, str | list[str]]) -> str:
+            assert set(fields) <= form.names, set(fields) - form.names
+            return self._open(Request(target, urlencode(form.values | dict(fields), doseq=True).encode(), headers))
+
+        return send
 
     def _open(self, request: Request) -> str:
         try:

@@ -31,6 +31,23 @@ def unseal(sealed: bytes) -> dict[str, Any]:
     return payload
 
 
+def is_current(sealed: bytes) -> bool:
+    """Tell whether the newest key sealed this."""
+    try:
+        Fernet(settings.RETRYCONTRACT.encryption_keys[0]).decrypt(sealed)
+    except InvalidToken:
+        return False
+    return True
+
+
+def resealed(sealed: bytes) -> bytes:
+    """Encrypt with the newest key what any known key sealed; raises UnreadableError."""
+    try:
+        return _fernet(tuple(settings.RETRYCONTRACT.encryption_keys)).rotate(sealed)
+    except InvalidToken:
+        raise UnreadableError("no encryption key of the settings opens this") from None
+
+
 def keyed_hash(text: str) -> str:
     """Hash a submission so that equal ones can be told without keeping them; hex, 64 digits."""
     return hmac.new(settings.SECRET_KEY.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

@@ -7,13 +7,14 @@ from datetime import datetime
 
 from retrycontract.store.models import Agent, ApiKey, Door, Event
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import sanitizer
 
 
 class UnusableNameError(ValueError):
-    """Raised for an agent's name that cannot be shown in a line of its own."""
+    """Raised for an agent's name that cannot be shown in a line of its own, or that holds a secret."""
 
     def __init__(self) -> None:
-        super().__init__("An agent's name has 1 to 200 letters, digits, spaces and . _ - @ /")
+        super().__init__("An agent's name has 1 to 200 letters, digits, spaces and . _ - @ /, and is no secret")
 
 
 class OtherNamespaceError(ValueError):
@@ -27,6 +28,7 @@ class OtherNamespaceError(ValueError):
 def admit_agent(name: str, namespace: str | None = None, *, now: datetime, actor: str, door: Door) -> Agent:
     """Get the agent of that name, or make it; raises UnusableNameError and OtherNamespaceError."""
     check_name(name)
+    check_name(namespace or name)
     with write_transaction():
         defaults = {"namespace": namespace or name, "created_at": now}
         agent, is_new = Agent.objects.get_or_create(name=name, defaults=defaults)
@@ -68,6 +70,6 @@ def revoke_key(key: ApiKey, *, now: datetime, actor: str, door: Door) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Raise UnusableNameError for a name that no agent may have."""
-    if not re.fullmatch(r"[\w.@/ -]{1,200}", name):
+    """Raise UnusableNameError for a name that no agent and no namespace may have: both are shown as they are."""
+    if not re.fullmatch(r"[\w.@/ -]{1,200}", name) or sanitizer().redact_identifier(name) != name:
         raise UnusableNameError

@@ -60,12 +60,15 @@ def sanitizer() -> ValueSanitizer:
 
 
 def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
-    """Give the tool ready to judge by a version of its schema; versions never change, so it is kept."""
+    """Give the tool ready to judge by a version of its schema; versions never change, so it is kept.
+
+    Raises UnreadableError for a schema that is sealed with a key that nobody has any more.
+    """
     # By content: keys of rows can come again, when a database is restored or replaced under a running process.
     key = (tool.name, version.schema_hash, tool.strict, tool.kind)
     found = _kept.get(key)
     if found is None:
-        contract = Contract(name=tool.name, input_schema=version.schema, strict=tool.strict, kind=Kind(tool.kind))
+        contract = Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(tool.kind))
         found = CompiledTool.of(contract, compiler_of)
         with _keeping:
             while len(_kept) >= COMPILED:

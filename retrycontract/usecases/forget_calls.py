@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.models import QuerySet
 
+from retrycontract.store.history import forgetting
 from retrycontract.store.models import Attempt, Call, Door, Escalation, Event, Guidance, OutboxMessage
 from retrycontract.store.transactions import write_transaction
 
@@ -39,14 +40,15 @@ def forget_calls(*, now: datetime) -> int:
 
 def _delete_calls(calls: list[int]) -> dict[str, Any]:
     """Delete calls, what refers to others first; what hangs on escalations and attempts goes with them."""
-    events = Event.objects.forget(calls)
-    guidance, _ = Guidance.objects.filter(call__in=calls).delete()
-    Escalation.objects.filter(call__in=calls).delete()
     attempts = Attempt.objects.filter(call__in=calls)
     count = attempts.count()
-    attempts.delete()
+    with forgetting():
+        events = Event.objects.forget(calls)
+        _, with_guidance = Guidance.objects.filter(call__in=calls).delete()
+        Escalation.objects.filter(call__in=calls).delete()
+        attempts.delete()
     Call.objects.filter(pk__in=calls).delete()
-    return {"attempts": count, "guidance": guidance, "events": events}
+    return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}
 
 
 def _delete(messages: QuerySet[OutboxMessage]) -> int:

@@ -15,15 +15,30 @@ from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.guidance import MAX_TEXT, Answer, render_guidance
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.sanitizer import has_redaction
+from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, Guidance, LostRaceError
+from retrycontract.store.models import (
+    Attempt,
+    Call,
+    Door,
+    Escalation,
+    EscalationState,
+    Event,
+    Guidance,
+    GuidanceStage,
+    GuidanceVersion,
+    LostRaceError,
+)
+from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
 from retrycontract.usecases.keep_count import count_guidance
+from retrycontract.usecases.propose_correction import proposed_arguments
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 MAX_PLACES = 5  # that a refusal names
@@ -93,7 +108,7 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
 
     What a redaction mark stands for is not known here: errors that touch one are left to the agent's next attempt.
     """
-    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    contract = _contract(call)
     if contract is None:
         return ()
     findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
@@ -154,6 +169,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
             rendered=draft.rendered,
             given_at=now,
         )
+        _keep_versions(guidance, proposed_arguments(draft.base), now)
         Event.record(
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
@@ -176,15 +192,35 @@ def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
 
 def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
     """Note when the agent was first handed the guidance."""
-    if guidance.delivered_at is None:
-        Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now)
+    if guidance.delivered_at is not None:
+        return
+    with write_transaction():
+        if Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now):
+            agent = guidance.call.agent.name
+            _keep(guidance, GuidanceStage.DELIVERED, now, text=guidance.rendered)
+            Event.record("guidance.delivered", call=guidance.call, actor=agent, door=Door.API, at=now)
+
+
+def _keep_versions(guidance: Guidance, proposed: Any, now: datetime) -> None:
+    """Keep apart what the service proposed, where it did, and what the operator made of it."""
+    if proposed is not None:
+        GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
+    _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
+
+
+def _keep(guidance: Guidance, stage: GuidanceStage, now: datetime, *, text: str) -> None:
+    GuidanceVersion.objects.create(
+        guidance=guidance, stage=stage, text=text, arguments=guidance.arguments, patch=guidance.patch, at=now
+    )
 
 
 def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
     errors = check_correction(call, arguments)
     if errors:
         raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
-    chosen = _by_patch(base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
+    chosen = (
+        _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
+    )
     if secret := _secret_places(call, arguments):
         raise RefusedAnswerError(
             f"A secret stands at {secret}. What you send is kept in the history, so it must hold none: leave "
@@ -193,8 +229,10 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     return chosen
 
 
-def _by_patch(base: Attempt, answer: Answer, arguments: Any) -> Answer:
+def _by_patch(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
     """Write corrected arguments as a patch of the agent's own, which holds what is redacted here."""
+    if call.kind == Kind.SOURCE_FILE:
+        raise RefusedAnswerError("A source file is sent whole, so redacted values cannot be kept: write them out.")
     if not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
     patch = make_patch(base.output, arguments)
@@ -206,9 +244,18 @@ def _by_patch(base: Attempt, answer: Answer, arguments: Any) -> Answer:
     return replace(answer, patch=patch)
 
 
+def _contract(call: Call) -> CompiledTool | None:
+    try:
+        return compiled(call.tool, call.version) if call.tool and call.version else None
+    except UnreadableError:
+        raise RefusedAnswerError(
+            "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."
+        ) from None
+
+
 def _secret_places(call: Call, arguments: Any) -> str:
     """Name the places whose values or names the sanitiser would redact; empty when there are none."""
-    contract = compiled(call.tool, call.version) if call.tool and call.version else None
+    contract = _contract(call)
     marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
     named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]

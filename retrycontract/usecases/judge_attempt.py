@@ -46,17 +46,18 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         return _give_up(attempt, token, now)
     try:
         payload = unseal(bytes(attempt.sealed or b""))
+        call = _as_submitted(attempt.call, payload)
+        contract = _contract(call)
     except UnreadableError:
-        logger.warning("A queued submission cannot be decrypted: is an old encryption key missing?")
+        logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)
     started = perf_counter_ns()
-    findings = _examine(_as_submitted(attempt.call, payload), payload)
+    findings = _examine(call, contract, payload)
     duration_us = (perf_counter_ns() - started) // 1000
     return _finish(attempt, token, findings, payload, clock(), duration_us)
 
 
-def _examine(call: Call, payload: dict[str, Any]) -> Findings:
-    contract = _contract(call)
+def _examine(call: Call, contract: CompiledTool | None, payload: dict[str, Any]) -> Findings:
     return examine(
         payload["output"],
         contract,

@@ -65,10 +65,12 @@ def note_failure(login: LoginTry, *, now: datetime, door: Door) -> None:
             )  # fmt: skip
 
 
-def finish_login(login: LoginTry) -> None:
-    """Forget the failures of who is in now."""
+def finish_login(login: LoginTry, operator: User, *, now: datetime, door: Door) -> None:
+    """Forget the failures of who is in now, and write down that they are."""
     with write_transaction():
         FailedLogins.objects.filter(key_hash__in=[key for key, _ in login.keys]).delete()
+        name = operator.get_username()
+        Event.record("operator.logged_in", actor=name, door=door, at=now, operator=name)
 
 
 def free_operator(operator: User, *, now: datetime, actor: str, door: Door) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.db.models import Prefetch
 
-from retrycontract.store.models import Attempt, Call, Event, Guidance, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Tally, hour_of
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.keep_count import (
     Steps,
@@ -26,7 +26,7 @@ SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour befo
 JUDGED: Final = ("attempt.judged", "attempt.dead")
 
 
-def rebuild_rollups(*, since: datetime, now: datetime) -> int:
+def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -> int:
     """Replace the rollups of the hours that are over by what history says; returns how many counters there are.
 
     Nobody writes to an hour that is over, so nobody has to wait and nothing is counted twice.
@@ -35,6 +35,7 @@ def rebuild_rollups(*, since: datetime, now: datetime) -> int:
     tally = Counter({count: amount for count, amount in recount(since=start).items() if count.hour < end})
     with write_transaction():
         Rollup.objects.replace(tally, start=start, end=end)
+        Event.record("metrics.rebuilt", actor=actor, door=door, at=now, since=start.isoformat(), counters=len(tally))
     return len(tally)
 
 

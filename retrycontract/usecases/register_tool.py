@@ -86,7 +86,10 @@ def register_tool(
                 setattr(tool, key, value)
             tool.updated_at = now
             tool.save()
-            Event.record("tool.registered", actor=agent.name, door=door, at=now, tool=name, version=version.number)
+            Event.record(
+                "tool.registered", actor=agent.name, door=door, at=now, tool=name, namespace=tool.namespace,
+                version=version.number, changed=sorted(given if is_new else changes),
+            )  # fmt: skip
     return Registration(tool, version, is_new, is_new_version)
 
 
@@ -123,7 +126,10 @@ def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]
         Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
         found = tool.versions.filter(schema_hash=digest).first()
     if found is not None:
+        found.open_again(schema)
         return found, False
     last = tool.versions.order_by("-number").first()
     number = last.number + 1 if last else 1
-    return tool.versions.create(number=number, schema=schema, schema_hash=digest, created_at=now), True
+    version = ToolVersion.of(tool, schema, shown=sanitizer().redact_schema(schema), number=number, now=now)
+    version.save(force_insert=True)
+    return version, True

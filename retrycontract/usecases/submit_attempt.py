@@ -20,7 +20,7 @@ from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.logs import follow
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
-from retrycontract.store.sealing import seal
+from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import attempts_allowed, compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
@@ -128,7 +128,10 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
     version = _version(tool, new, call)
     if not _is_bounded(new, version) or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now)
-    contract = compiled(tool, version) if tool and version else None
+    try:
+        contract = compiled(tool, version) if tool and version else None
+    except UnreadableError:  # the worker asks for it again, once for each time it is sent
+        return _queue(agent, new, tool, version, call, now)
     started = perf_counter_ns()
     findings = _examine(agent, new, contract)
     duration_us = (perf_counter_ns() - started) // 1000

@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.history import forgetting
 from retrycontract.store.models import ApiKey, Attempt, Call, Tool
 from tests.api.conftest import PREFIX, Door, Reply, document
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_tool, make_user
@@ -105,6 +106,12 @@ def test_another_agents_call_does_not_exist(stranger: Door, answered: Call, meth
     unknown = stranger.send(method, path.format(id="call_00000000000000000000000000"), body)
     assert unknown.text == reply.text
     assert Call.objects.values().get() == before
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OF_A_CALL.values(), ids=list(OF_A_CALL))
+def test_to_its_own_agent_the_same_call_exists(door: Door, answered: Call, method: str, path: str, body: Any) -> None:
+    """The negative control of the test above."""
+    assert door.send(method, path.format(id=answered.public_id), body).status == 200
 
 
 def test_another_agents_call_takes_no_attempt(stranger: Door, answered: Call) -> None:
@@ -327,7 +334,7 @@ def test_a_body_over_the_limit_is_refused(door: Door, settings: Settings) -> Non
 
 
 def test_what_breaks_inside_is_told_as_such_and_names_nothing(door: Door, answered: Call) -> None:
-    with connection.cursor() as cursor:  # a row that no longer reads
+    with transaction.atomic(), forgetting(), connection.cursor() as cursor:  # a row that no longer reads
         cursor.execute("UPDATE retrycontract_attempt SET errors_json = %s", [f"{{{MARKER}"])
     reply = door.get(f"/calls/{answered.public_id}")
     assert (reply.status, reply.code) == (500, "internal")

@@ -15,6 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.management.copies.copying import restore
+from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Attempt
 from tests.factories import RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
@@ -49,6 +50,7 @@ def test_a_backup_comes_back_as_it_was(backup: Path, file_database: Path) -> Non
     empty(file_database)
     text = printed("restore", str(backup))
     assert everything() == before
+    assert missing_guards() == set()
     assert "kept" not in text
     assert stat.S_IMODE(file_database.stat().st_mode) == 0o600
     with connection.cursor() as cursor:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
@@ -24,12 +22,11 @@ from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
+from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
-from tests.management.conftest import printed
-from tests.service import ROOT, Service
 
 
 class Setup:
@@ -128,6 +125,29 @@ def lost_encryption_key(service: Setup) -> None:
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 
+def closed_schema(service: Setup) -> None:
+    make_tool(make_agent(), "deploy", {"properties": {"a": {"const": "ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"}}})
+    service.set(encryption_keys=[Fernet.generate_key().decode()])
+
+
+def rotation_begun(service: Setup) -> None:
+    service.wait()
+    rotation_done(service)
+
+
+def rotation_done(service: Setup) -> None:
+    service.set(encryption_keys=[Fernet.generate_key().decode(), *service.settings.RETRYCONTRACT.encryption_keys])
+
+
+def dropped_triggers(_: Setup) -> None:
+    unguard_history()
+
+
+def left_open(_: Setup) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO retrycontract_forgetting VALUES (1)")
+
+
 def event_of_tomorrow(_: Setup) -> None:
     Event.record("agent.admitted", actor="x", door=Door.COMMAND, at=timezone.now() + timedelta(days=1))
 
@@ -214,6 +234,11 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (setting(sweep_seconds=0), "warn", "sweep", "turns it off"),
     (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
     (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
+    (closed_schema, "FAIL", "schemas", "1 cannot be opened, such as that of deploy v1, so nothing is judged"),
+    (rotation_begun, "warn", "rotation", "needed for 1 that it sealed: manage.py rotate_keys reseal"),
+    (rotation_done, "warn", "rotation", "manage.py rotate_keys retire"),
+    (dropped_triggers, "FAIL", "history", "retrycontract_event_kept.* is gone"),
+    (left_open, "FAIL", "history", "let everybody change history: empty the table"),
     (event_of_tomorrow, "warn", "clock", "in the future"),
     (nobody, "warn", "operators", "create_operator"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
@@ -322,66 +347,3 @@ def test_a_broker_that_answers_is_found_well_when_it_keeps_its_rings(service: Se
     assert [level for level, _ in seen] == [Level.OK, Level.WARN, Level.WARN]
     assert seen[1][1].endswith("appendonly yes.")
     assert seen[2][1].endswith("set maxmemory-policy noeviction.")
-
-
-def test_the_lines_are_aligned_and_the_exit_status_says_whether_all_is_well(
-    service: Setup, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert [line.split()[0] for line in printed("doctor").splitlines()] == ["ok"] * len(examine(timezone.now()))
-    lose_key(service)
-    with pytest.raises(SystemExit) as ended:
-        call_command("doctor")
-    assert ended.value.code == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("FAIL  keys         ")]
-
-
-def test_a_warning_alone_is_no_failure(service: Setup) -> None:
-    open_folder(service)
-    assert "\nwarn  data folder  " in printed("doctor")
-
-
-def test_programs_read_the_findings_as_json(service: Setup) -> None:
-    findings = json.loads(printed("doctor", "--json"))
-    assert [Finding(Level(found["level"]), found["name"], found["text"]) for found in findings]
-    assert {tuple(finding) for finding in findings} == {("level", "name", "text")}
-
-
-def test_no_finding_holds_a_secret(service: Setup) -> None:
-    service.wait(timedelta(hours=3))
-    for _, text in ((finding.name, finding.text) for finding in examine(timezone.now())):
-        for secret in (service.settings.RETRYCONTRACT.secret_key, *service.settings.RETRYCONTRACT.encryption_keys):
-            assert secret not in text
-
-
-@pytest.mark.parametrize(
-    ("variables", "config", "advice"),
-    [
-        ({"RETRYCONTRACT_JUDGE": "sometimes"}, "", "RETRYCONTRACT_JUDGE: Input should be 'auto' or 'worker'"),
-        ({}, "tools: {validation: {retry: {max_attempts: 99}}}", "max_attempts"),
-    ],
-)
-def test_a_service_that_cannot_even_start_is_told_why(
-    tmp_path: Path, variables: dict[str, str], config: str, advice: str
-) -> None:
-    service = Service(tmp_path, variables)
-    (tmp_path / "config.yml").write_text(config)
-    environ = service._environ() | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
-    command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
-    run = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
-    assert run.returncode == 1
-    assert run.stderr.startswith("The service cannot start with these settings.")
-    assert advice in run.stderr
-    assert "Traceback" not in run.stderr
-
-
-def test_the_doctor_examines_a_running_service_from_outside(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
-    try:
-        command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
-        run = subprocess.run(command, cwd=ROOT, env=service._environ(), capture_output=True, text=True, check=False)
-    finally:
-        service.stop()
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "FAIL" not in run.stdout

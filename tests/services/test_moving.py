@@ -17,6 +17,7 @@ from pytest_django import Settings
 from retrycontract.database_url import read_database_url
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Level
+from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Call, Event
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
@@ -124,6 +125,7 @@ def test_a_dump_comes_back_as_it_was_and_what_it_replaces_is_kept(data_dir: Path
     assert Agent.objects.filter(name="newer").exists()
     printed("restore", str(data_dir / "monday.dump"), "--yes")
     assert everything() == before
+    assert missing_guards() == set()
     work()
     (kept,) = data_dir.glob("before-restore-*.dump")
     content = kept.read_bytes()

@@ -12,6 +12,7 @@ from django.db.models import ProtectedError, UniqueConstraint
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.history import forgetting
 from retrycontract.store.models import (
     Agent,
     ApiKey,
@@ -108,6 +109,16 @@ def invent_a_decision() -> None:
 
 def grant_more_than_five() -> None:
     Guidance.objects.filter(pk=given_guidance().pk).update(granted=6)
+
+
+def keep_a_stage_of_an_answer_twice() -> None:
+    version = given_guidance().versions.get()
+    version.pk = None
+    version.save(force_insert=True)
+
+
+def invent_a_stage_of_an_answer() -> None:
+    given_guidance().versions.update(stage="imagined")
 
 
 def answer_one_escalation_twice() -> None:
@@ -304,6 +315,8 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("delivery_status_is_http", answer_with_no_status),
     ("rollup_measure_known", count_what_nobody_knows),
     ("rollup_unique", count_in_two_places),
+    ("guidanceversion_one_each", keep_a_stage_of_an_answer_twice),
+    ("guidanceversion_stage_known", invent_a_stage_of_an_answer),
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]
@@ -311,7 +324,8 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
 
 @pytest.mark.parametrize(("constraint", "attempt_to"), BREAKS, ids=[work.__name__ for _, work in BREAKS])
 def test_the_database_refuses_to(constraint: str, attempt_to: Callable[[], None]) -> None:
-    with pytest.raises(IntegrityError) as refused, transaction.atomic():
+    # History is guarded by triggers of its own, which speak before the constraints do.
+    with pytest.raises(IntegrityError) as refused, transaction.atomic(), forgetting():
         attempt_to()
     # Of a unique constraint SQLite names the columns only.
     is_nameless = connection.vendor == "sqlite" and isinstance(constraints()[constraint], UniqueConstraint)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.canaries import IN_SCHEMAS, PASSING, PLACES, Life, Monitor, files_of, keys_of, rows_of
+from tests.canaries import PASSING, PLACES, Life, Monitor, files_of, keys_of, rows_of
 from tests.conftest import scaled_service
 from tests.live_server import eventually
 from tests.receivers import Mailbox, Receiver, receiving, taking_mail
@@ -25,8 +25,6 @@ SCALED_WAYS = (*SHARED_WAYS, "the database's rows", "PostgreSQL's log", "Redis")
 NEVER_KEPT = {*PASSING, "the reason for the end"}
 # A server that logs every statement, as no server does by itself, logs what is looked up, too.
 LOOKED_UP = {"an address", "a user's name"}
-# Schemas are judged by as they came: docs/security.md says so.
-AT_REST = ("the database's files", "the database's rows", "PostgreSQL's log")
 
 
 def told(mailbox: Mailbox, receiver: Receiver) -> dict[str, str]:
@@ -100,13 +98,12 @@ def scaled_life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.mark.parametrize("way", EMBEDDED_WAYS)
 def test_no_secret_leaves_one_process(life: Life, way: str) -> None:
-    assert life.found(way) == (IN_SCHEMAS if way in AT_REST else set())
+    assert life.found(way) == set()
 
 
 @pytest.mark.parametrize("way", SCALED_WAYS)
 def test_no_secret_leaves_a_service_that_is_scaled_out(scaled_life: Life, way: str) -> None:
-    looked_up = LOOKED_UP if way == "PostgreSQL's log" else set()
-    assert scaled_life.found(way) == (IN_SCHEMAS if way in AT_REST else set()) | looked_up
+    assert scaled_life.found(way) == (LOOKED_UP if way == "PostgreSQL's log" else set())
 
 
 def test_without_the_sanitiser_every_place_is_found_in_one_process(tmp_path: Path) -> None:

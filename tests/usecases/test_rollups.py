@@ -26,6 +26,7 @@ from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, Send, configure, fail
 
 HOUR = timedelta(hours=1)
+BY: dict[str, Any] = {"actor": "rebuild_metrics", "door": "command"}
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -232,7 +233,7 @@ def test_rollups_are_rebuilt_from_history() -> None:
     Rollup.objects.filter(hour=NOON).delete()
     Rollup.objects.filter(hour=NOON + HOUR).update(amount=99, shard=3)
     spread({0: 7}, NOON + HOUR)
-    rebuild_rollups(since=NOON, now=NOON + 2 * HOUR + timedelta(minutes=45))
+    rebuild_rollups(since=NOON, now=NOON + 2 * HOUR + timedelta(minutes=45), **BY)
     assert Rollup.objects.all().tally() == before
 
 
@@ -240,7 +241,7 @@ def test_rollups_are_rebuilt_from_history() -> None:
 def test_a_rebuild_leaves_the_hour_under_way_and_what_is_older_than_it_was_told() -> None:
     spread({0: 1}, NOON)
     spread({0: 2}, NOON + 2 * HOUR)
-    rebuild_rollups(since=NOON + HOUR, now=NOON + 2 * HOUR + timedelta(minutes=59))
+    rebuild_rollups(since=NOON + HOUR, now=NOON + 2 * HOUR + timedelta(minutes=59), **BY)
     assert sorted(Rollup.objects.values_list("amount", flat=True)) == [1, 2]
-    rebuild_rollups(since=NOON, now=NOON + 3 * HOUR)
+    rebuild_rollups(since=NOON, now=NOON + 3 * HOUR, **BY)
     assert list(Rollup.objects.values_list("amount", flat=True)) == [2], "its transactions may still be open"

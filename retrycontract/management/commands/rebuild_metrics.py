@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from retrycontract.store.models import Door
 from retrycontract.usecases.recount import first_hour, rebuild_rollups
 
 
@@ -30,7 +31,9 @@ class Command(BaseCommand):
     def handle(self, *_: Any, since: datetime | None, **__: Any) -> None:
         """Recount and say how much."""
         start = since or first_hour()
-        counted = rebuild_rollups(since=start, now=timezone.now()) if start else 0
+        counted = 0
+        if start:
+            counted = rebuild_rollups(since=start, now=timezone.now(), actor="rebuild_metrics", door=Door.COMMAND)
         said = f" since {start:%Y-%m-%d %H:00} UTC" if start else ""
         self.stdout.write(f"Rebuilt {counted} counters{said}.")
 

@@ -23,7 +23,7 @@ OPTIONS = {
 }
 PLACES = {"NAME": "PGDATABASE", "USER": "PGUSER", "PASSWORD": "PGPASSWORD", "HOST": "PGHOST", "PORT": "PGPORT"}
 DUMPED = ("--format=custom", "--no-owner", "--no-privileges")
-# Ours and Django's; tables of others stay as they are.
+# Ours and Django's, and the function of our triggers; what is of others stays as it is.
 DROP = """
 SET lock_timeout = '10s';
 DO $$ DECLARE name text; BEGIN
@@ -31,6 +31,7 @@ DO $$ DECLARE name text; BEGIN
     WHERE schemaname = 'public' AND tablename ~ '^(retrycontract|auth|django)_'
   LOOP EXECUTE format('DROP TABLE public.%I CASCADE', name); END LOOP;
 END $$;
+DROP FUNCTION IF EXISTS public.retrycontract_keep_history();
 """
 
 

@@ -14,6 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import LOCAL
+from retrycontract.store.history import is_left_open, missing_guards
 from retrycontract.store.models import Event
 
 FULL = 2  # PRAGMA synchronous
@@ -50,6 +51,24 @@ def migrations() -> Iterator[Finding]:
         yield fail("migrations", f"{len(plan)} are not applied: 'manage.py up' applies them, or 'manage.py migrate'.")
     else:
         yield ok("migrations", "All are applied.")
+
+
+def history() -> Iterator[Finding]:
+    """Look for the triggers that keep the audit trail as it is."""
+    if missing := missing_guards():
+        yield fail(
+            "history",
+            f"The database would let history be changed: {', '.join(sorted(missing))} is gone. Find out who dropped "
+            "it; guard_history() of retrycontract.store.history, in manage.py shell, puts it back.",
+        )
+    elif is_left_open():
+        yield fail(
+            "history",
+            "Somebody let everybody change history: empty the table retrycontract_forgetting, or reset the setting "
+            "retrycontract.forgetting, and find out who did.",
+        )
+    else:
+        yield ok("history", "The database refuses to change or delete it.")
 
 
 def clock(now: datetime) -> Iterator[Finding]:

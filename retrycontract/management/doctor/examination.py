@@ -37,11 +37,14 @@ def examine(now: datetime) -> list[Finding]:
 
 def _of_the_data(now: datetime) -> Iterator[Finding]:
     try:
+        yield from database.history()
         yield from database.clock(now)
         yield from database.operators()
         yield from database.first_password()
         yield from work.queue(now)
         yield from work.readable()
+        yield from work.schemas()
+        yield from work.rotation()
         yield from work.workers(now)
         yield from work.messages(now)
         yield from work.endpoints(now)

@@ -14,6 +14,7 @@ from retrycontract.contract.sanitizer import visible
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.usecases.reseal import still_old
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
 PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defaults
@@ -55,6 +56,27 @@ def readable() -> Iterator[Finding]:
         )
     elif looked:
         yield ok("sealed", f"The {len(looked)} oldest submissions that wait can be opened.")
+
+
+def schemas() -> Iterator[Finding]:
+    """Open the schemas that are sealed because their authors wrote secrets into them."""
+    sealed = ToolVersion.objects.filter(sealed__isnull=False).order_by("-pk")[:SAMPLE]
+    if lost := [str(version) for version in sealed.select_related("tool") if not _opens(bytes(version.sealed or b""))]:
+        yield fail(
+            "schemas",
+            f"{len(lost)} cannot be opened, such as that of {lost[0]}, so nothing is judged by them: add the key they "
+            "were made with to RETRYCONTRACT_ENCRYPTION_KEYS, or have the tools registered again.",
+        )
+
+
+def rotation() -> Iterator[Finding]:
+    """Look whether older keys are still needed, where there are some."""
+    if len(settings.RETRYCONTRACT.encryption_keys) < 2:
+        return
+    if left := still_old():
+        yield warn("rotation", f"An older key is needed for {left} that it sealed: manage.py rotate_keys reseal")
+    else:
+        yield warn("rotation", "Nothing needs the older keys any more: manage.py rotate_keys retire")
 
 
 def quarantine() -> Iterator[Finding]:

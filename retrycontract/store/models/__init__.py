@@ -11,6 +11,7 @@ from retrycontract.store.models.calls import (
 from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
+from retrycontract.store.models.guidance_versions import GuidanceStage, GuidanceVersion
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
@@ -34,6 +35,8 @@ __all__ = [
     "Event",
     "FailedLogins",
     "Guidance",
+    "GuidanceStage",
+    "GuidanceVersion",
     "IdempotencyKey",
     "IllegalMoveError",
     "LostRaceError",

@@ -14,7 +14,9 @@ from retrycontract.contract.durations import LONGEST, SHORTEST
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import visible
 from retrycontract.store.fields import JSONText
+from retrycontract.store.sealing import UnreadableError, seal, unseal
 
+SCHEMA = "schema"  # what was sealed for another purpose is none
 KINDS = [(kind.value, kind.name.replace("_", " ").capitalize()) for kind in Kind]
 
 
@@ -71,11 +73,15 @@ class Tool(models.Model):
 
 
 class ToolVersion(models.Model):
-    """One schema of a tool, as its agent sent it; never changed, since calls are pinned to it."""
+    """One schema of a tool; never changed, since calls are pinned to it.
+
+    `schema` may be shown. Where its author wrote secrets into it, the schema that outputs are judged by lies sealed.
+    """
 
     tool = models.ForeignKey(Tool, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
     schema = JSONText()
+    sealed = models.BinaryField(null=True)
     schema_hash = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     quarantined_at = models.DateTimeField(null=True)
@@ -90,10 +96,38 @@ class ToolVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.tool} v{self.number}"
 
+    # Factories
+
+    @classmethod
+    def of(cls, tool: Tool, schema: Any, *, shown: Any, number: int, now: datetime) -> ToolVersion:
+        """Make a version that is not stored yet; `shown` is the schema without secrets."""
+        version = cls(tool=tool, number=number, schema=shown, schema_hash=cls.hash_of(schema), created_at=now)
+        version.sealed = version._closed(schema)
+        return version
+
     @classmethod
     def hash_of(cls, schema: Any) -> str:
         """Hash a schema; the order of its keys does not matter."""
         return hashlib.sha256(json.dumps(schema, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    # Properties
+
+    @property
+    def judged_by(self) -> Any:
+        """Give the schema as its author wrote it; raises UnreadableError."""
+        return self.schema if self.sealed is None else unseal(bytes(self.sealed))[SCHEMA]
+
+    # Mutators
+
+    def open_again(self, schema: Any) -> None:
+        """Seal the schema anew, which its author has sent again, when no known key opens it any more."""
+        try:
+            _ = self.judged_by
+        except UnreadableError:
+            ToolVersion.objects.filter(pk=self.pk).update(sealed=self._closed(schema))
+
+    def _closed(self, schema: Any) -> bytes | None:
+        return None if schema == self.schema else seal({SCHEMA: schema})
 
     def quarantine(self, now: datetime) -> bool:
         """Keep this version away from the door: its checks crashed or ran out of time; False when it was before."""

@@ -1,0 +1,67 @@
+"""Replace the encryption key, step by step, while the service runs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from retrycontract.management.key_file import VARIABLE, KeysAreGivenError, write_keys
+from retrycontract.store.models import Door
+from retrycontract.usecases.reseal import note_keys, reseal_all, still_old
+
+STEPS = ("make", "reseal", "retire")
+
+
+class Command(BaseCommand):
+    """Make a key, seal with it what older ones sealed, forget the older ones: one step a call."""
+
+    help = (
+        "Replace the encryption key: 'make' a new one and restart the service, 'reseal' what older keys sealed, "
+        "'retire' the older keys and restart. No submission is lost on the way."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the step."""
+        parser.add_argument("step", choices=STEPS)
+
+    def handle(self, *_: Any, step: str, **__: Any) -> None:
+        """Take the step and say which one follows."""
+        keys: list[str] = settings.RETRYCONTRACT.encryption_keys
+        {"make": self._make, "reseal": self._reseal, "retire": self._retire}[step](keys)
+
+    def _make(self, keys: list[str]) -> None:
+        if len(keys) > 1:
+            raise CommandError("There is an older key already: 'rotate_keys reseal' and 'retire' it first.")
+        self._keep([Fernet.generate_key().decode(), *keys], "keys.made")
+        self.stdout.write("Restart the service, workers before web processes; then: manage.py rotate_keys reseal")
+
+    def _reseal(self, keys: list[str]) -> None:
+        if len(keys) < 2:
+            raise CommandError("There is one key only, and nothing to seal anew: begin with 'rotate_keys make'.")
+        done = reseal_all(now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
+        self.stdout.write(f"Sealed {done.resealed} anew with the newest key.")
+        if done.unreadable:
+            self.stdout.write(f"{done.unreadable} are opened by none of the keys, and were left as they are.")
+        self.stdout.write("Keep the older keys as long as backups from before; then: manage.py rotate_keys retire")
+
+    def _retire(self, keys: list[str]) -> None:
+        if len(keys) < 2:
+            raise CommandError("There is one key only: it is in use.")
+        if left := still_old():
+            raise CommandError(f"{left} are not sealed with the newest key: run 'rotate_keys reseal' first.")
+        self._keep(keys[:1], "keys.retired")
+        self.stdout.write("Restart the service. The older keys open nothing in this database any more.")
+
+    def _keep(self, keys: Sequence[str], event: str) -> None:
+        """Store the keys, or say what to store; keys in the environment are their owner's to change."""
+        try:
+            self.stdout.write(f"Wrote {write_keys(keys)}.")
+        except KeysAreGivenError as given:
+            self.stdout.write(f"{given}, to this, which is shown this once:\n{VARIABLE}={','.join(given.wanted)}")
+        note_keys(event, known=len(keys), now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)

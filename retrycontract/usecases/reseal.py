@@ -1,0 +1,73 @@
+"""Seal anew with the newest key what older keys sealed, so that they can be retired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Model
+
+from retrycontract.store.models import Attempt, Door, Event, ToolVersion, WebhookEndpoint
+from retrycontract.store.sealing import UnreadableError, is_current, resealed
+from retrycontract.store.transactions import write_transaction
+
+SEALED: Final[tuple[type[Model], ...]] = (Attempt, WebhookEndpoint, ToolVersion)
+BATCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Resealing:
+    """Count what was sealed anew, and what no known key opens."""
+
+    resealed: int
+    unreadable: int
+
+
+def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
+    """Seal everything with the newest key, a batch at a time; what a run that broke off had done is passed over."""
+    done = unreadable = 0
+    for model in SEALED:
+        for batch in _batches(model):
+            opened = {pk: _opened(sealed) for pk, sealed in batch.items()}
+            unreadable += list(opened.values()).count(None)
+            with write_transaction():
+                done += sum(_replace(model, pk, batch[pk], new) for pk, new in opened.items() if new is not None)
+    with write_transaction():
+        Event.record("keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable)
+    return Resealing(done, unreadable)
+
+
+def still_old() -> int:
+    """Count what the newest key does not open."""
+    return sum(len(batch) for model in SEALED for batch in _batches(model))
+
+
+def note_keys(name: str, *, known: int, now: datetime, actor: str, door: Door) -> None:
+    """Write down that a key was made or that old ones were retired, and how many are known now."""
+    with write_transaction():
+        Event.record(name, actor=actor, door=door, at=now, known=known)
+
+
+def _batches(model: type[Model]) -> Iterator[dict[int, bytes]]:
+    """Read what the newest key did not seal, in the order of the keys."""
+    rows = model._base_manager.filter(sealed__isnull=False).order_by("pk")
+    after = 0
+    while chunk := list(rows.filter(pk__gt=after).values_list("pk", "sealed")[:BATCH]):
+        after = chunk[-1][0]
+        old = {pk: bytes(sealed) for pk, sealed in chunk if not is_current(bytes(sealed))}
+        if old:
+            yield old
+
+
+def _opened(sealed: bytes) -> bytes | None:
+    try:
+        return resealed(sealed)
+    except UnreadableError:
+        return None
+
+
+def _replace(model: type[Model], pk: Any, old: bytes, new: bytes) -> int:
+    """Replace what is still as it was read: it may have been judged, or replaced, meanwhile."""
+    return model._base_manager.filter(pk=pk, sealed=old).update(sealed=new)

@@ -1,0 +1,102 @@
+"""Whatever can be done in the admin or by a command is in the audit trail, by who did it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.admin import site
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db.models import Model
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+import retrycontract.management.commands
+from retrycontract.store.models import (
+    ApiKey,
+    Call,
+    Door,
+    Event,
+    OutboxMessage,
+    ToolVersion,
+    WebhookEndpoint,
+)
+from retrycontract.usecases.log_in import LoginTry, begin_login
+from tests.admin.conftest import post
+
+pytestmark = pytest.mark.django_db
+
+# Each action of a page, with the rows that it is taken on and the event that it leaves.
+ACTIONS: dict[tuple[str, str], tuple[type[Model], str]] = {
+    ("call", "cancel"): (Call, "call.cancelled"),
+    ("apikey", "revoke"): (ApiKey, "key.revoked"),
+    ("toolversion", "release"): (ToolVersion, "version.released"),
+    ("outboxmessage", "send_again"): (OutboxMessage, "message.sent_again"),
+    ("webhookendpoint", "rotate"): (WebhookEndpoint, "endpoint.secret_rotated"),
+    ("user", "let_in_again"): (User, "operator.freed"),
+    ("user", "log_out_everywhere"): (User, "operator.logged_out"),
+}
+
+
+@pytest.fixture
+def busy(answered: Call) -> None:
+    """Bring everything into a state in which each action has something to do."""
+    now = timezone.now()
+    ToolVersion.objects.update(quarantined_at=now)
+    OutboxMessage.objects.update(delivered_at=now)
+    begin_login(LoginTry("ada", "192.0.2.1"), now=now + timedelta(hours=1))
+
+
+def test_every_action_of_the_admin_is_told_here() -> None:
+    found = {
+        (model._meta.model_name, action) for model, page in site._registry.items() for action in page.actions or ()
+    }
+    assert found == set(ACTIONS)
+
+
+@pytest.mark.parametrize(("model_name", "action"), ACTIONS)
+def test_an_action_leaves_an_event_by_who_took_it(admin: Client, busy: None, model_name: str, action: str) -> None:
+    model, name = ACTIONS[model_name, action]
+    row = model._default_manager.order_by("-pk").first()
+    assert row is not None
+    path = f"{model._meta.app_label}/{model_name}/"
+    post(admin, path, {"action": action, "_selected_action": [row.pk]})
+    event = Event.objects.filter(name=name).latest("pk")
+    assert (event.actor, event.door) == ("ada", Door.ADMIN)
+
+
+# Each command that changes something: its words and the event that it leaves.
+COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "create_agent": (("new",), "key.issued"),
+    "create_operator": (("new",), "operator.admitted"),
+    "free_operator": (("ada",), "operator.freed"),
+    "rebuild_metrics": ((), "metrics.rebuilt"),
+    "rotate_keys": (("make",), "keys.made"),
+}
+QUIET = {
+    "backup": "only reads",
+    "doctor": "only reads",
+    "export": "only reads",
+    "import": "brings the trail of another database as it was",
+    "restore": "the same",
+    "up": "starts the service; what it makes, it makes by the use cases above",
+}
+
+
+def test_every_command_is_told_here() -> None:
+    folder = Path(next(iter(retrycontract.management.commands.__path__)))
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(COMMANDS) | set(QUIET)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_changes_something_leaves_an_event(
+    busy: None, command: str, settings: Settings, tmp_path: Path, capsys: Any
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"data_dir": tmp_path})
+    words, name = COMMANDS[command]
+    call_command(command, *words)
+    assert Event.objects.filter(name=name).latest("pk").door == Door.COMMAND

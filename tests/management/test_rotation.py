@@ -1,0 +1,168 @@
+"""The encryption key is replaced step by step: nothing that was sealed is lost, and nothing needs the old one then."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError
+from django.utils import timezone
+from pytest_django import Settings
+
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.service_settings import load
+from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, WebhookEndpoint
+from retrycontract.usecases import reseal
+from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.tend_endpoint import add_endpoint
+from tests.factories import RIGHT, make_agent, make_tool, submit
+from tests.management.conftest import printed
+
+pytestmark = pytest.mark.django_db
+BY: dict[str, Any] = {"actor": "ada", "door": Door.ADMIN}
+
+
+class House:
+    """A service with its key file, which is started again by reading its settings anew."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.settings, self.folder = settings, folder
+        self.restart()
+
+    def restart(self) -> None:
+        loaded = load({"RETRYCONTRACT_DATA_DIR": str(self.folder), "RETRYCONTRACT_JUDGE": "worker"})
+        self.settings.RETRYCONTRACT = loaded
+        self.settings.SECRET_KEY = loaded.secret_key
+
+    @property
+    def keys(self) -> list[str]:
+        return (self.folder / "encryption_key").read_text().split()
+
+
+@pytest.fixture
+def house(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A house with submissions that wait, and an endpoint with its secret."""
+    for name in ("RETRYCONTRACT_ENCRYPTION_KEYS", "RETRYCONTRACT_ENCRYPTION_KEYS_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    found = House(settings, tmp_path / "data")
+    make_tool(make_agent())
+    for _ in range(3):
+        submit(make_agent(), RIGHT)
+    add_endpoint("https://hooks.example/x", list(WebhookEvent), now=timezone.now(), **BY)
+    return found
+
+
+def rotate(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    printed("rotate_keys", "reseal")
+    printed("rotate_keys", "retire")
+    house.restart()
+
+
+def test_after_a_rotation_the_new_key_alone_opens_everything(house: House) -> None:
+    (old,) = house.keys
+    secret = WebhookEndpoint.objects.get().secrets_at(timezone.now())
+    rotate(house)
+    assert len(house.keys) == 1
+    assert house.keys != [old]
+    assert WebhookEndpoint.objects.get().secrets_at(timezone.now()) == secret
+    assert judge_waiting(clock=timezone.now) == 3
+    assert set(Call.objects.values_list("state", flat=True)) == {"valid"}
+
+
+def test_the_file_stays_its_owners_alone_and_is_never_half_written(house: House) -> None:
+    rotate(house)
+    path = house.folder / "encryption_key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {path.name for path in house.folder.iterdir()} == {"encryption_key", "secret_key"}
+
+
+def test_while_both_keys_are_known_work_goes_on(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    submit(make_agent(), RIGHT)
+    assert judge_waiting(clock=timezone.now) == 4
+    assert set(Call.objects.values_list("state", flat=True)) == {"valid"}
+
+
+def test_a_run_that_broke_off_is_taken_up_where_it_stopped(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    first = Attempt.objects.earliest("pk")
+    Attempt.objects.filter(pk=first.pk).update(sealed=reseal.resealed(bytes(first.sealed or b"")))
+    assert "Sealed 3 anew" in printed("rotate_keys", "reseal")  # two submissions and the endpoint
+    assert "Sealed 0 anew" in printed("rotate_keys", "reseal")
+
+
+def test_what_is_judged_meanwhile_is_left_alone(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    before = {pk: bytes(sealed) for pk, sealed in Attempt.objects.values_list("pk", "sealed")}
+    judge_waiting(clock=timezone.now)
+    assert [reseal._replace(Attempt, pk, sealed, b"new") for pk, sealed in before.items()] == [0, 0, 0]
+
+
+def test_a_key_that_is_needed_is_not_retired(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    with pytest.raises(CommandError, match="4 are not sealed with the newest key"):
+        printed("rotate_keys", "retire")
+    assert len(house.keys) == 2
+
+
+@pytest.mark.parametrize("step", ["reseal", "retire"])
+def test_a_step_before_its_turn_says_so(house: House, step: str) -> None:
+    with pytest.raises(CommandError, match="one key only"):
+        printed("rotate_keys", step)
+
+
+def test_a_second_key_is_made_only_when_the_first_rotation_is_over(house: House) -> None:
+    printed("rotate_keys", "make")
+    house.restart()
+    with pytest.raises(CommandError, match="older key already"):
+        printed("rotate_keys", "make")
+
+
+def test_what_no_key_opens_is_counted_and_asked_for_again(house: House) -> None:
+    (house.folder / "encryption_key").write_text(Fernet.generate_key().decode())
+    house.restart()
+    printed("rotate_keys", "make")
+    house.restart()
+    assert "4 are opened by none of the keys" in printed("rotate_keys", "reseal")
+    judge_waiting(clock=timezone.now)
+    assert set(Call.objects.values_list("state", flat=True)) == {"retrying"}, "not judged, and never Blocked"
+
+
+def test_keys_of_the_environment_are_their_owners_to_change(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    (old,) = house.keys
+    monkeypatch.setenv("RETRYCONTRACT_ENCRYPTION_KEYS", old)
+    text = printed("rotate_keys", "make")
+    new = text.split("RETRYCONTRACT_ENCRYPTION_KEYS=")[1].split("\n")[0].split(",")
+    assert new[1:] == [old]
+    Fernet(new[0])
+    assert house.keys == [old]
+
+
+def test_api_keys_and_hashes_of_submissions_live_through_it(house: House) -> None:
+    _, text = ApiKey.create_for(make_agent(), timezone.now())
+    judge_waiting(clock=timezone.now)
+    before = set(Attempt.objects.values_list("output_hash", flat=True))
+    rotate(house)
+    assert ApiKey.objects.authenticate(text, timezone.now()) is not None
+    submit(make_agent(), RIGHT)
+    judge_waiting(clock=timezone.now)
+    assert set(Attempt.objects.values_list("output_hash", flat=True)) == before, "the same output, the same hash"
+
+
+def test_each_step_is_in_the_trail_and_no_key_is(house: House) -> None:
+    old = house.keys
+    rotate(house)
+    told = list(Event.objects.filter(name__startswith="keys.").values_list("name", "actor", "door", "data"))
+    assert [row[:3] for row in told] == [
+        (name, "rotate_keys", "command") for name in ("keys.made", "keys.resealed", "keys.retired")
+    ]
+    assert not any(key in str(told) for key in (*old, *house.keys))

@@ -1,0 +1,126 @@
+"""Secrets that an author wrote into a schema judge outputs and lie sealed; nobody is shown them."""
+
+from __future__ import annotations
+
+import secrets
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.apps import apps
+from pytest_django import Settings
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Attempt, Call, ToolVersion
+from retrycontract.usecases.give_guidance import RefusedAnswerError
+from tests.factories import DEPLOY, answer, make_agent, make_blocked, make_tool, make_user, submit
+from tests.file_database import bytes_at_rest
+from tests.usecases.conftest import NOON, Send, configure, judge_all
+
+pytestmark = pytest.mark.django_db
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+
+
+def token() -> str:
+    """Make a secret that no compiled schema of another test has."""
+    return "ghp_" + "".join(secrets.choice(LETTERS) for _ in range(36))
+
+
+def schema_with(secret: str, *, at: str = "enum") -> dict[str, Any]:
+    places: dict[str, dict[str, Any]] = {
+        "enum": {"properties": {"a": {"enum": [secret, "b"]}}},
+        "const": {"properties": {"a": {"const": secret}}},
+        "default": {"properties": {"a": {"default": secret}}},
+        "description": {"properties": {"a": {"description": f"Send {secret} along."}}},
+        "x-hint": {"properties": {"a": {"type": "null", "x-hint": f"try {secret}"}}},
+        "examples": {"examples": [{"a": secret}]},
+        "pattern": {"properties": {"a": {"pattern": f"^{secret}$"}}},
+        "a field's name": {"properties": {secret: {}}, "required": [secret]},
+        "title": {"title": secret},
+    }
+    return {"type": "object"} | places[at]
+
+
+@pytest.mark.parametrize(
+    "place", ["enum", "const", "default", "description", "x-hint", "examples", "pattern", "a field's name", "title"]
+)
+def test_a_secret_in_a_schema_is_not_at_rest_and_not_shown(file_database: Path, place: str) -> None:
+    secret = token()
+    schema = schema_with(secret, at=place)
+    version = make_tool(make_agent(), "note", schema).current_version
+    assert version is not None
+    assert secret.encode() not in bytes_at_rest(file_database)
+    assert secret not in str(version.schema)
+    assert ToolVersion.objects.get().judged_by == schema
+
+
+def test_without_the_sanitiser_it_would_be_at_rest(file_database: Path, settings: Settings) -> None:
+    settings.CONTRACT = type(settings.CONTRACT)(redact_secrets=False)
+    secret = token()
+    make_tool(make_agent(), "note", schema_with(secret))
+    assert secret.encode() in bytes_at_rest(file_database)
+
+
+def test_outputs_are_judged_by_what_the_author_wrote(send: Send) -> None:
+    secret = token()
+    make_tool(make_agent(), "note", schema_with(secret))
+    assert send(make_agent(), {"a": secret}, tool="note").is_valid
+    wrong = send(make_agent(), {"a": "[REDACTED: GITHUB_TOKEN]"}, tool="note")
+    assert not wrong.is_valid
+    assert secret not in wrong.feedback
+
+
+def test_a_schema_without_secrets_is_not_sealed_and_needs_no_key() -> None:
+    version = make_tool(make_agent()).current_version
+    assert version is not None
+    assert (version.sealed, version.judged_by) == (None, DEPLOY)
+
+
+def lose_the_keys(settings: Settings) -> None:
+    configure(settings, encryption_keys=[Fernet.generate_key().decode()])
+
+
+@pytest.mark.parametrize("judge", ["auto", "worker"], ids=["at the door", "by the worker"])
+def test_with_its_key_lost_nothing_is_judged_and_nothing_blocked(settings: Settings, judge: str) -> None:
+    configure(settings, judge=judge)
+    make_tool(make_agent(), "note", schema_with(token()))
+    lose_the_keys(settings)
+    call = None
+    for _ in range(5):
+        call = submit(make_agent(), {"a": 1}, tool="note", call=call, at=NOON).call
+        judge_all(now=NOON)
+    assert Call.objects.get().state == "retrying"
+    assert set(Attempt.objects.values_list("state", "is_valid")) == {("discarded", None)}
+
+
+def test_registering_the_tool_again_mends_it(settings: Settings) -> None:
+    secret = token()
+    make_tool(make_agent(), "note", schema_with(secret))
+    lose_the_keys(settings)
+    make_tool(make_agent(), "note", schema_with(secret))
+    assert submit(make_agent(), {"a": secret}, tool="note").is_valid
+    assert ToolVersion.objects.count() == 1
+
+
+def test_corrected_arguments_that_cannot_be_checked_are_refused_with_the_reason(settings: Settings) -> None:
+    make_tool(make_agent(), "note", schema_with(token()))
+    call = make_blocked(make_agent(), tool="note", output={"a": 1})
+    import_module("retrycontract.usecases.contracts")._kept.clear()  # another process, started after the key was lost
+    lose_the_keys(settings)
+    with pytest.raises(RefusedAnswerError, match="registered again"):
+        answer(call, make_user(), Decision.CORRECTED, arguments={"a": "b"})
+
+
+def test_a_database_of_before_gets_its_schemas_sealed() -> None:
+    secret = token()
+    schema = schema_with(secret)
+    make_tool(make_agent(), "note", schema)
+    make_tool(make_agent(), "deploy")
+    ToolVersion.objects.filter(tool__name="note").update(schema=schema, sealed=None)
+    import_module("retrycontract.store.migrations.0014_guidance_versions_and_sealed_schemas").seal_secrets(apps, None)
+    sealed = ToolVersion.objects.get(tool__name="note")
+    assert secret not in str(sealed.schema)
+    assert sealed.judged_by == schema
+    assert ToolVersion.objects.get(tool__name="deploy").sealed is None
