@@ -32,6 +32,7 @@ from retrycontract.store.models import (
     hour_of,
 )
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
+from tests.store.desk_constraints import DESK_BREAKS
 
 pytestmark = pytest.mark.django_db
 
@@ -304,6 +305,7 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("delivery_status_is_http", answer_with_no_status),
     ("rollup_measure_known", count_what_nobody_knows),
     ("rollup_unique", count_in_two_places),
+    *DESK_BREAKS,
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]

@@ -8,12 +8,14 @@ from retrycontract.store.models.calls import (
     IllegalMoveError,
     LostRaceError,
 )
+from retrycontract.store.models.claims import Claim, Snooze
 from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
+from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -27,6 +29,7 @@ __all__ = [
     "Call",
     "Channel",
     "ChannelTurn",
+    "Claim",
     "Count",
     "Door",
     "Escalation",
@@ -41,6 +44,8 @@ __all__ = [
     "Notice",
     "OutboxMessage",
     "Rollup",
+    "SavedReply",
+    "Snooze",
     "Tally",
     "Tool",
     "ToolVersion",
