@@ -78,7 +78,7 @@ class Sweeper:
         from retrycontract.usecases.recount import fold_rollups
         from retrycontract.usecases.repeat_request import forget_requests
         from retrycontract.usecases.sweep import BATCH, expire_overdue
-        from retrycontract.usecases.tidy_queue import tidy_queue
+        from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
@@ -86,6 +86,7 @@ class Sweeper:
             self._judge_alone()
         expire_overdue(now=now)
         tidy_queue(now=now)
+        forget_answers(now=now)
         forget_requests(now=now)
         forget_calls(now=now)
         fold_rollups(now=now)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryPage, Page, block, line
-from retrycontract.store.models import Claim, SavedReply, Snooze
+from retrycontract.admin.pages import HistoryPage, Page, block, json_block, line
+from retrycontract.store.models import AnswerRecord, Claim, SavedReply, Snooze, StandingHint
 
 OF_CALL = "Finds the exact id of a call."
 
@@ -53,3 +53,48 @@ class SavedReplyPage(Page):
     def shown_text(self, reply: SavedReply) -> SafeString | str:
         """Show the text."""
         return block(reply.text)
+
+
+@admin.register(AnswerRecord)
+class AnswerRecordPage(Page):
+    """Show what answers were good for."""
+
+    list_display = ("shown_tool", "decision", "given", "tried", "worked", "last_given_at")
+    list_filter = ("decision",)
+    fields = ("namespace", *list_display, "fingerprint", "shown_text", "shown_patch")
+    readonly_fields = ("shown_tool", "shown_text", "shown_patch")
+
+    @admin.display(description="tool")
+    def shown_tool(self, record: AnswerRecord) -> str:
+        """Show the name that an agent gave its tool."""
+        return line(record.tool_name)
+
+    @admin.display(description="text")
+    def shown_text(self, record: AnswerRecord) -> SafeString | str:
+        """Show the operator's words."""
+        return block(record.text)
+
+    @admin.display(description="patch")
+    def shown_patch(self, record: AnswerRecord) -> SafeString | str:
+        """Show what was corrected."""
+        return json_block(record.patch)
+
+
+@admin.register(StandingHint)
+class StandingHintPage(Page):
+    """Show what agents are told before a person is asked."""
+
+    list_display = ("shown_tool", "owner", "expires_at", "off_at", "shown", "tried", "worked")
+    list_select_related = ("owner",)
+    fields = ("namespace", *list_display, "fingerprint", "source", "created_at", "shown_text")
+    readonly_fields = ("shown_tool", "shown_text")
+
+    @admin.display(description="tool")
+    def shown_tool(self, hint: StandingHint) -> str:
+        """Show the name that an agent gave its tool."""
+        return line(hint.tool_name)
+
+    @admin.display(description="text")
+    def shown_text(self, hint: StandingHint) -> SafeString | str:
+        """Show the operator's words."""
+        return block(hint.text)

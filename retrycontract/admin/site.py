@@ -24,7 +24,7 @@ GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User", "FailedLogins"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event", "IdempotencyKey", "Rollup"),
-    "How people answer": ("Claim", "Snooze", "SavedReply"),
+    "How people answer": ("Claim", "Snooze", "SavedReply", "AnswerRecord", "StandingHint"),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }

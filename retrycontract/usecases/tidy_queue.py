@@ -1,13 +1,14 @@
-"""Clear away claims that ran out, and bring back what was put off; a part of every sweep."""
+"""Clear away claims that ran out, bring back what was put off, and forget old records; a part of every sweep."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import QuerySet
 
-from retrycontract.store.models import Claim, Door, EscalationState, Event, Snooze
+from retrycontract.store.models import AnswerRecord, Claim, Door, EscalationState, Event, Snooze
 from retrycontract.store.transactions import write_transaction
 
 BATCH: Final = 200  # rows of each kind that are taken at once
@@ -21,6 +22,18 @@ def tidy_queue(*, now: datetime) -> int:
     return _clear(Claim.objects.run_out(now), "claim.expired", now) + _clear(
         Snooze.objects.run_out(now), "call.woken", now
     )
+
+
+def forget_answers(*, now: datetime) -> int:
+    """Forget a batch of the records of answers that nobody gave for as long as history is kept; returns how many."""
+    days: float = settings.RETRYCONTRACT.retention_days
+    old = AnswerRecord.objects.filter(last_given_at__lt=now - timedelta(days=days)).order_by("last_given_at", "pk")
+    if not days or not old.exists():
+        return 0
+    with write_transaction():
+        chosen = list(old.values_list("pk", flat=True)[:BATCH])
+        AnswerRecord.objects.filter(pk__in=chosen).delete()
+    return len(chosen)
 
 
 def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:

@@ -31,6 +31,7 @@ from retrycontract.store.models import (
     WorkerBeat,
 )
 from retrycontract.usecases.log_in import LoginTry, begin_login
+from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
@@ -80,6 +81,7 @@ def make_desk_work(operator: User, escalation: Escalation, now: datetime) -> Non
     until = now + timedelta(hours=1)
     Snooze.objects.create(escalation=escalation, operator=operator, snoozed_at=now, until=until, reason="Later.")
     Claim.objects.create(escalation=escalation, operator=operator, claimed_at=now, until=until)
+    set_hint_from(escalation.guidance, operator, now=now)
     SavedReply.objects.create(operator=operator, title="Region", text="Use eu-west-1.", position=1, updated_at=now)
 
 

@@ -21,6 +21,7 @@ from dashboard.roles import Role
 from retrycontract.admin import pages
 from retrycontract.store.models import (
     Agent,
+    AnswerRecord,
     ApiKey,
     Attempt,
     Call,
@@ -36,6 +37,7 @@ from retrycontract.store.models import (
     Rollup,
     SavedReply,
     Snooze,
+    StandingHint,
     Tool,
     ToolVersion,
     WebhookDelivery,
@@ -49,7 +51,7 @@ pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
 HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
-HISTORY += [Claim, Snooze, SavedReply]
+HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 

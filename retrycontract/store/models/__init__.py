@@ -1,6 +1,7 @@
 """What the service remembers."""
 
 from retrycontract.store.models.agents import Agent, ApiKey
+from retrycontract.store.models.answers import AnswerRecord, Mistake, StandingHint
 from retrycontract.store.models.calls import (
     Attempt,
     AttemptState,
@@ -22,6 +23,7 @@ from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "Agent",
+    "AnswerRecord",
     "ApiKey",
     "AppendOnlyError",
     "Attempt",
@@ -41,11 +43,13 @@ __all__ = [
     "IllegalMoveError",
     "LostRaceError",
     "Measure",
+    "Mistake",
     "Notice",
     "OutboxMessage",
     "Rollup",
     "SavedReply",
     "Snooze",
+    "StandingHint",
     "Tally",
     "Tool",
     "ToolVersion",
