@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import TruncDay, TruncHour
 
 from retrycontract.contract.lifecycle import Decision
@@ -208,7 +208,7 @@ def _costs(scope: Scope) -> tuple[CostPoint, ...]:
     return tuple(CostPoint(*row) for row in rows.order_by("at"))
 
 
-def _stepped(scope: Scope, measure: Measure) -> RollupQuerySet:
+def _stepped(scope: Scope, measure: Measure) -> QuerySet[Any]:
     step = TruncHour if scope.step < timedelta(days=1) else TruncDay
     return scope.counted(measure).order_by().annotate(at=step("hour", tzinfo=UTC))
 

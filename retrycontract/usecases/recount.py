@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -59,7 +60,8 @@ def recount(*, since: datetime) -> Tally:
     whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
     tally: Tally = Counter()
     for call in whole.iterator(chunk_size=CHUNK):
-        tally.update(_tally_of_call(call))
+        for _, added in tallies_of_call(call):
+            tally.update(added)
     return Counter({count: amount for count, amount in tally.items() if count.hour >= start})
 
 
@@ -69,10 +71,11 @@ def first_hour() -> datetime | None:
     return hour_of(first) if first else None
 
 
-def _tally_of_call(call: Call) -> Tally:
+def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
+    """Say what each event of a call adds, and when."""
     attempts = {attempt.number: attempt for attempt in call.attempts.all()}
     answers = iter(call.guidance.all())
-    tool, tally, last = tool_of_call(call), Tally(), None
+    tool, last = tool_of_call(call), None
     for event in call.events.all():
         attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
         if attempt is not None:
@@ -84,8 +87,7 @@ def _tally_of_call(call: Call) -> Tally:
             steps += steps_of_try(last.decision, bool(attempt.is_valid))
             last = None
         last = given or last
-        tally.update(tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool))
-    return tally
+        yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
 
 
 def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
