@@ -26,8 +26,8 @@ def planted() -> list[tuple[object, ...]]:
 
 
 def test_planted_calls_are_what_history_and_counts_say() -> None:
-    assert printed("seed", "--calls", "1500").startswith("Planted 1,500 calls in ")
-    assert Call.objects.count() == 1_500
+    assert printed("seed", "--calls", "600", "--days", "2").startswith("Planted 600 calls in ")
+    assert Call.objects.count() == 600
     assert set(Call.objects.values_list("state", flat=True)) >= {
         CallState.VALID,
         CallState.BLOCKED,
@@ -43,7 +43,7 @@ def test_planted_calls_are_what_history_and_counts_say() -> None:
 
 
 def test_records_of_answers_say_what_became_of_the_planted_ones() -> None:
-    printed("seed", "--calls", "1500")
+    printed("seed", "--calls", "600", "--days", "2")
     for record in AnswerRecord.objects.all():
         given = Guidance.objects.filter(record=record)
         assert record.given == given.count()
@@ -55,7 +55,7 @@ def test_records_of_answers_say_what_became_of_the_planted_ones() -> None:
 
 
 def test_a_planted_call_goes_on_as_any_other() -> None:
-    printed("seed", "--calls", "1500")
+    printed("seed", "--calls", "600", "--days", "2")
     call = Call.objects.blocked().select_related("agent").latest("pk")
     answer(call, make_user())
     tool = next(tool for tools in TOOLS.values() for tool in tools if tool.name == call.tool_name)

@@ -20,7 +20,7 @@ REPORTED_EVERY: Final = 100_000
 
 
 class Command(BaseCommand):
-    """Tell every story of every tool once, and plant copies of them over some days."""
+    """Tell stories of tools once, and plant copies of them over some days."""
 
     help = "Plant realistic calls with their attempts, answers and counts, to see how the service does with many."
 

@@ -28,6 +28,9 @@ from retrycontract.usecases.register_tool import register_tool
 
 PREFIX: Final = "seed-"  # of agents and the operator
 CHUNK: Final = 2_000  # calls of one transaction
+LEAST_TOOLS: Final = 3
+CALLS_OF_TOOL: Final = 300
+COMMON: Final = 6  # of a thousand: these stories are told of every tool
 COUNTERS: Final = 2_000  # of one statement: SQLite takes 32,766 values
 OPEN_FOR: Final = timedelta(days=2)  # what is open began lately: a Blocked call expires after a week
 PREFIXES: Final = {"call": "call", "escalation": "esc"}
@@ -55,7 +58,7 @@ class Planter:
 
     def plant(self, number: int, *, report: Callable[[int], None]) -> None:
         """Plant a number of calls, oldest first; `report` is told how many there are after each chunk."""
-        templates = self._templates()
+        templates = self._templates(number)
         self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
         copies = self._copies(number, templates)
         done = 0
@@ -66,16 +69,20 @@ class Planter:
         with write_transaction():
             _reset_sequences()
 
-    def _templates(self) -> dict[str, list[CallTemplate]]:
-        """Tell every story of every tool, read what the database made of it, and take it back."""
+    def _templates(self, number: int) -> dict[str, list[CallTemplate]]:
+        """Tell stories of tools, read what the database made of them, and take them back.
+
+        Telling costs milliseconds: few calls are of few tools, and what happens rarely happens to few of these.
+        """
         found: dict[str, list[CallTemplate]] = defaultdict(list)
         operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
         owners = [(self._agent(name), tools) for name, tools in TOOLS.items()]
+        told_of = [(agent, tool) for agent, tools in owners for tool in tools]
+        told_of = self.chance.sample(told_of, min(len(told_of), LEAST_TOOLS + number // CALLS_OF_TOOL))
         with quiet(), write_transaction(longest=600), transaction.atomic():
-            for agent, tools in owners:
-                for one in tools:
-                    for story in STORIES:
-                        found[story.plot].append(self._told(agent, operator, one, story))
+            for story in STORIES:
+                for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
+                    found[story.plot].append(self._told(agent, operator, tool, story))
             told = list(AnswerRecord.objects.filter(namespace__startswith=PREFIX))
             transaction.set_rollback(True)
         self.records = {record.pk: _kept(record).pk for record in told}

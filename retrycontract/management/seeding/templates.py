@@ -56,7 +56,7 @@ def template_of(call: Call) -> CallTemplate:
 
 def columns(model: type[Model]) -> list[str]:
     """List a model's columns in the order of a template's values."""
-    return [field.column for field in model._meta.concrete_fields]
+    return [str(field.column) for field in model._meta.concrete_fields]
 
 
 def _counted(call: Call) -> Iterable[tuple[datetime, Count, int]]:
