@@ -61,7 +61,9 @@ class Teller:
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
         self.call = None
-        wrong = self.chance.choice(list(faults(self.tool, parsed="a" in story.plot)))
+        wrongs = list(faults(self.tool, parsed="a" in story.plot))
+        # The same mistakes come again and again: that is what groups and suggestions are for.
+        (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
             self._take(step, wrong)
