@@ -66,6 +66,13 @@ class ServiceSettings(BaseModel):
     max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
 
+    claim_minutes: float = Field(
+        5,
+        gt=0,
+        le=1_440,
+        description="How long an operator keeps a call that was claimed without doing anything on it.",
+    )
+
     retention_days: float = Field(
         90,
         ge=0,

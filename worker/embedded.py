@@ -16,6 +16,7 @@ from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.recount import fold_rollups
 from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
 from retrycontract.waiting import bells
 from worker.courier import Courier
 from worker.names import worker_name
@@ -74,6 +75,8 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
                     expire_overdue(now=timezone.now())
+                    tidy_queue(now=timezone.now())
+                    forget_answers(now=timezone.now())
                     forget_requests(now=timezone.now())
                     forget_calls(now=timezone.now())
                     fold_rollups(now=timezone.now())

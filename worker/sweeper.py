@@ -78,12 +78,15 @@ class Sweeper:
         from retrycontract.usecases.recount import fold_rollups
         from retrycontract.usecases.repeat_request import forget_requests
         from retrycontract.usecases.sweep import BATCH, expire_overdue
+        from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
             self._judge_alone()
         expire_overdue(now=now)
+        tidy_queue(now=now)
+        forget_answers(now=now)
         forget_requests(now=now)
         forget_calls(now=now)
         fold_rollups(now=now)

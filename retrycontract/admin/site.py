@@ -33,6 +33,7 @@ GROUPS = {
         "IdempotencyKey",
         "Rollup",
     ),
+    "How people answer": ("Claim", "Snooze", "SavedReply", "AnswerRecord", "StandingHint"),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }

@@ -18,7 +18,7 @@ from retrycontract.contract.formatter import ErrorFormatter
 from retrycontract.contract.formatters import Feedback, Formatters
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Status, Verdict
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool_result import ToolResult, metadata
 from retrycontract.contract.tracker import AttemptRecord
@@ -65,10 +65,12 @@ def write_answer(
     kind: Kind = Kind.TOOL_CALL,
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
+    words: str = "",
 ) -> ToolResult | None:
     """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
 
     `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
+    `words` are a person's, fenced: they join the feedback.
     """
     if verdict.status is Status.VALID:
         return None
@@ -88,6 +90,7 @@ def write_answer(
             blocked=verdict.status is Status.BLOCKED,
             previous=previous,
             formatters=formatters,
+            words=words,
         )
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
     return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
@@ -104,8 +107,14 @@ def write_feedback(
     blocked: bool = False,
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
+    words: str = "",
 ) -> str:
-    """Write the message that the model reads, in the words of the tool's own formatter where it has one."""
+    """Write the message that the model reads, in the words of the tool's own formatter where it has one.
+
+    A person's `words` have half of the room at most, and stand at the end of a message that leaves them out.
+    """
+    room = configuration.max_message_length
+    words = elide_middle(words, room // 2)
     text = ErrorFormatter(configuration).format_feedback(
         tool_name,
         errors,
@@ -114,8 +123,9 @@ def write_feedback(
         kind=kind.subject,
         blocked=blocked,
         previous=previous,
+        words=words,
     )
-    return formatters.word(
+    worded = formatters.word(
         Feedback(
             name=tool_name,
             kind=kind.subject,
@@ -128,6 +138,7 @@ def write_feedback(
             text=text,
         )
     )
+    return worded if words in worded else elide_middle(worded, room - len(words) - 2) + f"\n\n{words}"
 
 
 def shown_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:

@@ -22,6 +22,8 @@ HELD_TEXT = (
     "Do not retry it yourself; continue when guidance arrives."
 )
 LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
+# What a person says to everybody who makes a mistake begins so; their words follow, each line after a ">".
+STANDING_LEAD = "A person who has seen this mistake before says:"
 NO_PROGRESS = "none, "  # how a progress line begins that names no pointers
 
 
@@ -134,6 +136,8 @@ def _hint(rest: str) -> str:
     """Find the advice: the paragraph that is neither a bullet nor one of the fixed sentences."""
     for paragraph in reversed(rest.split("\n\n")):
         said = paragraph.strip("\n")
+        if said.startswith(STANDING_LEAD):
+            continue
         if said.startswith(("Errors:\n", "•", "...and ", "Progress: ")):
             return ""
         if said not in ("", LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT):

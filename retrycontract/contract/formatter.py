@@ -113,16 +113,18 @@ class ErrorFormatter:
         blocked: bool = False,
         previous: Sequence[AttemptRecord] = (),
         max_length: int | None = None,
+        words: str = "",
     ) -> str:
         """Write what the agent is answered: the errors, and what comes next when the attempts run out.
 
         `previous` are the failed attempts before this one, oldest first. With `max_length`, in characters, as many
-        errors are shown as fit into that.
+        errors are shown as fit into that. `words` are a person's, fenced: they stand before what comes next.
         """
         first = first_line(kind, name, attempt, max_attempts)
         if blocked:
             return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
-        ending = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
+        last = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
+        ending = "\n\n".join(filter(None, (words, last)))
         return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors, max_length)
 
     def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:

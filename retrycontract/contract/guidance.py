@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.contract.feedback_text import shown_name
+from retrycontract.contract.feedback_text import STANDING_LEAD, shown_name
 from retrycontract.contract.lifecycle import Budget, Decision
 from retrycontract.contract.sanitizer import visible
 
 MAX_TEXT = 4000  # characters of an operator's words
+MAX_STANDING = 600  # characters of words that join a feedback: the errors need room, too
 MAX_ARGUMENTS = 4000  # characters of corrected arguments that are written out; more goes in its own field only
 REPLACED = "They replace your earlier call, which was not executed: do not send that one again."
 
@@ -54,6 +55,11 @@ def render_guidance(answer: Answer, *, tool_name: str, budget: Budget, base_atte
                 "Nothing was executed. Do not try this call again; stop, or take another way.",
             ]
     return "\n\n".join(parts)
+
+
+def standing_words(text: str) -> str:
+    """Write a person's words for everybody who makes the same mistake; they join the feedback."""
+    return f"{STANDING_LEAD}\n{_quoted(text)}"
 
 
 def _attempts(budget: Budget) -> str:

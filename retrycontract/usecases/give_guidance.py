@@ -37,6 +37,7 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import compiled, sanitizer
 from retrycontract.usecases.doorbell import ring_after_commit
+from retrycontract.usecases.follow_answers import remember_answer
 from retrycontract.usecases.keep_count import count_guidance
 from retrycontract.usecases.propose_correction import proposed_arguments
 from retrycontract.usecases.tell_endpoints import tell_endpoints
@@ -53,6 +54,10 @@ class AlreadyAnsweredError(RuntimeError):
         self.escalation = escalation
         self.guidance = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
         super().__init__(f"the escalation is {escalation.state} already")
+
+
+class OtherMistakeError(RuntimeError):
+    """Raised for an answer to another mistake than the call's newest."""
 
 
 class RefusedAnswerError(ValueError):
@@ -130,11 +135,17 @@ def give_guidance(
     arguments: Any = None,
     grant: int = 0,
     base_number: int | None = None,
+    mistake: str | None = None,
     door: Door = Door.DASHBOARD,
 ) -> Guidance:
-    """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError."""
+    """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError.
+
+    An answer that names the fingerprint of a `mistake` raises OtherMistakeError when the call has made another one.
+    """
     for _ in range(MAX_RACES):
         call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
+        if mistake not in (None, call.fingerprint):
+            raise OtherMistakeError(f"{call} has made another mistake meanwhile")
         draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
         try:
             return _give(escalation, call, draft, operator, now=now, door=door)
@@ -168,6 +179,7 @@ def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, n
             granted=answer.grant,
             rendered=draft.rendered,
             given_at=now,
+            record=remember_answer(call, draft.base, answer, now=now),
         )
         _keep_versions(guidance, proposed_arguments(draft.base), now)
         Event.record(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from retrycontract.contract import pointers
 from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity
 from retrycontract.contract.lifecycle import CallState, Decision, Verdict
+from retrycontract.contract.sanitizer import elide_middle, visible
 from retrycontract.store.models import Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
 
 LAST_NUMBER: Final = 10  # attempts counted one by one: the largest budget; those that a person granted on top are one
 LATER: Final = "more"
+MOST_PLACES: Final = 8  # of one attempt: the first mistakes say what the field is
+MAX_DEPTH: Final = 4  # names of a place; deeper ones are counted where they hang
+MAX_PLACE: Final = 80  # characters
+MAX_LABEL: Final = 120  # characters, once what is invisible is written out
 LONGEST: Final = "longer"
 # Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
 BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
@@ -22,11 +30,18 @@ BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
 Steps = list[tuple[Measure, str, int]]
 
 
-def count_verdict(attempt: Attempt, verdict: Verdict, *, source: str, now: datetime) -> None:
-    """Count a judged attempt and what became of its call; one that could not be read was not judged."""
+def count_verdict(
+    attempt: Attempt, verdict: Verdict, *, source: str, now: datetime, tried: Decision | None = None
+) -> None:
+    """Count a judged attempt and what became of its call; one that could not be read was not judged.
+
+    `tried` is the answer of a person that the attempt is the first after.
+    """
     if attempt.is_valid is None:
         return
-    steps = steps_of_attempt(attempt.number, attempt.is_valid, attempt.errors_json)
+    steps = steps_of_attempt(attempt)
+    if tried is not None:
+        steps += steps_of_try(tried, attempt.is_valid)
     if verdict.opens_escalation:
         steps.append((Measure.ESCALATION, "", 1))
     _count(attempt.call, [*steps, *steps_of_move(source, verdict.state)], now, tool=tool_of_attempt(attempt))
@@ -42,13 +57,16 @@ def count_end(call: Call, *, source: str, now: datetime) -> None:
     _count(call, steps_of_move(source, call.state), now)
 
 
-def steps_of_attempt(number: int, is_valid: bool, errors: Iterable[Mapping[str, Any]]) -> Steps:
-    """Say what a judged attempt adds: one by its number, and one for each code that made it fail."""
-    label = str(number) if number <= LAST_NUMBER else LATER
-    if is_valid:
-        return [(Measure.JUDGED, label, 1), (Measure.VALID, label, 1)]
-    codes = {error["error_code"] for error in errors if error["severity"] == BLOCKING}
-    return [(Measure.JUDGED, label, 1), *((Measure.FAILURE, code, 1) for code in codes)]
+def steps_of_attempt(attempt: Attempt) -> Steps:
+    """Say what a judged attempt adds: one by its number, one for each code and place that failed, and what it cost."""
+    label = str(attempt.number) if attempt.number <= LAST_NUMBER else LATER
+    steps: Steps = [(Measure.JUDGED, label, 1), (Measure.RETRY_TEXT, "", _cost(attempt))]
+    if attempt.is_valid:
+        return [*steps, (Measure.VALID, label, 1)]
+    errors = [error for error in attempt.errors_json if error["severity"] == BLOCKING]
+    steps += [(Measure.FAILURE, code, 1) for code in {error["error_code"] for error in errors}]
+    places = sorted({_place(error) for error in errors})[:MOST_PLACES]
+    return [*steps, *((Measure.PLACE, place, 1) for place in places)]
 
 
 def steps_of_answer(decision: str, took: timedelta) -> Steps:
@@ -62,10 +80,30 @@ def steps_of_answer(decision: str, took: timedelta) -> Steps:
     ]
 
 
+def steps_of_try(decision: str, is_valid: bool) -> Steps:
+    """Say what the first attempt after an answer adds."""
+    return [(Measure.TRIED, str(decision), 1), (Measure.WORKED, str(decision), int(is_valid))]
+
+
 def steps_of_move(source: str, target: str) -> Steps:
     """Say what a move of a call adds: its outcome when it has ended by it."""
     has_ended = source != target and CallState(target).has_ended
     return [(Measure.OUTCOME, str(target), 1)] if has_ended else []
+
+
+def _cost(attempt: Attempt) -> int:
+    """Count the characters that would not have been sent, had the first attempt been valid."""
+    again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+    return again + len(attempt.feedback)
+
+
+def _place(error: Mapping[str, Any]) -> str:
+    """Name code and place of an error; a field that the model made up counts where it stands."""
+    tokens = pointers.tokens(pointers.pattern(error["field_path"]))
+    if error["error_code"] == ErrorCode.UNKNOWN_FIELD:
+        tokens = tokens[:-1]
+    place = pointers.from_tokens(tokens[:MAX_DEPTH])
+    return visible(elide_middle(f"{error['error_code']} {place}".strip(), MAX_PLACE))[:MAX_LABEL]
 
 
 def tool_of_attempt(attempt: Attempt) -> str:

@@ -23,6 +23,8 @@ MAX_NAME: Final = 80
 MOST_COUNTED: Final = 100_000  # open calls of one state; counting more would take longer than it tells
 SETTLED: Final = timedelta(hours=2)  # of hours so long ago nothing changes: they are summed up once
 
+COUNTED: Final = Rollup.objects.exclude(measure=Measure.PLACE)  # places are for pages: they are too many here
+
 Key = tuple[str, str, str, str]  # namespace, tool, measure, label
 Totals = Counter[Key]
 HELP: Final = {
@@ -59,9 +61,9 @@ class MetricsReader:
         until = hour_of(now - SETTLED)
         if self._until is None or until > self._until:
             since = {} if self._until is None else {"hour__gte": self._until}
-            self._settled.update(Rollup.objects.filter(hour__lt=until, **since).totals())
+            self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
             self._until = until
-        return self._settled + Rollup.objects.filter(hour__gte=self._until).totals()
+        return self._settled + COUNTED.filter(hour__gte=self._until).totals()
 
 
 def _by_shown_names(totals: Totals) -> Totals:

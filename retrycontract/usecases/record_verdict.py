@@ -11,6 +11,7 @@ from retrycontract.contract import events
 from retrycontract.contract.answer import redacted_output, write_answer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.escalation import EscalationFormatter, fingerprint_digest
+from retrycontract.contract.guidance import standing_words
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
 from retrycontract.contract.sanitizer import has_redaction
@@ -22,6 +23,7 @@ from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escala
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.announce_escalation import announce_escalation
 from retrycontract.usecases.contracts import configuration_for, expires_after, mode_of, sanitizer
+from retrycontract.usecases.follow_answers import follow_guidance, follow_hints, hint_for
 from retrycontract.usecases.keep_count import count_verdict
 from retrycontract.usecases.tell_endpoints import tell_endpoints
 
@@ -51,6 +53,8 @@ def fill_in(
         mode=mode_of(call.tool, call.tool_name),
         hold=call.tool is not None and call.tool.hold,
     )
+    attempt.fingerprint = fingerprint_digest(findings.errors)
+    hint = hint_for(attempt, verdict, attempt.fingerprint, now=now)
     result = write_answer(
         findings,
         verdict,
@@ -61,6 +65,7 @@ def fill_in(
         kind=Kind(call.kind),
         previous=attempt.earlier_failures() if verdict.status is Status.RETRY else (),
         formatters=gather_formatters(),
+        words=standing_words(hint.text) if hint else "",
     )
     kept = redacted_output(findings, output, tool, sanitizer())
     attempt.state = AttemptState.JUDGED
@@ -73,7 +78,7 @@ def fill_in(
     attempt.output_hash = keyed_hash(text_of(output))
     attempt.feedback = result.content if result else ""
     attempt.shown_attempt, attempt.shown_max = budget.shown
-    attempt.fingerprint = fingerprint_digest(findings.errors)
+    attempt.standing_hint = hint
     attempt.duration_us = duration_us
     return verdict
 
@@ -99,7 +104,9 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
         valid=attempt.is_valid,
         codes=sorted({error["error_code"] for error in attempt.errors_json}),
     )
-    count_verdict(attempt, verdict, source=source, now=now)
+    tried = follow_guidance(attempt, source=source)
+    follow_hints(attempt)
+    count_verdict(attempt, verdict, source=source, now=now, tried=tried)
     if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
         Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
         tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)

@@ -9,13 +9,16 @@ from typing import Final
 
 from django.db.models import Prefetch
 
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Tally, hour_of
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.follow_answers import is_first_try
 from retrycontract.usecases.keep_count import (
     Steps,
     steps_of_answer,
     steps_of_attempt,
     steps_of_move,
+    steps_of_try,
     tally_of,
     tool_of_attempt,
     tool_of_call,
@@ -51,12 +54,15 @@ def fold_rollups(*, now: datetime) -> int:
 def recount(*, since: datetime) -> Tally:
     """Count what happened from an hour on."""
     start = hour_of(since)
-    attempts = Attempt.objects.only("call_id", "number", "is_valid", "errors_json")
+    attempts = Attempt.objects.only(
+        "call_id", "number", "is_valid", "errors_json", "submitted_at", "output", "feedback"
+    )
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
     whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
     tally: Tally = Counter()
     for call in whole.iterator(chunk_size=CHUNK):
-        tally.update(_tally_of_call(call))
+        for _, added in tallies_of_call(call):
+            tally.update(added)
     return Counter({count: amount for count, amount in tally.items() if count.hour >= start})
 
 
@@ -66,29 +72,38 @@ def first_hour() -> datetime | None:
     return hour_of(first) if first else None
 
 
-def _tally_of_call(call: Call) -> Tally:
+def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
+    """Say what each event of a call adds, and when."""
     attempts = {attempt.number: attempt for attempt in call.attempts.all()}
     answers = iter(call.guidance.all())
-    tool, tally = tool_of_call(call), Tally()
+    tool, last = tool_of_call(call), None
     for event in call.events.all():
         attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
         if attempt is not None:
             attempt.call = call
             tool = tool_of_attempt(attempt)
-        steps = [*_steps(event, attempt, answers), *_end(event)]
-        tally.update(tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool))
-    return tally
+        given = next(answers) if event.name == "guidance.given" else None
+        steps = [*_steps(event, attempt, given), *_end(event)]
+        if last and attempt and _tries(event, attempt, last):
+            steps += steps_of_try(last.decision, bool(attempt.is_valid))
+            last = None
+        last = given or last
+        yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
 
 
-def _steps(event: Event, attempt: Attempt | None, answers: Iterator[Guidance]) -> Steps:
+def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
     if attempt is not None and attempt.is_valid is not None:
-        return steps_of_attempt(attempt.number, attempt.is_valid, attempt.errors_json)
+        return steps_of_attempt(attempt)
     if event.name == "escalation.opened":
         return [(Measure.ESCALATION, "", 1)]
-    if event.name == "guidance.given":
-        given = next(answers)
+    if given is not None:
         return steps_of_answer(given.decision, given.given_at - given.escalation.opened_at)
     return []
+
+
+def _tries(event: Event, attempt: Attempt, given: Guidance) -> bool:
+    """Tell whether an attempt is the first after an answer, as `follow_guidance` told it."""
+    return attempt.is_valid is not None and event.from_state == CallState.GUIDED and is_first_try(given, attempt)
 
 
 def _end(event: Event) -> Steps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,19 @@ from retrycontract.store.models import (
     Call,
     Channel,
     ChannelTurn,
+    Claim,
     Door,
+    Escalation,
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    SavedReply,
+    Snooze,
     WebhookDelivery,
     WorkerBeat,
 )
 from retrycontract.usecases.log_in import LoginTry, begin_login
+from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
@@ -65,9 +70,19 @@ def answered(ada: User) -> Call:
     ChannelTurn.objects.create(channel=Channel.EMAIL, free_at=now)
     make_delivery(now)
     WorkerBeat.objects.beat("worker-1", now)
+    make_desk_work(ada, escalation, now)
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
+
+
+def make_desk_work(operator: User, escalation: Escalation, now: datetime) -> None:
+    """Make what an operator leaves behind at the desk besides answers."""
+    until = now + timedelta(hours=1)
+    Snooze.objects.create(escalation=escalation, operator=operator, snoozed_at=now, until=until, reason="Later.")
+    Claim.objects.create(escalation=escalation, operator=operator, claimed_at=now, until=until)
+    set_hint_from(escalation.guidance, operator, now=now)
+    SavedReply.objects.create(operator=operator, title="Region", text="Use eu-west-1.", position=1, updated_at=now)
 
 
 def make_delivery(now: datetime) -> WebhookDelivery:

@@ -21,10 +21,12 @@ from dashboard.roles import Role
 from retrycontract.admin import pages
 from retrycontract.store.models import (
     Agent,
+    AnswerRecord,
     ApiKey,
     Attempt,
     Call,
     ChannelTurn,
+    Claim,
     Escalation,
     Event,
     FailedLogins,
@@ -34,6 +36,9 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Rollup,
+    SavedReply,
+    Snooze,
+    StandingHint,
     Tool,
     ToolVersion,
     WebhookDelivery,
@@ -47,6 +52,7 @@ pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
 HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
+HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
@@ -78,7 +84,14 @@ def test_every_page_opens(admin: Client, answered: Call) -> None:
 def test_the_index_groups_the_pages_by_what_they_are_about(admin: Client) -> None:
     page = admin.get("/admin/").content.decode()
     titles = re.findall(r"<caption>\s*<a[^>]*>\s*([^<]+?)\s*</a>", page)
-    assert titles == ["Who comes in", "What is checked", "What happened", "What goes out", "Who works"]
+    assert titles == [
+        "Who comes in",
+        "What is checked",
+        "What happened",
+        "How people answer",
+        "What goes out",
+        "Who works",
+    ]
     assert page.count('scope="row"') == len(MODELS)
 
 

@@ -19,11 +19,15 @@ from retrycontract.store.models import (
     Channel,
     Door,
     Escalation,
+    Guidance,
     Notice,
     OutboxMessage,
     Tool,
     WebhookDelivery,
 )
+from retrycontract.usecases.save_reply import save_reply
+from retrycontract.usecases.set_hint import set_hint_from
+from retrycontract.usecases.snooze_call import snooze_call
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
@@ -57,6 +61,9 @@ def fill() -> None:
     message = OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t\u202e", created_at=now)
     escalation = Escalation.objects.earliest("pk")
     Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
+    snooze_call(escalation.call, mia, until=now + timedelta(hours=1), now=now, reason="\u202e")
+    set_hint_from(Guidance.objects.earliest("pk"), mia, now=now)
+    save_reply(mia, "Region \U0001f680", "Use eu-west-1.", now=now, position=1)
     sent = endpoint.messages.earliest("pk")
     WebhookDelivery.objects.create(message=sent, tried_at=now, reason="\u202e", duration_ms=1)
     Tool.objects.update(expires_after=timedelta(days=2, microseconds=1), on_expiry="reject")

@@ -33,6 +33,7 @@ from retrycontract.store.models import (
     hour_of,
 )
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
+from tests.store.desk_constraints import DESK_BREAKS
 
 pytestmark = pytest.mark.django_db
 
@@ -317,6 +318,7 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("rollup_unique", count_in_two_places),
     ("guidanceversion_one_each", keep_a_stage_of_an_answer_twice),
     ("guidanceversion_stage_known", invent_a_stage_of_an_answer),
+    *DESK_BREAKS,
     ("toolversion_unique_number", repeat_a_version),
     ("toolversion_unique_schema", repeat_a_schema),
 ]

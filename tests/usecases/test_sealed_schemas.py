@@ -119,7 +119,7 @@ def test_a_database_of_before_gets_its_schemas_sealed() -> None:
     make_tool(make_agent(), "note", schema)
     make_tool(make_agent(), "deploy")
     ToolVersion.objects.filter(tool__name="note").update(schema=schema, sealed=None)
-    import_module("retrycontract.store.migrations.0014_guidance_versions_and_sealed_schemas").seal_secrets(apps, None)
+    import_module("retrycontract.store.migrations.0012_guidance_versions_and_sealed_schemas").seal_secrets(apps, None)
     sealed = ToolVersion.objects.get(tool__name="note")
     assert secret not in str(sealed.schema)
     assert sealed.judged_by == schema

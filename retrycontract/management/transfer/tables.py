@@ -14,10 +14,12 @@ from django.db.models import ForeignKey, ManyToManyField, Model
 APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
-# Signs of life of the workers here, whose turn it is among them, and what this service's key has hashed.
+# Signs of life of the workers here, whose turn it is among them, what this service's key has hashed, and who looks
+# after what for the next minutes.
 STAYING = (
     "retrycontract.workerbeat",
     "retrycontract.channelturn",
+    "retrycontract.claim",
     "retrycontract.idempotencykey",
     "retrycontract.failedlogins",
 )

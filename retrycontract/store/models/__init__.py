@@ -1,6 +1,7 @@
 """What the service remembers."""
 
 from retrycontract.store.models.agents import Agent, ApiKey
+from retrycontract.store.models.answers import AnswerRecord, Mistake, StandingHint
 from retrycontract.store.models.calls import (
     Attempt,
     AttemptState,
@@ -8,6 +9,7 @@ from retrycontract.store.models.calls import (
     IllegalMoveError,
     LostRaceError,
 )
+from retrycontract.store.models.claims import Claim, Snooze
 from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
@@ -15,12 +17,14 @@ from retrycontract.store.models.guidance_versions import GuidanceStage, Guidance
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
+from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
     "Agent",
+    "AnswerRecord",
     "ApiKey",
     "AppendOnlyError",
     "Attempt",
@@ -28,6 +32,7 @@ __all__ = [
     "Call",
     "Channel",
     "ChannelTurn",
+    "Claim",
     "Count",
     "Door",
     "Escalation",
@@ -41,9 +46,13 @@ __all__ = [
     "IllegalMoveError",
     "LostRaceError",
     "Measure",
+    "Mistake",
     "Notice",
     "OutboxMessage",
     "Rollup",
+    "SavedReply",
+    "Snooze",
+    "StandingHint",
     "Tally",
     "Tool",
     "ToolVersion",

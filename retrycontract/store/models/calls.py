@@ -122,6 +122,12 @@ class Call(models.Model):
         indexes = (
             # The operators' queue and its expiry.
             models.Index(fields=("blocked_at",), name="call_queue", condition=Q(state="blocked")),
+            # What one answer may be given to.
+            models.Index(
+                fields=("tool_name", "fingerprint", "agent", "blocked_at"),
+                name="call_by_mistake",
+                condition=Q(state="blocked"),
+            ),
             # Matching a submission to an open call.
             models.Index(
                 fields=("agent", "session_id", "tool_name"),
@@ -286,6 +292,10 @@ class Attempt(models.Model):
     shown_max = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     duration_us = models.PositiveBigIntegerField(null=True)
+    # What joined the feedback; stored with the verdict, and looked up by call.
+    standing_hint = models.ForeignKey(
+        "StandingHint", null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
 
     objects = AttemptQuerySet.as_manager()
 

@@ -91,6 +91,9 @@ class Guidance(models.Model):
     given_at = models.DateTimeField()
     delivered_at = models.DateTimeField(null=True)
     acknowledged_at = models.DateTimeField(null=True)
+    record = models.ForeignKey("AnswerRecord", null=True, on_delete=models.SET_NULL, related_name="+")
+    # What became of the first attempt after it; None while there is none.
+    next_valid = models.BooleanField(null=True)
 
     class Meta:
         ordering = ("call", "pk")

@@ -23,10 +23,14 @@ class Measure(models.TextChoices):
     JUDGED = "judged"  # attempts by their number
     VALID = "valid"  # valid attempts by their number
     FAILURE = "failure"  # failed attempts by each code they had
+    PLACE = "place"  # failed attempts by code and place, such as "VAL-008 /region"
+    RETRY_TEXT = "retry_text"  # characters that retries cost: every feedback, and each output after the first
     ESCALATION = "escalation"
     GUIDANCE = "guidance"  # answers by decision
     GUIDANCE_TIME = "guidance_time"  # answers by the bucket that their time from escalation to answer falls in
     GUIDANCE_SECONDS = "guidance_seconds"  # the sum of these times
+    TRIED = "tried"  # first attempts after an answer by its decision
+    WORKED = "worked"  # those of them that were valid
     OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
 
 
@@ -115,7 +119,7 @@ class Rollup(models.Model):
     namespace = models.CharField(max_length=200)
     tool_name = models.CharField(max_length=300)
     measure = models.CharField(max_length=20, choices=Measure.choices)
-    label = models.CharField(max_length=20)
+    label = models.CharField(max_length=120)
     shard = models.PositiveSmallIntegerField(default=0)
     amount = models.BigIntegerField()
 
@@ -130,8 +134,12 @@ class Rollup(models.Model):
             ),
             models.CheckConstraint(condition=Q(measure__in=Measure.values), name="rollup_measure_known"),
         )
-        # What is still to be folded.
-        indexes = (models.Index(fields=("hour",), name="rollup_spread", condition=Q(shard__gt=0)),)
+        indexes = (
+            # What is still to be folded.
+            models.Index(fields=("hour",), name="rollup_spread", condition=Q(shard__gt=0)),
+            # One chart of a long time.
+            models.Index(fields=("measure", "hour"), name="rollup_by_measure"),
+        )
 
     def __str__(self) -> str:
         return f"{self.measure} {self.label}".strip()

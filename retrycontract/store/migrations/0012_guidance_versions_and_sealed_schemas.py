@@ -21,7 +21,7 @@ def seal_secrets(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("retrycontract", "0013_append_only_history"),
+        ("retrycontract", "0011_append_only_history"),
     ]
 
     operations = [

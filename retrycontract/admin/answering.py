@@ -1,0 +1,100 @@
+"""How people answer: who has what, what was put off, and the replies at hand. To be read; the desk changes it."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+
+from retrycontract.admin.pages import HistoryPage, Page, block, json_block, line
+from retrycontract.store.models import AnswerRecord, Claim, SavedReply, Snooze, StandingHint
+
+OF_CALL = "Finds the exact id of a call."
+
+
+class OfEscalationPage(HistoryPage):
+    """Search what hangs on an escalation by its call."""
+
+    list_select_related = ("escalation__call", "operator")
+    searched = {"call_": "escalation__call__public_id"}  # noqa: RUF012 - declared by the parent
+    search_help_text = OF_CALL
+
+
+@admin.register(Claim)
+class ClaimPage(OfEscalationPage):
+    """Show who looks after what."""
+
+    list_display = fields = ("escalation", "operator", "claimed_at", "until")
+
+
+@admin.register(Snooze)
+class SnoozePage(OfEscalationPage):
+    """Show what was put off."""
+
+    list_display = ("escalation", "operator", "snoozed_at", "until")
+    fields = (*list_display, "shown_reason")
+    readonly_fields = ("shown_reason",)
+
+    @admin.display(description="reason")
+    def shown_reason(self, snooze: Snooze) -> str:
+        """Show why."""
+        return line(snooze.reason)
+
+
+@admin.register(SavedReply)
+class SavedReplyPage(Page):
+    """Show the replies at hand."""
+
+    list_display = ("title", "operator", "position", "updated_at")
+    list_select_related = ("operator",)
+    fields = (*list_display, "shown_text")
+    readonly_fields = ("shown_text",)
+
+    @admin.display(description="text")
+    def shown_text(self, reply: SavedReply) -> SafeString | str:
+        """Show the text."""
+        return block(reply.text)
+
+
+@admin.register(AnswerRecord)
+class AnswerRecordPage(Page):
+    """Show what answers were good for."""
+
+    list_display = ("shown_tool", "decision", "given", "tried", "worked", "last_given_at")
+    list_filter = ("decision",)
+    fields = ("namespace", *list_display, "fingerprint", "shown_text", "shown_patch")
+    readonly_fields = ("shown_tool", "shown_text", "shown_patch")
+
+    @admin.display(description="tool")
+    def shown_tool(self, record: AnswerRecord) -> str:
+        """Show the name that an agent gave its tool."""
+        return line(record.tool_name)
+
+    @admin.display(description="text")
+    def shown_text(self, record: AnswerRecord) -> SafeString | str:
+        """Show the operator's words."""
+        return block(record.text)
+
+    @admin.display(description="patch")
+    def shown_patch(self, record: AnswerRecord) -> SafeString | str:
+        """Show what was corrected."""
+        return json_block(record.patch)
+
+
+@admin.register(StandingHint)
+class StandingHintPage(Page):
+    """Show what agents are told before a person is asked."""
+
+    list_display = ("shown_tool", "owner", "expires_at", "off_at", "shown", "tried", "worked")
+    list_select_related = ("owner",)
+    fields = ("namespace", *list_display, "fingerprint", "source", "created_at", "shown_text")
+    readonly_fields = ("shown_tool", "shown_text")
+
+    @admin.display(description="tool")
+    def shown_tool(self, hint: StandingHint) -> str:
+        """Show the name that an agent gave its tool."""
+        return line(hint.tool_name)
+
+    @admin.display(description="text")
+    def shown_text(self, hint: StandingHint) -> SafeString | str:
+        """Show the operator's words."""
+        return block(hint.text)

@@ -1,0 +1,66 @@
+"""Plant calls to try the service with."""
+
+from __future__ import annotations
+
+import random
+import time
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.utils import timezone
+
+from retrycontract.management.demo import AGENT
+from retrycontract.management.seeding.planting import PREFIX, Planter
+from retrycontract.store.models import Call
+
+REPORTED_EVERY: Final = 100_000
+
+
+class Command(BaseCommand):
+    """Tell stories of tools once, and plant copies of them over some days."""
+
+    help = "Plant realistic calls with their attempts, answers and counts, to see how the service does with many."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take how many, over how long, and where chance begins."""
+        parser.add_argument("--calls", type=int, default=10_000, help="how many calls; default: 10000")
+        parser.add_argument("--days", type=int, default=60, help="over how many days until now; default: 60")
+        parser.add_argument("--seed", type=int, default=1, help="equal numbers plant equal calls in an empty database")
+        parser.add_argument("--beside-real-calls", action="store_true", help="plant them though there are real calls")
+
+    def handle(self, *_: Any, calls: int, days: int, seed: int, beside_real_calls: bool, **__: Any) -> None:
+        """Plant them, and say how fast and how large."""
+        if calls < 1 or days < 1:
+            raise CommandError("Name at least one call and one day.")
+        if (
+            not beside_real_calls
+            and Call.objects.exclude(agent__name__startswith=PREFIX).exclude(agent__name=AGENT).exists()
+        ):
+            raise CommandError("The database holds real calls; --beside-real-calls plants others among them.")
+        last = Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        now, size, started = timezone.now(), database_size(), time.monotonic()
+        planter = Planter(now - timedelta(days=days), now, random.Random(f"{seed}:{last}"))  # noqa: S311 - no secret
+        planter.plant(calls, report=self._report)
+        took = time.monotonic() - started
+        each = (database_size() - size) / calls
+        self.stdout.write(
+            f"Planted {calls:,} calls in {took:.1f} s: {calls / took:,.0f} calls/s, {each:,.0f} bytes/call."
+        )
+
+    def _report(self, done: int) -> None:
+        if done % REPORTED_EVERY == 0:
+            self.stdout.write(f"{done:,} calls …")
+            self.stdout.flush()
+
+
+def database_size() -> int:
+    """Give the size of the database in bytes."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_database_size(current_database())")
+        else:
+            cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,184 @@
+"""Plant copies of stories, in chunks: any number of calls in bounded memory, the same ones for the same seed."""
+
+from __future__ import annotations
+
+import logging
+import random
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import accumulate, islice
+from typing import Any, Final
+
+from django.contrib.auth.models import User
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from django.db.models import F, Max, Model
+
+from retrycontract.management.seeding.stories import STORIES, Story, Teller
+from retrycontract.management.seeding.templates import COPIED, CallTemplate, columns, shifted, template_of
+from retrycontract.management.seeding.tools import TOOLS, SeedTool
+from retrycontract.store.identifiers import ALPHABET, LENGTH
+from retrycontract.store.models import Agent, AnswerRecord, Rollup, Tally
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.register_tool import register_tool
+
+PREFIX: Final = "seed-"  # of agents and the operator
+CHUNK: Final = 2_000  # calls of one transaction
+LEAST_TOOLS: Final = 3
+CALLS_OF_TOOL: Final = 300
+COMMON: Final = 6  # of a thousand: these stories are told of every tool
+COUNTERS: Final = 2_000  # of one statement: SQLite takes 32,766 values
+OPEN_FOR: Final = timedelta(days=2)  # what is open began lately: a Blocked call expires after a week
+PREFIXES: Final = {"call": "call", "escalation": "esc"}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log nothing of what is told: it did not happen."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@dataclass(slots=True)
+class Planter:
+    """Plant calls that happened from `begin` to `end`."""
+
+    begin: datetime
+    end: datetime
+    chance: random.Random
+    records: dict[int, int] = field(default_factory=dict)  # of answers: key when it was told -> key
+    next_pk: dict[type[Model], int] = field(default_factory=dict)
+
+    def plant(self, number: int, *, report: Callable[[int], None]) -> None:
+        """Plant a number of calls, oldest first; `report` is told how many there are after each chunk."""
+        templates = self._templates(number)
+        self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
+        copies = self._copies(number, templates)
+        done = 0
+        while chunk := list(islice(copies, CHUNK)):
+            self._write(chunk)
+            done += len(chunk)
+            report(done)
+        with write_transaction():
+            _reset_sequences()
+
+    def _templates(self, number: int) -> dict[str, list[CallTemplate]]:
+        """Tell stories of tools, read what the database made of them, and take them back.
+
+        Telling costs milliseconds: few calls are of few tools, and what happens rarely happens to few of these.
+        """
+        found: dict[str, list[CallTemplate]] = defaultdict(list)
+        operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
+        owners = [(self._agent(name), tools) for name, tools in TOOLS.items()]
+        told_of = [(agent, tool) for agent, tools in owners for tool in tools]
+        told_of = self.chance.sample(told_of, min(len(told_of), LEAST_TOOLS + number // CALLS_OF_TOOL))
+        with quiet(), write_transaction(longest=600), transaction.atomic():
+            for story in STORIES:
+                for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
+                    found[story.plot].append(self._told(agent, operator, tool, story))
+            told = list(AnswerRecord.objects.filter(namespace__startswith=PREFIX))
+            transaction.set_rollback(True)
+        self.records = {record.pk: _kept(record).pk for record in told}
+        return found
+
+    def _told(self, agent: Agent, operator: User, tool: SeedTool, story: Story) -> CallTemplate:
+        return template_of(Teller(agent, operator, tool, self.chance, self.begin).tell(story))
+
+    def _agent(self, name: str) -> Agent:
+        defaults = {"namespace": PREFIX + name, "created_at": self.begin}
+        agent, _ = Agent.objects.get_or_create(name=PREFIX + name, defaults=defaults)
+        for tool in TOOLS[name]:
+            register_tool(agent, tool.name, tool.schema, now=self.begin)
+        return agent
+
+    def _copies(self, number: int, templates: dict[str, list[CallTemplate]]) -> Iterator[tuple[datetime, CallTemplate]]:
+        closed = [story for story in STORIES if not story.is_open]
+        step = (self.end - self.begin) / number
+        for index in range(number):
+            at = self.begin + step * (index + self.chance.random())
+            story = self._chosen(STORIES if self.end - at < OPEN_FOR else closed)
+            template = self.chance.choice(templates[story.plot])
+            yield min(at, self.end - template.lasted), template
+
+    def _chosen(self, stories: tuple[Story, ...] | list[Story]) -> Story:
+        sums = list(accumulate(story.share for story in stories))
+        return stories[bisect(sums, self.chance.randrange(sums[-1]))]
+
+    def _write(self, chunk: list[tuple[datetime, CallTemplate]]) -> None:
+        rows: dict[type[Model], list[tuple[Any, ...]]] = {model: [] for model in COPIED}
+        tally: Tally = Counter()
+        answers: dict[int, Counter[str]] = defaultdict(Counter)
+        for at, template in chunk:
+            self._copy(at, template, rows)
+            for after, count, amount in template.counts:
+                tally[shifted(count, at + after)] += amount
+            for record, tried, worked in template.answers:
+                answers[self.records[record]].update(given=1, tried=tried, worked=worked)
+        with write_transaction():
+            for model in COPIED:
+                _insert(model, rows[model])
+            counters = sorted(tally.items())
+            for start in range(0, len(counters), COUNTERS):
+                Rollup.objects.add(Counter(dict(counters[start : start + COUNTERS])))
+            for pk, added in answers.items():
+                changes = {name: F(name) + amount for name, amount in added.items()}
+                AnswerRecord.objects.filter(pk=pk).update(last_given_at=chunk[-1][0], **changes)
+
+    def _copy(self, at: datetime, template: CallTemplate, rows: dict[type[Model], list[tuple[Any, ...]]]) -> None:
+        keys: dict[tuple[type[Model], int], int] = {}
+        moment = connection.ops.adapt_datetimefield_value
+        for row in template.rows:
+            values = list(row.values)
+            pk = values[0] = self.next_pk[row.model]
+            self.next_pk[row.model] += 1
+            keys[row.model, row.pk] = pk
+            for place, after in row.times:
+                values[place] = moment(at + after)
+            for place, model, old in row.references:
+                values[place] = self.records[old] if model is AnswerRecord else keys[model, old]
+            if row.identifier is not None:
+                values[row.identifier] = self._identifier(PREFIXES[str(row.model._meta.model_name)], at)
+            if row.session is not None:
+                values[row.session] = f"session-{pk}"
+            rows[row.model].append(tuple(values))
+
+    def _identifier(self, prefix: str, at: datetime) -> str:
+        number = int(at.timestamp() * 1000) << 80 | self.chance.getrandbits(80)
+        return f"{prefix}_{''.join(ALPHABET[number >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))}"
+
+
+def _kept(told: AnswerRecord) -> AnswerRecord:
+    """Find the record of an answer that was told, or make it anew, given by nobody yet."""
+    key = {name: getattr(told, name) for name in ("namespace", "tool_name", "fingerprint", "digest")}
+    says = {name: getattr(told, name) for name in ("decision", "text", "patch", "last_given_at")}
+    return AnswerRecord.objects.get_or_create(**key, defaults=says)[0]
+
+
+def _insert(model: type[Model], rows: list[tuple[Any, ...]]) -> None:
+    names = ", ".join(map(connection.ops.quote_name, columns(model)))
+    table = connection.ops.quote_name(model._meta.db_table)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with cursor.cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            places = ", ".join(["%s"] * len(columns(model)))
+            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({places})", rows)  # noqa: S608 - our own names
+
+
+def _last_pk(model: type[Model]) -> int:
+    return int(model._default_manager.aggregate(last=Max("pk"))["last"] or 0)
+
+
+def _reset_sequences() -> None:
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), list(COPIED)):
+            cursor.execute(statement)

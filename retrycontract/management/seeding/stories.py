@@ -1,0 +1,123 @@
+"""Stories of calls, told through the same use cases as real ones: what is copied later is consistent by itself."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib.auth.models import User
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.management.seeding.tools import SeedTool
+from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.give_guidance import give_guidance
+from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+
+GOALS: Final = (
+    "Finish what the customer asked for",
+    "Prepare tomorrow's trip",
+    "Bring the release out",
+    "Clear the inbox",
+)
+PAUSE: Final = timedelta(seconds=20)
+THINKING: Final = timedelta(minutes=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Say how a call goes and how many of a thousand go so; `is_open` when it has not ended."""
+
+    plot: str
+    share: int
+    is_open: bool = False
+
+
+# What a plot is written in: v a valid attempt, x a failed one; h hint, c correction, a accept, r reject, z given up.
+STORIES: Final = (
+    Story("v", 800), Story("xv", 120), Story("xxv", 32), Story("xxxhv", 14), Story("xxxcv", 8), Story("xxxhxv", 3),
+    Story("xxxhxxhv", 1), Story("xxxa", 2), Story("xxxr", 3), Story("xz", 5), Story("xxxv", 4),
+    Story("xxx", 6, is_open=True), Story("xxxh", 1, is_open=True), Story("x", 1, is_open=True),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Teller:
+    """Tell stories of one tool: a moment of its own, an agent, an operator, and chance."""
+
+    agent: Agent
+    operator: User
+    tool: SeedTool
+    chance: random.Random
+    now: datetime
+    call: Call | None = None
+    session: str = ""
+
+    def tell(self, story: Story) -> Call:
+        """Let a call go as the story says."""
+        self.call = None
+        wrongs = list(faults(self.tool, parsed="a" in story.plot))
+        # The same mistakes come again and again: that is what groups and suggestions are for.
+        (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
+        self.session = f"seed-{self.chance.getrandbits(64):016x}"
+        for step in story.plot:
+            self._take(step, wrong)
+        assert self.call is not None
+        return Call.objects.get(pk=self.call.pk)
+
+    def _take(self, step: str, wrong: Any) -> None:
+        answers: dict[str, Callable[[], Any]] = {
+            "h": lambda: self._answer(Decision.HINT, text=f"Send it as here: {json.dumps(self.tool.valid)}"),
+            "c": lambda: self._answer(Decision.CORRECTED, arguments=self.tool.valid),
+            "a": lambda: self._answer(Decision.ACCEPT, text="Good enough for this once."),
+            "r": lambda: self._answer(Decision.REJECT, text="Leave it; the customer has called."),
+            "z": lambda: self.call is not None and cancel_call(self.call, now=self.now),
+            "v": lambda: self._submit(self.tool.valid),
+            "x": lambda: self._submit(wrong),
+        }
+        self.now += THINKING if step in "hcar" else PAUSE
+        answers[step]()
+
+    def _submit(self, output: Any) -> None:
+        new = NewAttempt(
+            tool=self.tool.name,
+            tool_call_id=f"toolu_{self.chance.getrandbits(64):016x}",
+            output=output,
+            call_id=self.call.public_id if self.call else None,
+            session_id=self.session,
+            context={"goal": self.chance.choice(GOALS)} if self.call is None else None,
+        )
+        attempt = submit_attempt(self.agent, new, now=self.now)
+        if attempt.is_waiting:  # where everything is judged by a worker
+            judge_attempt(attempt.pk, clock=lambda: self.now)
+            attempt = Attempt.objects.select_related("call").get(pk=attempt.pk)
+        self.call = attempt.call
+
+    def _answer(self, decision: Decision, **words: Any) -> None:
+        assert self.call is not None
+        give_guidance(self.call.escalations.latest("round"), self.operator, decision, now=self.now, **words)
+
+
+def faults(tool: SeedTool, *, parsed: bool = False) -> Iterator[Any]:
+    """Give arguments that are wrong, as models get them wrong; text that is no JSON among them unless `parsed`."""
+    for name in tool.schema["required"]:
+        yield {key: value for key, value in tool.valid.items() if key != name}
+    for name, value in tool.valid.items():
+        schema = tool.schema["properties"][name]
+        if "enum" in schema:
+            yield tool.valid | {name: "something else"}
+        elif "pattern" in schema or "format" in schema:
+            yield tool.valid | {name: "not as asked"}
+        elif schema.get("type") == "integer":
+            yield tool.valid | {name: str(value)}
+            yield tool.valid | {name: 10**9}
+        elif schema.get("type") == "array":
+            yield tool.valid | {name: []}
+    yield tool.valid | {"note": "as discussed"}
+    if not parsed:
+        yield json.dumps(tool.valid)[:-1]

@@ -1,0 +1,158 @@
+"""What answers were good for: a record of each, and those that stand for the next call that makes the same mistake."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.fields import JSONText
+from retrycontract.store.models.calls import Call, CallQuerySet
+
+TRIED = (Decision.HINT, Decision.CORRECTED)  # what an agent goes on from; the other decisions end the call
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Name what calls have in common that one answer may fit: a tool of a namespace, and what is wrong."""
+
+    namespace: str
+    tool_name: str
+    fingerprint: str
+
+    @property
+    def calls(self) -> CallQuerySet:
+        """Give the Blocked calls that made it, the longest waiting first."""
+        return Call.objects.blocked().filter(
+            agent__namespace=self.namespace, tool_name=self.tool_name, fingerprint=self.fingerprint
+        )
+
+    @classmethod
+    def of(cls, call: Call, fingerprint: str | None = None) -> Mistake:
+        """Name the mistake of a call, its newest unless another one is named."""
+        return cls(call.agent.namespace, call.tool_name, call.fingerprint if fingerprint is None else fingerprint)
+
+
+class AnswerRecordQuerySet(models.QuerySet["AnswerRecord"]):
+    """Keep and find records."""
+
+    def about(self, mistake: Mistake) -> AnswerRecordQuerySet:
+        """Keep the answers to a mistake."""
+        return self.filter(**asdict(mistake))
+
+    def count_given(self, mistake: Mistake, decision: Decision, text: str, patch: Any, now: datetime) -> AnswerRecord:
+        """Count an answer that is given, right however many give the same at once."""
+        digest = hashlib.sha256(json.dumps([decision, text, patch], sort_keys=True).encode()).hexdigest()
+        key = asdict(mistake) | {"digest": digest}
+        new = AnswerRecord(**key, decision=decision, text=text, patch=patch, last_given_at=now)
+        self.bulk_create([new], ignore_conflicts=True)
+        self.filter(**key).update(given=F("given") + 1, last_given_at=now)
+        return self.get(**key)
+
+    def count_tried(self, record_id: int, *, is_valid: bool) -> None:
+        """Count what became of the next attempt."""
+        self.filter(pk=record_id).update(tried=F("tried") + 1, worked=F("worked") + int(is_valid))
+
+
+class AnswerRecord(models.Model):
+    """How often an answer was given to a mistake, and how often the next attempt was valid."""
+
+    namespace = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=300)
+    fingerprint = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in TRIED])
+    text = models.TextField(blank=True, default="")
+    patch = JSONText(null=True)
+    given = models.PositiveIntegerField(default=0)
+    tried = models.PositiveIntegerField(default=0)
+    worked = models.PositiveIntegerField(default=0)
+    last_given_at = models.DateTimeField()
+
+    objects = AnswerRecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-last_given_at", "-pk")
+        constraints = (
+            # Found by what was answered; its beginning finds all answers to a mistake.
+            models.UniqueConstraint(
+                fields=("namespace", "tool_name", "fingerprint", "digest"), name="answerrecord_unique"
+            ),
+            models.CheckConstraint(condition=Q(decision__in=[d.value for d in TRIED]), name="answerrecord_is_tried"),
+            models.CheckConstraint(
+                condition=Q(worked__lte=F("tried"), tried__lte=F("given")), name="answerrecord_counts_fit"
+            ),
+        )
+        # What nobody gave for long, for retention.
+        indexes = (models.Index(fields=("last_given_at",), name="answerrecord_last_given"),)
+
+    def __str__(self) -> str:
+        return f"{self.decision} for {self.tool_name}: {self.given} times"
+
+
+class StandingHintQuerySet(models.QuerySet["StandingHint"]):
+    """Find hints and count what they are good for."""
+
+    def about(self, mistake: Mistake) -> StandingHintQuerySet:
+        """Keep the hints for a mistake."""
+        return self.filter(**asdict(mistake))
+
+    def on(self) -> StandingHintQuerySet:
+        """Keep those that nobody switched off; they may have expired."""
+        return self.filter(off_at=None)
+
+    def active(self, now: datetime) -> StandingHintQuerySet:
+        """Keep those that are told to agents now."""
+        return self.on().filter(expires_at__gt=now)
+
+
+class StandingHint(models.Model):
+    """An operator's words for all calls that make a mistake: they join the first feedback and spare the escalation."""
+
+    namespace = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=300)
+    fingerprint = models.CharField(max_length=64)
+    text = models.TextField()
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    source = models.ForeignKey("Guidance", null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    off_at = models.DateTimeField(null=True)
+    shown = models.PositiveIntegerField(default=0)
+    tried = models.PositiveIntegerField(default=0)
+    worked = models.PositiveIntegerField(default=0)
+
+    objects = StandingHintQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            # Found with every failed attempt.
+            models.UniqueConstraint(
+                fields=("namespace", "tool_name", "fingerprint"), condition=Q(off_at__isnull=True),
+                name="standinghint_one_on",
+            ),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("created_at")), name="standinghint_ends_later"),
+            models.CheckConstraint(
+                condition=Q(worked__lte=F("tried"), tried__lte=F("shown")), name="standinghint_counts_fit"
+            ),
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"for {self.tool_name}: shown {self.shown} times, next attempt valid {self.worked} times"
+
+    @property
+    def mistake(self) -> Mistake:
+        """Name what it is for."""
+        return Mistake(self.namespace, self.tool_name, self.fingerprint)
+
+    def is_active(self, now: datetime) -> bool:
+        """Tell whether agents are told it now."""
+        return self.off_at is None and self.expires_at > now

@@ -1,0 +1,114 @@
+"""Take a Blocked call on, so that two operators don't write the same answer; it is optional and runs out by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from retrycontract.store.models import Call, Claim, Door, Escalation, Event, LostRaceError
+from retrycontract.store.models.claims import free_calls
+from retrycontract.store.transactions import write_transaction
+
+MAX_RACES: Final = 50  # tries before "next" gives up: as many others took what it had found
+RENEWED_EVERY: Final = timedelta(seconds=30)  # a page tells of activity every few seconds
+
+
+class NotBlockedError(RuntimeError):
+    """Raised for a call that no longer waits for a person."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__(f"{call} does not wait for a person: it is {call.state}")
+
+
+class ClaimedError(RuntimeError):
+    """Raised for a call that somebody else has; `claim` says who, and until when."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        super().__init__(f"{claim.operator} has it until {claim.until:%H:%M} UTC, or longer if they go on")
+
+
+def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> Claim:
+    """Take a call on, or keep it for longer; raises NotBlockedError and ClaimedError.
+
+    What somebody else let run out is taken over.
+    """
+    with write_transaction():
+        escalation = open_escalation_of(call)
+        held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
+        if held is not None and held.until > now and held.operator_id != operator.pk:
+            raise ClaimedError(held)
+        if held is None or held.until <= now:
+            taken_over = {"from_operator": held.operator.get_username()} if held else {}
+            Event.record("call.claimed", call=call, actor=operator.get_username(), door=door, at=now, **taken_over)
+            held = Claim(pk=held.pk if held else None, escalation=escalation, operator=operator, claimed_at=now)
+        held.until = now + patience()
+        held.save()
+    return held
+
+
+def claim_next(
+    operator: User, *, now: datetime, beside: Call | None = None, door: Door = Door.DASHBOARD
+) -> Call | None:
+    """Take on the call that waits longest, that nobody has and nobody put off; None when there is none.
+
+    Of operators who ask at once each gets another one. `beside` is the call at hand, which is not meant.
+    """
+    for _ in range(MAX_RACES):
+        free = free_calls(now).select_related("agent", "tool", "version")
+        call = (free.exclude(pk=beside.pk) if beside else free).first()
+        if call is None:
+            return None
+        try:
+            claim_call(call, operator, now=now, door=door)
+        except (ClaimedError, NotBlockedError):
+            continue  # somebody was faster: the next look no longer finds it
+        return call
+    raise LostRaceError("others were faster each time; ask again")
+
+
+def renew_claim(call: Call, operator: User, *, now: datetime) -> bool:
+    """Keep a call for longer, since its operator is active; False when they don't have it."""
+    mine = Claim.objects.active(now).filter(escalation__call=call, operator=operator)
+    claim = mine.first()
+    if claim is None:
+        return False
+    until = now + patience()
+    if until - claim.until >= RENEWED_EVERY:
+        with write_transaction():
+            return bool(Claim.objects.filter(pk=claim.pk, operator=operator).update(until=until))
+    return True
+
+
+def release_claim(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+    """Give a call back; False when the operator didn't have it."""
+    with write_transaction():
+        mine = Claim.objects.filter(escalation__call=call, operator=operator)
+        is_active = mine.active(now).exists()
+        mine.delete()
+        if is_active:
+            Event.record("call.released", call=call, actor=operator.get_username(), door=door, at=now)
+    return is_active
+
+
+def claim_of(call: Call, *, now: datetime) -> Claim | None:
+    """Tell who has a call, if anybody has."""
+    return Claim.objects.active(now).select_related("operator").filter(escalation__call=call).first()
+
+
+def patience() -> timedelta:
+    """Give how long a claim lasts without activity."""
+    return timedelta(minutes=settings.RETRYCONTRACT.claim_minutes)
+
+
+def open_escalation_of(call: Call) -> Escalation:
+    """Lock the open escalation of a call, so that one after the other decides on it; raises NotBlockedError."""
+    escalation = Escalation.objects.open().select_for_update().filter(call=call).first()
+    if escalation is None:
+        call.refresh_from_db(fields=["state"])
+        raise NotBlockedError(call)
+    return escalation
