@@ -23,6 +23,7 @@ from retrycontract.store.models import (
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    Preferences,
     WebhookDelivery,
     WorkerBeat,
 )
@@ -66,6 +67,7 @@ def answered(ada: User) -> Call:
     make_delivery(now)
     WorkerBeat.objects.beat("worker-1", now)
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
+    Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 

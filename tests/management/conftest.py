@@ -24,6 +24,7 @@ from retrycontract.store.models import (
     Tool,
     WebhookDelivery,
 )
+from retrycontract.usecases.keep_preferences import keep_preferences
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
@@ -40,6 +41,7 @@ def fill() -> None:
     mia = make_user("mia")
     make_user("ada", Role.ADMIN).user_permissions.add(Permission.objects.get(codename="view_call"))
     Group.objects.get(name="admin").permissions.set(Permission.objects.filter(codename__startswith="view_")[:3])
+    keep_preferences(mia, time_zone="Europe/Zurich", has_shortcuts=False)
     agent = make_agent()
     ApiKey.create_for(agent, timezone.now())
     make_tool(agent, "deploy")

@@ -82,6 +82,19 @@
   });
   setInterval(tick, 1000);
 
+  // ---- The browser's zone: the server writes the exact times in it, unless another was chosen ----
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) document.cookie = `zone=${zone}; path=/; max-age=31536000; SameSite=Lax`;
+
+  // ---- The menu: open where it stands at the side, folded where it lies above the page ----
+  const menu = one("[data-menu]"), isNarrow = matchMedia("(max-width: 70rem)");
+  const fold = () => { if (menu) menu.open = !isNarrow.matches; };
+  isNarrow.addEventListener("change", fold);
+  fold();
+  document.addEventListener("click", (event) => {
+    if (menu && isNarrow.matches && !menu.contains(event.target)) menu.open = false;
+  });
+
   // ---- Colours: the cookie is read by the server, so that no page flashes ----
   const root = document.documentElement;
   const markTheme = () => all("[data-theme-choice]").forEach((button) => {
