@@ -27,6 +27,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),

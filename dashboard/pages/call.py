@@ -75,7 +75,8 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
     messages.success(request, f"Your answer is on its way to {found.agent}.")
-    return redirect("dashboard:call", public_id=found.public_id)
+    following = next_blocked(beside=found) if request.POST.get("then") == "next" else None
+    return redirect("dashboard:call", public_id=(following or found).public_id)
 
 
 def _live(request: HttpRequest, found: Call) -> HttpResponse:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from dashboard.filters import Filters, read_options
 from dashboard.pages.answers import UNCHANGED, is_htmx
 from dashboard.queue import Queue, Tab, read_queue
 from retrycontract.store.models import Call
@@ -19,15 +20,18 @@ from retrycontract.store.models import Call
 @never_cache
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show what waits for a person, or another tab."""
-    show, search, after = (request.GET.get(name, "") for name in ("show", "q", "after"))
-    queue = read_queue(Tab(show) if show in list(Tab) else Tab.BLOCKED, search=search, after=after)
-    if is_htmx(request) and request.GET.get("seen") == queue.version:
+    show, now = request.GET.get("show", ""), timezone.now()
+    tab = Tab(show) if show in list(Tab) else Tab.OPEN
+    queue = read_queue(tab, Filters.of(request.GET), now=now, after=request.GET.get("after", ""))
+    context = _context(request, queue) | {"now": now}
+    if not is_htmx(request):
+        return render(request, "dashboard/inbox.html", context | {"options": read_options()})
+    if request.GET.get("seen") == queue.version:
         return HttpResponse(status=UNCHANGED)
-    template = "dashboard/_queue.html" if is_htmx(request) else "dashboard/inbox.html"
-    return render(request, template, _queue_context(request, queue))
+    return render(request, "dashboard/_queue.html", context)
 
 
-def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
-    is_first_look = not queue.calls and not queue.search and not Call.objects.exists()
+def _context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
+    is_first_look = not queue.calls and not queue.filters.is_any and not Call.objects.exists()
     address = request.build_absolute_uri("/").rstrip("/")
-    return {"queue": queue, "now": timezone.now(), "is_first_look": is_first_look, "address": address}
+    return {"queue": queue, "filters": queue.filters, "is_first_look": is_first_look, "address": address}

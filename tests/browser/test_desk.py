@@ -88,7 +88,7 @@ def check_look(page: Page, name: str) -> None:
 def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page = site.page
     check_look(page, f"inbox-{look}")
-    for tab in ("guided", "ended", "all"):
+    for tab in ("agent", "answered", "all"):
         page.goto(f"{site.url}/?show={tab}")
         check_look(page, f"inbox-{tab}-{look}")
     page.goto(f"{site.url}/?q=nothing-like-it")
