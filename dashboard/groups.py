@@ -17,7 +17,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.store.models import Attempt, Call
 from retrycontract.store.models.calls import CallQuerySet
 
-SHOWN_CALLS = 4  # of a group; the rest is one click away
+SHOWN_CALLS = 3  # of a group; the rest is one click away
 # A call without a fingerprint has a mistake of its own.
 MISTAKE = Case(
     When(fingerprint="", then=Concat(Value("call "), Cast("pk", CharField()))),

@@ -14,7 +14,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Guidance
 from retrycontract.store.models.calls import ENDED, CallQuerySet
 
-PAGE = 30
+PAGE = 25
 MOST_COUNTED = 100  # beyond it a tab says "100+": counting on would scan what nobody reads
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import CallState
 
 BEFORE: dict[str, Any] = {"service": "web", "region": "europe", "tags": ["a"], "dry_run": True}
-AFTER: dict[str, Any] = {"service": "web", "region": "eu-west", "tags": ["a", "b"], "token": "[REDACTED:SECRET]"}
+AFTER: dict[str, Any] = {"service": "web", "region": "eu-west", "tags": ["a", "b"], "token": "[REDACTED: token]"}
 ERRORS = (
     ValidationError(error_code=ErrorCode.INVALID_ENUM_VALUE, field_path="/region", message="Invalid enum value"),
     ValidationError(

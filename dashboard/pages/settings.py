@@ -18,7 +18,7 @@ from retrycontract.usecases.keep_preferences import UnknownTimeZoneError, keep_p
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def settings(request: HttpRequest) -> HttpResponse:
-    """Show the settings; POST keeps them."""
+    """Show the settings; POST saves them."""
     if request.method != "POST":
         return render(request, "dashboard/settings.html", {"zones": time_zones()})
     chosen = request.POST.get("time_zone", "").strip()
@@ -27,5 +27,5 @@ def settings(request: HttpRequest) -> HttpResponse:
     except UnknownTimeZoneError as error:
         context = {"zones": time_zones(), "typed_zone": chosen, "refused": str(error)}
         return render(request, "dashboard/settings.html", context, status=REFUSED)
-    messages.success(request, "Your settings are kept.")
+    messages.success(request, "Your settings are saved.")
     return redirect("dashboard:settings")
