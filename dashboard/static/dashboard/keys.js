@@ -14,9 +14,10 @@
   all('[data-open="keys"]').forEach((button) => { button.hidden = false; });
 
   // ---- None acts while somebody types, while a request is under way, or under a dialog ----
+  const changes = (event) => event.detail.requestConfig.verb !== "get" && !event.target.matches("[data-reads]"); // a preview reads
   let underway = 0;
-  document.addEventListener("htmx:beforeRequest", (event) => { if (!event.target.matches("[data-live]")) underway += 1; });
-  document.addEventListener("htmx:afterRequest", (event) => { if (!event.target.matches("[data-live]")) underway = Math.max(underway - 1, 0); });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (changes(event)) underway += 1; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (changes(event)) underway = Math.max(underway - 1, 0); });
   const isTyping = (element) => element.isContentEditable || element.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=submit], [type=button])");
   const isBusy = () => underway > 0 || one("dialog[open]") || one("form[data-sent]");
 
