@@ -34,7 +34,8 @@ def _limit(request: HttpRequest, now: float) -> None:
     if now - began > service.session_max_hours * 3_600:
         logout(request)
         return
-    is_person = "HX-Request" not in request.headers or request.method == "POST"
+    is_asked_by_script = "HX-Request" in request.headers or "text/event-stream" in request.headers.get("Accept", "")
+    is_person = not is_asked_by_script or request.method == "POST"
     # What is written starts the time that it may be idle anew; a tenth of it is near enough.
     if is_person and now - session[SEEN_AT] > service.session_idle_minutes * 6:
         session[SEEN_AT] = now

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dashboard.changes import Change, compare
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.sanitizer import visible
@@ -26,6 +27,21 @@ class AttemptEntry:
 
     attempt: Attempt
     is_newest: bool
+    before: Attempt | None = None  # the attempt before it, when that one is known
+
+    @property
+    def changes(self) -> tuple[Change, ...] | None:
+        """Tell what changed since the attempt before; None when there is nothing to compare."""
+        before = self.before
+        if before is None or not before.is_parsed or not self.attempt.is_parsed:
+            return None
+        return compare(before.output, self.attempt.output)
+
+    @property
+    def is_repeat(self) -> bool:
+        """Tell whether the agent sent the same text again."""
+        before = self.before
+        return before is not None and bool(before.output_hash) and before.output_hash == self.attempt.output_hash
 
     @property
     def at(self) -> datetime:
@@ -101,13 +117,33 @@ class Story:
         """Give attempts and guidance, newest first."""
         newest = self.attempts[0].pk if self.attempts else None
         entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given) for given in self.guidance]
-        entries += [AttemptEntry(attempt, attempt.pk == newest) for attempt in self.attempts]
+        earlier = [*self.attempts[1:], None]
+        entries += [
+            AttemptEntry(attempt, attempt.pk == newest, before)
+            for attempt, before in zip(self.attempts, earlier, strict=False)
+        ]
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
 
     @property
     def judged_number(self) -> int | None:
         """Give the newest attempt that has a verdict: what an answer that is written now is about."""
         return next((attempt.number for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
+    def attempts_beyond(self) -> int:
+        """Count the attempts that the agent made while it was Blocked."""
+        return max(self.call.attempts_made - self.call.attempts_allowed, 0)
+
+    @property
+    def attempts_counted(self) -> int:
+        """Count the attempts that were the agent's own to make."""
+        return min(self.call.attempts_made, self.call.attempts_allowed)
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether the output is right, and the tool waits for a person all the same."""
+        newest = self.newest_judged
+        return self.call.state == CallState.BLOCKED and newest is not None and bool(newest.is_valid)
 
     @property
     def hidden_attempts(self) -> int:

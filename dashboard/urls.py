@@ -3,14 +3,17 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard import views
+from dashboard.pages import call, components, inbox, live, login, settings
 
 app_name = "dashboard"
 urlpatterns = [
-    path("", views.inbox, name="inbox"),
-    path("calls/<slug:public_id>/", views.call, name="call"),
-    path("calls/<slug:public_id>/preview/", views.preview, name="preview"),
-    path("login/", views.login, name="login"),
+    path("", inbox.inbox, name="inbox"),
+    path("calls/<slug:public_id>/", call.call, name="call"),
+    path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
+    path("live/", live.live, name="live"),
+    path("settings/", settings.settings, name="settings"),
+    path("components/", components.components, name="components"),
+    path("login/", login.login, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("favicon.svg", views.favicon, name="favicon"),
+    path("favicon.svg", login.favicon, name="favicon"),
 ]

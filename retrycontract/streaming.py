@@ -140,8 +140,8 @@ class Streams:
             await _write(send, SILENCE)
 
     def _question(self, scope: Scope, path: str) -> asyncio.Task[Page]:
-        """Ask for a page; readers with one key that have read as far as each other share the answer."""
-        asker = tuple(value for name, value in scope["headers"] if name == b"authorization")
+        """Ask for a page; readers with one key or session that have read as far as each other share the answer."""
+        asker = tuple(value for name, value in scope["headers"] if name in (b"authorization", b"cookie"))
         key = (path, asker)
         if key not in self._asked:
             task = self._asked[key] = asyncio.create_task(self._ask(question(scope, path)))

@@ -197,9 +197,8 @@ class FrontOfHouse:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(scope: Scope, body: bytes) -> Response | None:
-            if not self._bridge.is_api(scope):
-                return (await self._bridge.ask(scope, body)).without(PENDING)
-            response = await self._answer(scope, body, receive, send)
+            respond = self._answer if self._bridge.is_api(scope) else self._answer_page
+            response = await respond(scope, body, receive, send)
             return response.without(PENDING) if response is not None else None
 
         # Only the application may speak of what is pending.
@@ -220,6 +219,15 @@ class FrontOfHouse:
         if response is None or asked is None:
             return response
         return response.plus(b"preference-applied", b"wait=%d" % wait)
+
+    async def _answer_page(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Response | None:
+        """Answer a browser: no page is held, the desk's own stream is followed."""
+        ticket = self._bells.ticket()
+        response = await self._bridge.ask(scope, body)
+        if is_stream(scope, response):
+            await self._streams.follow(scope, receive, send, response, ticket)
+            return None
+        return response
 
     async def _hold(
         self, scope: Scope, receive: Receive, response: Response, ticket: int, deadline: float

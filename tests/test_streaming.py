@@ -330,3 +330,12 @@ def test_a_reader_that_takes_nothing_does_not_hold_up_the_end() -> None:
         return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert asyncio.run(story()) == set()
+
+
+def test_a_page_outside_of_the_api_may_be_a_stream_and_sessions_never_share_their_answers() -> None:
+    with house_open() as (house, port):
+        with reading(port, "/live", Cookie="s=1") as mia, reading(port, "/live", Cookie="s=2") as noah:
+            house.log.add()
+            assert (mia.ids(1), noah.ids(1)) == ([1], [1])
+        asked_again = [environ for environ in house.log.asked if environ["QUERY_STRING"] == "cursor=0"]
+        assert {environ["HTTP_COOKIE"] for environ in asked_again} == {"s=1", "s=2"}

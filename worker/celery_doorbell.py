@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from retrycontract.usecases.doorbell import agent_bell
+from retrycontract.usecases.doorbell import DESK_BELL, agent_bell
 from retrycontract.waiting import bells
 
 logger = logging.getLogger("retrycontract")
@@ -94,7 +94,7 @@ class CeleryDoorbell:
 
     def call_changed(self, call_id: str, agent_id: int) -> None:
         """Wake whoever waits for the call, and the streams of its agent, in this process and in the others."""
-        keys = (call_id, agent_bell(agent_id))
+        keys = (call_id, agent_bell(agent_id), DESK_BELL)
         for key in keys:
             bells.ring(key)
         self._breaker.attempt(lambda: self._redis.publish(CHANNEL, " ".join(keys)), RedisError, OSError)

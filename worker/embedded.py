@@ -11,7 +11,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.doorbell import agent_bell
+from retrycontract.usecases.doorbell import DESK_BELL, agent_bell
 from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.recount import fold_rollups
 from retrycontract.usecases.repeat_request import forget_requests
@@ -35,6 +35,7 @@ class EmbeddedDoorbell:
         """Wake whoever waits for the call, and the streams of its agent."""
         bells.ring(call_id)
         bells.ring(agent_bell(agent_id))
+        bells.ring(DESK_BELL)
 
     def is_heard(self) -> bool:
         """Tell whether this process has a worker."""

@@ -14,7 +14,7 @@ from redis.client import PubSub
 from redis.exceptions import RedisError
 
 from retrycontract.store.models import Call, Event
-from retrycontract.usecases.doorbell import AGENT_BELL, agent_bell
+from retrycontract.usecases.doorbell import AGENT_BELL, DESK_BELL, agent_bell
 from retrycontract.waiting import Bells, bells
 from worker.celery_doorbell import CHANNEL, connect
 
@@ -49,10 +49,11 @@ class CatchUp:
 def look(keys: Sequence[str]) -> Mapping[str, object]:
     """Tell when calls changed last, and which event of an agent is the newest."""
     agents = [int(key.removeprefix(AGENT_BELL)) for key in keys if key.startswith(AGENT_BELL)]
-    calls = [key for key in keys if not key.startswith(AGENT_BELL)]
+    calls = [key for key in keys if not key.startswith(AGENT_BELL) and key != DESK_BELL]
     newest = Event.objects.newest_ids(agents) if agents else {}
     changed = Call.objects.changed_at(calls) if calls else {}
-    return changed | {agent_bell(agent_id): event_id for agent_id, event_id in newest.items()}
+    desk = {DESK_BELL: Event.objects.newest_id()} if DESK_BELL in keys else {}
+    return changed | desk | {agent_bell(agent_id): event_id for agent_id, event_id in newest.items()}
 
 
 class RingListener:

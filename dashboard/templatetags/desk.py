@@ -9,10 +9,12 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.templatetags.static import static
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.json_view import render_json, render_text
+from dashboard.navigation import Section, sections_for
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback_text import shown_pointer
 from retrycontract.contract.lifecycle import CallState
@@ -88,11 +90,10 @@ def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
     """Show a time as the time since, the exact one on hover; our script keeps it going."""
     if at is None:
         return SafeString("")
-    exact = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}" data-since="{}">{}</time>',
-        exact.isoformat(timespec="seconds"),
-        exact.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        at.astimezone(UTC).isoformat(timespec="seconds"),
+        exact(at),
         suffix,
         "just now" if suffix and now - at < JUST_NOW else since(now - at) + suffix,
     )
@@ -101,13 +102,40 @@ def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
 @register.simple_tag
 def until(at: datetime, now: datetime) -> SafeString:
     """Show a time to come as the time left."""
-    exact = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
-        exact.isoformat(timespec="seconds"),
-        exact.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        at.astimezone(UTC).isoformat(timespec="seconds"),
+        exact(at),
         since(at - now),
     )
+
+
+@register.filter
+def exact(at: datetime) -> str:
+    """Write a time to the second, in the zone of whoever looks."""
+    return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+@register.simple_tag
+def clock() -> str:
+    """Tell what time it is in the zone of whoever looks."""
+    return timezone.localtime().strftime("%H:%M %Z")
+
+
+@register.simple_tag
+def get_zone() -> str:
+    """Name the zone in which times are written now."""
+    return timezone.get_current_timezone_name()
+
+
+@register.simple_tag(takes_context=True)
+def sections(context: template.Context) -> list[list[tuple[Section, bool]]]:
+    """List the sections for the visitor, by group, each with whether the page lies in it."""
+    request = context.get("request")
+    if not isinstance(request, HttpRequest):
+        return []
+    view = request.resolver_match.view_name if request.resolver_match else ""
+    return [[(section, section.holds(view)) for section in group] for group in sections_for(request.user)]
 
 
 @register.simple_tag(takes_context=True)

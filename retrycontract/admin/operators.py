@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
-from retrycontract.store.models import FailedLogins
+from retrycontract.store.models import FailedLogins, Preferences
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.admit_operator import admit_operator, change_operator
 from retrycontract.usecases.end_sessions import end_sessions
@@ -179,3 +179,12 @@ class FailedLoginsPage(Page):
     list_display = ("pk", "operator", "failures", "last_at", "locked_until")
     list_select_related = ("operator",)
     fields = ("operator", "failures", "last_at", "locked_until")
+
+
+@admin.register(Preferences)
+class PreferencesPage(Page):
+    """Show how operators want their desk; they choose it there."""
+
+    list_display = ("operator", "time_zone", "has_shortcuts")
+    list_select_related = ("operator",)
+    fields = ("operator", "time_zone", "has_shortcuts")

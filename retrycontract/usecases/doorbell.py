@@ -18,6 +18,9 @@ logger = logging.getLogger("retrycontract")
 AGENT_BELL: Final = "agent:"
 
 
+DESK_BELL: Final = "desk"  # rings with every call, for the pages of operators
+
+
 def agent_bell(agent_id: int) -> str:
     """Name the bell of all calls of an agent; a call's own bell is its id."""
     return f"{AGENT_BELL}{agent_id}"

@@ -25,6 +25,7 @@ from retrycontract.store.models import (
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    Preferences,
     SavedReply,
     Snooze,
     WebhookDelivery,
@@ -72,6 +73,7 @@ def answered(ada: User) -> Call:
     WorkerBeat.objects.beat("worker-1", now)
     make_desk_work(ada, escalation, now)
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
+    Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 

@@ -35,6 +35,7 @@ from retrycontract.store.models import (
     IdempotencyKey,
     Notice,
     OutboxMessage,
+    Preferences,
     Rollup,
     SavedReply,
     Snooze,
@@ -50,7 +51,7 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 
 pytestmark = pytest.mark.django_db
 
-HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
+HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, GuidanceVersion, Event, ToolVersion, Preferences]
 HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
 HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
@@ -99,7 +100,7 @@ def test_the_index_groups_the_pages_by_what_they_are_about(admin: Client) -> Non
 def test_the_admin_asks_for_a_login_at_the_desks_own_page(client: Client, path: str) -> None:
     page = client.get(path, follow=True)
     assert page.redirect_chain[-1][0] == f"/login/?next={path}"
-    assert "dashboard/desk.css" in page.content.decode()
+    assert "dashboard/css/tokens.css" in page.content.decode()
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -88,19 +89,27 @@ def check_look(page: Page, name: str) -> None:
 def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page = site.page
     check_look(page, f"inbox-{look}")
-    for tab in ("guided", "ended", "all"):
+    for tab in ("agent", "answered", "all"):
         page.goto(f"{site.url}/?show={tab}")
         check_look(page, f"inbox-{tab}-{look}")
     page.goto(f"{site.url}/?q=nothing-like-it")
     check_look(page, f"inbox-no-match-{look}")
     for name, call in (("blocked", desk.blocked), ("guided", desk.guided), ("ended", desk.ended)):
         site.open(call)
-        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true; })")
         check_look(page, f"call-{name}-{look}")
     site.open(desk.blocked)
     page.get_by_text("Corrected arguments", exact=True).first.click()
     expect(page.locator("#preview")).to_contain_text("VAL-007")
     check_look(page, f"call-corrected-{look}")
+    for name in ("settings", "components"):
+        page.goto(f"{site.url}/{name}/")
+        check_look(page, f"{name}-{look}")
+    page.goto(f"{site.url}/?tool=deploy_service&code=VAL-008")
+    check_look(page, f"inbox-filtered-{look}")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    check_look(page, f"keys-{look}")
     page.goto(f"{site.url}/nowhere/")
     check_look(page, f"not-found-{look}")
 
@@ -110,6 +119,7 @@ def test_every_page_is_fit_to_be_seen_and_used(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
 ) -> None:
     desk, look = make_desk(timezone.now()), f"{scheme}-{width}"
+    User.objects.filter(username="mia").update(is_staff=True)  # who may see the components
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
     site.page.goto(site.url)
     check_look(site.page, f"login-{look}")

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from dashboard import queue
 from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Call
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, submit
 
@@ -63,8 +64,8 @@ def test_each_tab_holds_its_states(desk: Client, mia: User) -> None:
     answer(rejected, mia, Decision.REJECT, text="Not on a Friday.")
     retrying = make_call(agent, [{}])
     assert ids(desk.get("/")) == [blocked.public_id]
-    assert ids(desk.get("/?show=guided")) == [guided.public_id]
-    assert ids(desk.get("/?show=ended")) == [rejected.public_id]
+    assert ids(desk.get("/?show=agent")) == [retrying.public_id, guided.public_id]
+    assert ids(desk.get("/?show=answered")) == [rejected.public_id]
     assert ids(desk.get("/?show=all")) == [call.public_id for call in (retrying, rejected, guided, blocked)]
     assert ids(desk.get("/?show=nonsense")) == [blocked.public_id]
 
@@ -73,7 +74,7 @@ def test_counts_stop_at_a_hundred(desk: Client, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(queue, "MOST_COUNTED", 2)
     for _ in range(4):
         make_blocked()
-    assert "Blocked 2+" in text_of(desk.get("/"))
+    assert "Open 2+" in text_of(desk.get("/"))
 
 
 def test_search_finds_by_the_beginning_of_a_tool_and_by_whole_ids(desk: Client) -> None:
@@ -119,12 +120,97 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_blocked(make_agent("a"))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(12):
         desk.get("/")
     for number in range(6):
         make_blocked(make_agent(f"b{number}"))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(12):
         desk.get("/")
+
+
+def test_groups_are_gathered_over_the_whole_queue_and_not_within_a_page(
+    desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "PAGE", 2)
+    agent = make_agent("a")
+    first = make_blocked(agent, at=NOW - timedelta(hours=9))
+    others = [make_blocked(make_agent(f"b{n}"), at=NOW - timedelta(hours=8 - n)) for n in range(3)]
+    last = make_blocked(agent, at=NOW - timedelta(minutes=1))
+    page = desk.get("/")
+    assert ids(page) == [first.public_id, last.public_id, others[0].public_id]
+    assert "2 calls, the same mistake" in text_of(page)
+
+
+def test_a_large_group_shows_its_first_calls_and_leads_to_all(desk: Client) -> None:
+    calls = [make_blocked(at=NOW - timedelta(minutes=9 - n)) for n in range(7)]
+    page = desk.get("/")
+    assert ids(page) == [call.public_id for call in calls[:3]]
+    assert "7 calls, the same mistake" in text_of(page)
+    assert "All 7 calls" in text_of(page)
+    assert ids(desk.get("/", {"like": calls[0].public_id})) == [call.public_id for call in calls]
+
+
+def test_calls_without_a_fingerprint_share_no_mistake(desk: Client) -> None:
+    calls = [make_blocked() for _ in range(2)]
+    Call.objects.update(fingerprint="")
+    assert ids(desk.get("/")) == [call.public_id for call in calls]
+    assert "the same mistake" not in text_of(desk.get("/"))
+
+
+def test_rows_of_a_group_say_what_tells_them_apart(desk: Client) -> None:
+    make_blocked(output={"service": "a", "region": "mars"}, session_id="s-1", context={"goal": "Roll out a"})
+    make_blocked(output={"service": "b", "region": "venus"}, session_id="s-2")
+    page = text_of(desk.get("/"))
+    for part in ("Roll out a", "s-1", "s-2", '"mars"', '"venus"', "deployer"):
+        assert part in page, part
+
+
+FILTERS: list[tuple[dict[str, str], list[str]]] = [
+    ({"tool": "refund"}, ["refund"]),
+    ({"tool": "refun"}, []),
+    ({"agent": "a"}, ["deploy"]),
+    ({"agent": "nobody"}, []),
+    ({"code": "VAL-001"}, ["refund"]),
+    ({"code": "VAL-008"}, ["deploy"]),
+    ({"code": "VAL-999"}, ["deploy", "refund"]),
+    ({"kind": "tool_call"}, ["deploy", "refund"]),
+    ({"kind": "source_file"}, []),
+    ({"age": "1h"}, ["deploy"]),
+    ({"age": "1d"}, []),
+    ({"tool": "deploy", "age": "5m", "q": "deploy"}, ["deploy"]),
+]
+
+
+@pytest.mark.parametrize(("chosen", "tools"), FILTERS)
+def test_filters_keep_what_was_chosen(desk: Client, chosen: dict[str, str], tools: list[str]) -> None:
+    deploy = make_blocked(make_agent("a"), at=NOW - timedelta(hours=2))
+    refund = make_blocked(make_agent("b"), {}, tool="refund")
+    named = {"deploy": deploy.public_id, "refund": refund.public_id}
+    assert ids(desk.get("/", chosen)) == [named[tool] for tool in tools]
+
+
+def test_what_no_index_knows_is_not_asked_of_all_calls(desk: Client) -> None:
+    call = make_blocked()
+    assert ids(desk.get("/", {"show": "all", "code": "VAL-001", "kind": "source_file", "age": "1d"})) == [
+        call.public_id
+    ]
+
+
+def test_the_address_of_a_poll_and_of_each_tab_keeps_the_filters(desk: Client) -> None:
+    make_blocked()
+    page = desk.get("/", {"tool": "deploy", "q": "deploy"}).content.decode()
+    assert "q=deploy&tool=deploy" in poll_address(desk.get("/", {"tool": "deploy", "q": "deploy"}))
+    assert 'href="/?show=agent&amp;q=deploy&amp;tool=deploy"' in page
+
+
+def test_attempts_while_blocked_are_counted_apart(desk: Client) -> None:
+    call = make_blocked()
+    for _ in range(9):
+        submit(make_agent(), {"service": "web", "region": "mars"}, call=call)
+    page = text_of(desk.get("/"))
+    assert "3/3" in page
+    assert "and 9 more while Blocked" in page
+    assert "12/3" not in page
 
 
 def poll_address(response: Page) -> str:

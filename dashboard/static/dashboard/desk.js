@@ -2,6 +2,8 @@
 "use strict";
 (() => {
   const POLL_MS = 3000;
+  const EAGER_MS = 1000; // while an answer is on its way to its agent
+  const LISTEN_MS = 15000; // a stream that ended is opened anew
   const QUIET_MS = 1500; // while the pointer moves over a list, it keeps its place
   const one = (selector) => document.querySelector(selector);
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
@@ -9,12 +11,26 @@
   // ---- Live parts: asked every three seconds, only while somebody can see the page ----
   let ended = false;
   let lastMove = 0;
+  const isSeen = () => !ended && document.visibilityState === "visible";
   const poll = () => {
-    if (ended || document.visibilityState !== "visible") return;
-    all("[data-live]").forEach((part) => htmx.trigger(part, "desk:poll"));
+    if (isSeen()) all("[data-live]").forEach((part) => htmx.trigger(part, "desk:poll"));
   };
   setInterval(poll, POLL_MS);
-  document.addEventListener("visibilitychange", poll);
+  setInterval(() => { if (one("[data-eager]")) poll(); }, EAGER_MS);
+
+  // ---- The stream says at once that something changed; where none comes through, the polls do ----
+  let stream = null;
+  const listen = () => {
+    if (!isSeen() || !one("[data-live]")) { stream?.close(); stream = null; return; }
+    if (stream) return;
+    stream = new EventSource(document.body.dataset.stream);
+    stream.addEventListener("message", poll);
+    stream.addEventListener("error", () => { stream?.close(); stream = null; });
+  };
+  listen();
+  setInterval(listen, LISTEN_MS);
+  addEventListener("pagehide", () => stream?.close());
+  document.addEventListener("visibilitychange", () => { poll(); listen(); });
   document.addEventListener("pointermove", () => { lastMove = Date.now(); }, { passive: true });
 
   const say = (text, kind, link) => {
@@ -34,6 +50,7 @@
     const status = event.detail.xhr.status;
     if (status === 401) {
       ended = true;
+      listen();
       const here = encodeURIComponent(location.pathname + location.search);
       say("Your session has ended: this page is no longer live.", "ended", `${one("#connection").dataset.login}?next=${here}`);
     } else if (status === 403) {
@@ -47,15 +64,44 @@
     if (event.detail.successful && !ended) say("", "");
   });
 
-  // ---- What a person unfolded stays so, and a list does not move under the pointer ----
+  // ---- What a person unfolded stays so, and a list does not move under the pointer or the focus ----
   let unfolded = new Map();
+  const idsOf = (root) => all(".row[id]", root).map((row) => row.id);
+  const isHeld = (part) => part.id === "queue" && (
+    (part.matches(":hover") && Date.now() - lastMove < QUIET_MS) || part.contains(document.activeElement) && document.activeElement.matches(".row-link"));
+  const announce = (part, html) => {
+    const known = new Set(idsOf(part)), coming = idsOf(new DOMParser().parseFromString(html, "text/html"));
+    const fresh = coming.filter((id) => !known.has(id)).length;
+    let bar = one("#news");
+    if (!bar) {
+      bar = document.createElement("div");
+      bar.id = "news";
+      bar.className = "news";
+      bar.setAttribute("role", "status");
+      part.before(bar);
+    }
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.showNews = "yes";
+    button.textContent = fresh ? `${fresh} new` : "The list has changed";
+    if (bar.textContent !== button.textContent) bar.replaceChildren(button);
+  };
+  let isWanted = false; // somebody pressed the bar
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-show-news]")) return;
+    isWanted = true;
+    htmx.trigger("#queue", "desk:poll");
+  });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const part = event.detail.target;
     if (!part.matches("[data-live]") || event.detail.xhr.status !== 200) return;
-    if (part.id === "queue" && part.matches(":hover") && Date.now() - lastMove < QUIET_MS) {
+    if (!isWanted && isHeld(part)) {
       event.detail.shouldSwap = false;
+      announce(part, event.detail.xhr.responseText);
       return;
     }
+    isWanted = false;
+    one("#news")?.remove();
     unfolded = new Map(all("details[id]", part).map((fold) => [fold.id, fold.open]));
   });
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -82,6 +128,19 @@
   });
   setInterval(tick, 1000);
 
+  // ---- The browser's zone: the server writes the exact times in it, unless another was chosen ----
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) document.cookie = `zone=${zone}; path=/; max-age=31536000; SameSite=Lax`;
+
+  // ---- The menu: open where it stands at the side, folded where it lies above the page ----
+  const menu = one("[data-menu]"), isNarrow = matchMedia("(max-width: 70rem)");
+  const fold = () => { if (menu) menu.open = !isNarrow.matches; };
+  isNarrow.addEventListener("change", fold);
+  fold();
+  document.addEventListener("click", (event) => {
+    if (menu && isNarrow.matches && !menu.contains(event.target)) menu.open = false;
+  });
+
   // ---- Colours: the cookie is read by the server, so that no page flashes ----
   const root = document.documentElement;
   const markTheme = () => all("[data-theme-choice]").forEach((button) => {
@@ -103,12 +162,16 @@
     });
   });
 
+  // ---- The way down to the answer is shown while the answer is out of sight ----
+  const answer = one("#answer");
+  if (answer) new IntersectionObserver(([seen]) => { document.body.toggleAttribute("data-answer-seen", seen.isIntersecting); }).observe(answer);
+
   // ---- The answer: Ctrl or Cmd with Enter sends it, once ----
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest("form[data-answer]");
     if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
     event.preventDefault();
-    form.requestSubmit(form.querySelector("button.primary"));
+    form.requestSubmit(form.querySelector("[data-send-next]") || form.querySelector("button.primary"));
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-answer]");

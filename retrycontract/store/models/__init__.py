@@ -17,6 +17,7 @@ from retrycontract.store.models.guidance_versions import GuidanceStage, Guidance
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
+from retrycontract.store.models.preferences import Preferences
 from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.tools import Tool, ToolVersion
@@ -49,6 +50,7 @@ __all__ = [
     "Mistake",
     "Notice",
     "OutboxMessage",
+    "Preferences",
     "Rollup",
     "SavedReply",
     "Snooze",

@@ -45,6 +45,10 @@ class EventQuerySet(models.QuerySet["Event"]):
         """Keep what happened to an agent's calls, in the order of the ids."""
         return self.filter(agent=agent).order_by("pk")
 
+    def newest_id(self) -> int:
+        """Give the id of the newest event, 0 before the first."""
+        return self.order_by("-pk").values_list("pk", flat=True).first() or 0
+
     def newest_ids(self, agent_ids: Collection[int]) -> dict[int, int | None]:
         """Give the id of the newest event of each agent, one look into the index for each."""
         newest = self.filter(agent=models.OuterRef("pk")).order_by("-pk").values("pk")[:1]

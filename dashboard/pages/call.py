@@ -1,27 +1,24 @@
-"""The pages of the desk: each one use-case call, or one read."""
+"""The page of one call: what happened, the answer, and what became of it."""
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView, redirect_to_login
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django_htmx.middleware import HtmxDetails
+from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.forms import DECISIONS, AnswerForm, LoginForm
-from dashboard.queue import Queue, Tab, next_blocked, read_queue
+from dashboard.forms import DECISIONS, AnswerForm
+from dashboard.pages.answers import LOGIN_FIRST, REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.queue import next_blocked
 from dashboard.roles import may_answer
-from dashboard.sessions import begin_session
 from dashboard.story import Story, read_story, read_version
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Escalation
@@ -31,53 +28,6 @@ from retrycontract.usecases.give_guidance import (
     draft_guidance,
     give_guidance,
 )
-
-
-class HtmxHttpRequest(HttpRequest):
-    """Name what the htmx middleware adds to a request."""
-
-    htmx: HtmxDetails
-
-
-class Login(LoginView):
-    """Let an operator in, unless too many logins failed."""
-
-    template_name = "dashboard/login.html"
-    redirect_authenticated_user = True
-    authentication_form = LoginForm
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        """Log in, and note when."""
-        response = super().form_valid(form)
-        begin_session(self.request)
-        return response
-
-    def form_invalid(self, form: Any) -> HttpResponse:
-        """Show the form again; to who must wait, say so to programs, too."""
-        response = super().form_invalid(form)
-        if form.pause is not None:
-            response.status_code = TOO_MANY
-            response["Retry-After"] = str(math.ceil(form.pause.total_seconds()))
-        return response
-
-
-UNCHANGED = 204  # htmx swaps nothing
-REFUSED = 422
-TOO_LATE = 409
-LOGIN_FIRST = 401
-TOO_MANY = 429
-
-
-@require_GET
-@never_cache
-def inbox(request: HttpRequest) -> HttpResponse:
-    """Show what waits for a person, or another tab."""
-    show, search, after = (request.GET.get(name, "") for name in ("show", "q", "after"))
-    queue = read_queue(Tab(show) if show in list(Tab) else Tab.BLOCKED, search=search, after=after)
-    if _is_htmx(request) and request.GET.get("seen") == queue.version:
-        return HttpResponse(status=UNCHANGED)
-    template = "dashboard/_queue.html" if _is_htmx(request) else "dashboard/inbox.html"
-    return render(request, template, _queue_context(request, queue))
 
 
 @login_not_required  # an answer that comes after the session ended must not lose what was typed
@@ -90,7 +40,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
     found = _get(public_id)
     if request.method == "POST":
         return _answer(request, found)
-    if _is_htmx(request):
+    if is_htmx(request):
         return _live(request, found)
     return _page(request, read_story(found))
 
@@ -105,25 +55,9 @@ def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     story = read_story(found)
     form = AnswerForm(_with_suggestion(request, story) if "suggestion" in request.POST else request.POST)
     drafted = _drafted(form, found) | {"is_preview": True}
-    if _is_htmx(request):
+    if is_htmx(request):
         return render(request, "dashboard/_preview.html", drafted | {"form": form})
     return _page(request, story, form=form, **drafted)
-
-
-@login_not_required
-@never_cache
-def login(request: HttpRequest) -> HttpResponse:
-    """Let an operator in; a poll that was sent here is told that its session has ended."""
-    if _is_htmx(request):
-        return HttpResponse(status=LOGIN_FIRST)
-    return cast(HttpResponse, Login.as_view()(request))
-
-
-@login_not_required
-@require_GET
-def favicon(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - a view's signature
-    """Lead browsers that guess the address to the icon."""
-    return HttpResponseRedirect(static("dashboard/favicon.svg"))
 
 
 def _answer(request: HttpRequest, found: Call) -> HttpResponse:
@@ -141,7 +75,8 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
     messages.success(request, f"Your answer is on its way to {found.agent}.")
-    return redirect("dashboard:call", public_id=found.public_id)
+    following = next_blocked(beside=found) if request.POST.get("then") == "next" else None
+    return redirect("dashboard:call", public_id=(following or found).public_id)
 
 
 def _live(request: HttpRequest, found: Call) -> HttpResponse:
@@ -201,18 +136,12 @@ def _with_suggestion(request: HttpRequest, story: Story) -> QueryDict:
 
 def _session_ended(request: HttpRequest) -> HttpResponse:
     """Ask for a login; what was typed is shown to be copied, since the answer was not sent."""
-    if _is_htmx(request):
+    if is_htmx(request):
         return HttpResponse(status=LOGIN_FIRST)
     context = {"text": request.POST.get("text", ""), "arguments": request.POST.get("arguments", "")}
     if request.method != "POST":
         return redirect_to_login(request.get_full_path())
     return render(request, "dashboard/session_ended.html", context, status=LOGIN_FIRST)
-
-
-def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
-    is_first_look = not queue.calls and not queue.search and not Call.objects.exists()
-    address = request.build_absolute_uri("/").rstrip("/")
-    return {"queue": queue, "now": timezone.now(), "is_first_look": is_first_look, "address": address}
 
 
 def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:
@@ -227,7 +156,3 @@ def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:
 
 def _get(public_id: str) -> Call:
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
-
-
-def _is_htmx(request: HttpRequest) -> bool:
-    return bool(cast(HtmxHttpRequest, request).htmx)

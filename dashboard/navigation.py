@@ -1,0 +1,52 @@
+"""The sections of the desk, in the order of the day: to work, to understand, to look after the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.urls import reverse
+
+Visitor = AbstractBaseUser | AnonymousUser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Name one entry of the navigation; `covers` are the views that lie in it."""
+
+    title: str
+    route: str
+    icon: str
+    covers: tuple[str, ...] = ()
+    may_enter: Callable[[Visitor], bool] = lambda _: True
+
+    @property
+    def address(self) -> str:
+        """Give its address."""
+        return reverse(self.route)
+
+    def holds(self, view: str) -> bool:
+        """Tell whether a view lies in it."""
+        return view == self.route or view in self.covers
+
+
+def is_staff(visitor: Visitor) -> bool:
+    """Tell whether somebody looks after the service."""
+    return isinstance(visitor, User) and visitor.is_staff
+
+
+# A group for each line of the navigation; a page that does not exist yet has no entry.
+GROUPS: tuple[tuple[Section, ...], ...] = (
+    (Section(title="Inbox", route="dashboard:inbox", icon="inbox", covers=("dashboard:call", "dashboard:preview")),),
+    (
+        Section(title="Settings", route="dashboard:settings", icon="settings"),
+        Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
+    ),
+)
+
+
+def sections_for(visitor: Visitor) -> list[list[Section]]:
+    """List the sections that somebody may enter, by group."""
+    groups = [[section for section in group if section.may_enter(visitor)] for group in GROUPS]
+    return [group for group in groups if group]

@@ -1,0 +1,37 @@
+"""The inbox: what waits for a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from dashboard.filters import Filters, read_options
+from dashboard.pages.answers import UNCHANGED, is_htmx
+from dashboard.queue import Queue, Tab, read_queue
+from retrycontract.store.models import Call
+
+
+@require_GET
+@never_cache
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Show what waits for a person, or another tab."""
+    show, now = request.GET.get("show", ""), timezone.now()
+    tab = Tab(show) if show in list(Tab) else Tab.OPEN
+    queue = read_queue(tab, Filters.of(request.GET), now=now, after=request.GET.get("after", ""))
+    context = _context(request, queue) | {"now": now}
+    if not is_htmx(request):
+        return render(request, "dashboard/inbox.html", context | {"options": read_options()})
+    if request.GET.get("seen") == queue.version:
+        return HttpResponse(status=UNCHANGED)
+    return render(request, "dashboard/_queue.html", context)
+
+
+def _context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
+    is_first_look = not queue.calls and not queue.filters.is_any and not Call.objects.exists()
+    address = request.build_absolute_uri("/").rstrip("/")
+    return {"queue": queue, "filters": queue.filters, "is_first_look": is_first_look, "address": address}

@@ -1,0 +1,54 @@
+// Single keys, for whoever wants them. An element says which key acts on it: data-key="g".
+"use strict";
+(() => {
+  const one = (selector) => document.querySelector(selector);
+  const all = (selector) => Array.from(document.querySelectorAll(selector));
+  const sheet = one("#keys");
+  if (!sheet) return;
+
+  const openSheet = () => { if (!sheet.open) sheet.showModal(); };
+  document.addEventListener("click", (event) => {
+    if (event.target.closest('[data-open="keys"]')) openSheet();
+    if (event.target === sheet) sheet.close(); // outside of it
+  });
+  all('[data-open="keys"]').forEach((button) => { button.hidden = false; });
+
+  // ---- None acts while somebody types, while a request is under way, or under a dialog ----
+  const changes = (event) => event.detail.requestConfig.verb !== "get" && !event.target.matches("[data-reads]"); // a preview reads
+  let underway = 0;
+  document.addEventListener("htmx:beforeRequest", (event) => { if (changes(event)) underway += 1; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (changes(event)) underway = Math.max(underway - 1, 0); });
+  const isTyping = (element) => element.isContentEditable || element.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=submit], [type=button])");
+  const isBusy = () => underway > 0 || one("dialog[open]") || one("form[data-sent]");
+
+  // ---- Moving in a list ----
+  const rows = () => all(".row-link");
+  const move = (step) => {
+    const links = rows(), at = links.indexOf(document.activeElement);
+    const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)];
+    if (next) { next.focus(); next.closest(".row").scrollIntoView({ block: "nearest" }); }
+  };
+
+  const act = (element) => {
+    const folded = element.closest("details:not([open])");
+    if (folded && !element.matches("summary")) folded.open = true;
+    element.scrollIntoView({ block: "nearest" });
+    if (element.matches("textarea, input[type=search], input[type=text]")) { element.focus(); element.select?.(); return; }
+    element.click();
+    const then = element.dataset.keyThen && one(element.dataset.keyThen);
+    if (then) then.focus();
+  };
+  const keys = { j: () => move(1), k: () => move(-1), "?": openSheet };
+  document.addEventListener("keydown", (event) => {
+    if (!document.body.hasAttribute("data-shortcuts") || event.defaultPrevented || event.repeat && !"jk".includes(event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event.target) || isBusy()) return;
+    const wanted = all("[data-key]").find((element) => element.dataset.key === event.key && !element.disabled && element.checkVisibility());
+    const action = wanted ? () => act(wanted) : keys[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && isTyping(event.target)) event.target.blur();
+  });
+})();

@@ -1,0 +1,95 @@
+"""The desk by single keys, and a list that does not move under whoever points at it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from retrycontract.usecases.keep_preferences import keep_preferences
+from tests.browser.test_desk import SOON, Site
+from tests.browser.test_desk import site as site
+from tests.factories import make_agent, make_blocked
+
+if TYPE_CHECKING:
+    from retrycontract.store.models import Call
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def three_calls() -> list[Call]:
+    """Make three calls with mistakes of their own, the longest waiting first."""
+    now = timezone.now()
+    return [make_blocked(make_agent(f"agent-{n}"), at=now - timedelta(minutes=9 - n)) for n in range(3)]
+
+
+def test_j_and_k_move_and_enter_opens(site: Site) -> None:
+    first, second, _ = three_calls()
+    site.page.reload()
+    for key, call in (("j", first), ("j", second), ("k", first)):
+        site.page.keyboard.press(key)
+        expect(site.page.locator(f"#link-{call.public_id}")).to_be_focused()
+    site.page.keyboard.press("Enter")
+    expect(site.page).to_have_url(re.compile(first.public_id))
+
+
+def test_a_whole_answer_is_given_by_keys_and_the_next_call_opens(site: Site) -> None:
+    first, second, _ = three_calls()
+    site.page.reload()
+    site.page.keyboard.press("n")
+    expect(site.page).to_have_url(re.compile(first.public_id))
+    site.page.keyboard.press("e")
+    expect(site.page.get_by_role("radio", name="Corrected arguments")).to_be_checked()
+    expect(site.page.get_by_label("Corrected arguments", exact=False).last).to_be_focused()
+    site.page.keyboard.press("Escape")
+    site.page.get_by_text("Hint", exact=True).click()
+    site.page.keyboard.press("g")
+    site.page.keyboard.type("nice: j and k are letters here")
+    expect(site.page.get_by_label("What should the agent change?")).to_have_value("nice: j and k are letters here")
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page).to_have_url(re.compile(second.public_id))
+    first.refresh_from_db()
+    assert first.state == "guided"
+
+
+def test_the_search_and_the_sheet_have_keys(site: Site) -> None:
+    site.page.keyboard.press("/")
+    expect(site.page.get_by_role("searchbox")).to_be_focused()
+    site.page.keyboard.press("Escape")
+    site.page.keyboard.press("?")
+    sheet = site.page.get_by_role("dialog", name="Keys")
+    expect(sheet).to_be_visible()
+    site.page.keyboard.press("j")
+    site.page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+
+
+def test_keys_that_were_turned_off_do_nothing(site: Site) -> None:
+    call = make_blocked()
+    keep_preferences(User.objects.get(username="mia"), time_zone="", has_shortcuts=False)
+    site.open(call)
+    for key in ("g", "e", "i", "?"):
+        site.page.keyboard.press(key)
+    expect(site.page).to_have_url(re.compile(call.public_id))
+    expect(site.page.get_by_role("dialog")).to_be_hidden()
+    expect(site.page.get_by_role("radio", name="Hint")).to_be_checked()
+
+
+def test_new_calls_are_announced_and_do_not_move_what_one_points_at(site: Site) -> None:
+    first = make_blocked(make_agent("a"))
+    site.page.reload()
+    site.page.keyboard.press("j")
+    second, third = (make_blocked(make_agent(name)) for name in ("b", "c"))
+    news = site.page.get_by_role("button", name="2 new")
+    expect(news).to_be_visible(timeout=SOON)
+    assert site.page.locator(".row").count() == 1
+    expect(site.page.locator(f"#link-{first.public_id}")).to_be_focused()
+    news.click()
+    for call in (first, second, third):
+        expect(site.page.locator(f"#row-{call.public_id}")).to_be_visible()
+    expect(site.page.locator("#news")).to_have_count(0)
