@@ -27,6 +27,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),

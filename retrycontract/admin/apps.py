@@ -4,7 +4,7 @@ from importlib import import_module
 
 from django.contrib.admin.apps import SimpleAdminConfig
 
-PAGES = ("agents", "tools", "history", "endpoints", "outbox", "operators")
+PAGES = ("agents", "tools", "history", "responses", "endpoints", "outbox", "operators")
 
 
 class AdminConfig(SimpleAdminConfig):

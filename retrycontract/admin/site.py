@@ -23,7 +23,16 @@ from retrycontract.usecases.admit_operator import change_operator
 GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User", "FailedLogins"),
     "What is checked": ("Tool", "ToolVersion"),
-    "What happened": ("Call", "Attempt", "Escalation", "Guidance", "Event", "IdempotencyKey", "Rollup"),
+    "What happened": (
+        "Call",
+        "Attempt",
+        "LoggedResponse",
+        "Escalation",
+        "Guidance",
+        "Event",
+        "IdempotencyKey",
+        "Rollup",
+    ),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }

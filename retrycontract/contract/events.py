@@ -14,6 +14,7 @@ RETRIED = "Tool call is retried"
 ESCALATED = "Tool call escalated to a person"
 FORMATTER_FAILED = "Custom formatter passed over"
 HUMAN_INTERVENTION = "HUMAN_INTERVENTION_REQUIRED"
+CORRECTION_EXHAUSTED = "FORMATTING_CORRECTION_EXHAUSTED"
 
 
 def failure_fields(

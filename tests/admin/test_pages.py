@@ -30,6 +30,7 @@ from retrycontract.store.models import (
     FailedLogins,
     Guidance,
     IdempotencyKey,
+    LoggedResponse,
     Notice,
     OutboxMessage,
     Rollup,
@@ -44,7 +45,7 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 
 pytestmark = pytest.mark.django_db
 
-HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, Event, ToolVersion]
+HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, Event, ToolVersion]
 HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

@@ -14,6 +14,7 @@ from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
+from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -36,6 +37,7 @@ __all__ = [
     "Guidance",
     "IdempotencyKey",
     "IllegalMoveError",
+    "LoggedResponse",
     "LostRaceError",
     "Measure",
     "Notice",
