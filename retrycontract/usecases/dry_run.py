@@ -41,6 +41,7 @@ def dry_run(
         return DryRun(True, findings.errors, "")
     feedback = write_feedback(
         tool_name, findings.errors, attempt=min(attempt, max_attempts), max_attempts=max_attempts,
-        configuration=configuration_for(tool_name), kind=kind, blocked=attempt >= max_attempts, formatters=gather_formatters(),
+        configuration=configuration_for(tool_name), kind=kind, blocked=attempt >= max_attempts,
+        formatters=gather_formatters(),
     )  # fmt: skip
     return DryRun(False, findings.errors, feedback)
