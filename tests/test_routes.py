@@ -31,6 +31,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from dashboard.json_view import render_json, render_text
 from dashboard.navigation import Section, sections_for
+from dashboard.source_view import render_source
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback_text import shown_pointer
 from retrycontract.contract.lifecycle import CallState
@@ -59,6 +60,18 @@ def json_view(value: Any, errors: Iterable[ValidationError] = ()) -> SafeString:
 def raw_view(text: str) -> SafeString:
     """Render output that never parsed."""
     return render_text(text)
+
+
+@register.simple_tag
+def source_view(text: str) -> SafeString:
+    """Render a source file with its lines numbered."""
+    return render_source(text)
+
+
+@register.filter
+def is_text(value: object) -> bool:
+    """Tell whether a model's output is text."""
+    return isinstance(value, str)
 
 
 @register.filter

@@ -4,7 +4,17 @@ from importlib import import_module
 
 from django.contrib.admin.apps import SimpleAdminConfig
 
-PAGES = ("agents", "answering", "tools", "history", "guidance_versions", "endpoints", "outbox", "operators")
+PAGES = (
+    "agents",
+    "answering",
+    "tools",
+    "history",
+    "responses",
+    "guidance_versions",
+    "endpoints",
+    "outbox",
+    "operators",
+)
 
 
 class AdminConfig(SimpleAdminConfig):

@@ -26,6 +26,7 @@ GROUPS = {
     "What happened": (
         "Call",
         "Attempt",
+        "LoggedResponse",
         "Escalation",
         "Guidance",
         "GuidanceVersion",

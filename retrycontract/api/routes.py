@@ -12,7 +12,7 @@ from ninja import Body, Header, Schema, Status
 from ninja.params.functions import Query
 from pydantic import JsonValue
 
-from retrycontract.api import event_stream, presenters, problems, schemas
+from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_schemas import EventFilters, EventOut
@@ -199,7 +199,7 @@ def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey 
 def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
     result = dry_run(
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
-        max_attempts=body.max_attempts,
+        max_attempts=body.max_attempts, kind=Kind(body.kind),
     )  # fmt: skip
     return schemas.CheckOut(
         valid=result.is_valid,
@@ -225,6 +225,11 @@ def get_events(
     bell = "" if page.has_more else agent_bell(agent.pk)
     response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(filters.going_on_at(page.next))}"
     return response
+
+
+api.get("/agent-responses", response={200: agent_responses.ResponsePageOut, **READ_PROBLEMS}, tags=["logs"])(
+    agent_responses.get_agent_responses
+)
 
 
 @api.get("/{path:rest}", include_in_schema=False)

@@ -304,6 +304,7 @@ class CheckIn(WithOutput):
     """An output to try against a schema; nothing is stored."""
 
     input_schema: JsonValue
+    kind: Kinds = Field("tool_call", description="What is checked; of a source_file, its text is sent as 'raw'.")
     tool: ToolName = "tool"
     strict: bool = True
     attempt: int = Field(1, ge=1, le=10)

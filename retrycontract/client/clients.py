@@ -16,9 +16,25 @@ import httpx2
 from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
-from retrycontract.client.operations import AnyCall, CallFilters, Details, DryRunOptions, Operations, ToolOptions
+from retrycontract.client.operations import (
+    AnyCall,
+    CallFilters,
+    Details,
+    DryRunOptions,
+    Operations,
+    ResponseFilters,
+    ToolOptions,
+)
 from retrycontract.client.patience import Patience
-from retrycontract.client.results import CallSummary, DryRun, Guidance, ImportedTools, Outcome, RegisteredTool
+from retrycontract.client.results import (
+    CallSummary,
+    DryRun,
+    Guidance,
+    ImportedTools,
+    LoggedResponse,
+    Outcome,
+    RegisteredTool,
+)
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.lifecycle import CallState
 
@@ -97,6 +113,14 @@ class Client:
         while page.following is not None:
             page = self._drive(self._operations.following_calls(page.following))
             yield from page.calls
+
+    def agent_responses(self, **filters: Unpack[ResponseFilters]) -> Iterator[LoggedResponse]:
+        """Read the agent-response log: the newest call first, its replies one after the other."""
+        page = self._drive(self._operations.first_responses(filters))
+        yield from page.responses
+        while page.following is not None:
+            page = self._drive(self._operations.following_responses(page.following))
+            yield from page.responses
 
     def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""
@@ -209,6 +233,16 @@ class AsyncClient:
             page = await self._drive(self._operations.following_calls(page.following))
             for call in page.calls:
                 yield call
+
+    async def agent_responses(self, **filters: Unpack[ResponseFilters]) -> AsyncIterator[LoggedResponse]:
+        """Read the agent-response log; see `Client.agent_responses`."""
+        page = await self._drive(self._operations.first_responses(filters))
+        for response in page.responses:
+            yield response
+        while page.following is not None:
+            page = await self._drive(self._operations.following_responses(page.following))
+            for response in page.responses:
+                yield response
 
     async def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
@@ -23,10 +24,12 @@ from retrycontract.client.results import (
     ImportedTools,
     Outcome,
     RegisteredTool,
+    ResponsePage,
     answered,
 )
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.response_log import ResponseStatus
 
 PAGE = 100  # calls; the most that the service lists at once
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
@@ -71,9 +74,22 @@ class CallFilters(TypedDict, total=False):
     correlation_id: str | None
 
 
-class DryRunOptions(TypedDict, total=False):
-    """How an output is tried: the tool's name in the feedback, `strict`, and which attempt it is of how many."""
+class ResponseFilters(TypedDict, total=False):
+    """Which lines of the agent-response log are read; filters narrow each other. Times need their zone."""
 
+    call_id: str | None
+    tool: str | None
+    task_id: str | None
+    turn: int | None
+    status: ResponseStatus | str | None
+    since: datetime | None
+    until: datetime | None
+
+
+class DryRunOptions(TypedDict, total=False):
+    """How an output is tried: its kind, the tool's name in the feedback, `strict`, and which attempt of how many."""
+
+    kind: str
     tool: str
     strict: bool
     attempt: int
@@ -150,6 +166,16 @@ class Operations:
     def following_calls(self, path: str) -> Conversation[CallPage]:
         """Read the page that one before has named."""
         return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
+
+    def first_responses(self, filters: ResponseFilters) -> Conversation[ResponsePage]:
+        """Read the first page of the agent-response log."""
+        asked = {name: value for name, value in filters.items() if value is not None}
+        times = {name: value.isoformat() for name, value in asked.items() if isinstance(value, datetime)}
+        return (yield from self.following_responses(f"/agent-responses?{urlencode(asked | times | {'limit': PAGE})}"))
+
+    def following_responses(self, path: str) -> Conversation[ResponsePage]:
+        """Read the page that one before has named."""
+        return self._read((yield from self._asked(Request("GET", path))), reading.response_page)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""

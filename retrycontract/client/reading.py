@@ -15,13 +15,16 @@ from retrycontract.client.results import (
     DryRun,
     Guidance,
     ImportedTools,
+    LoggedResponse,
     Outcome,
     RefusedTool,
     RegisteredTool,
+    ResponsePage,
 )
 from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.response_log import ResponseStatus
 from retrycontract.contract.tool_result import ToolResult
 
 T = TypeVar("T")
@@ -92,10 +95,29 @@ def state(data: Any) -> CallState:
 
 def call_page(data: Any) -> CallPage:
     """Read some of the agent's calls."""
-    following = data["next"]
-    if following is not None and not following.startswith(f"{API}/calls?"):
+    return CallPage(tuple(map(_call_summary, data["calls"])), _following(data["next"], "/calls?"))
+
+
+def response_page(data: Any) -> ResponsePage:
+    """Read some lines of the agent-response log."""
+    return ResponsePage(tuple(map(_response, data["responses"])), _following(data["next"], "/agent-responses?"))
+
+
+def _following(address: str | None, beginning: str) -> str | None:
+    """Read where the next page is, below the API's address."""
+    if address is not None and not address.startswith(API + beginning):
         raise ValueError("the key goes to this service only")
-    return CallPage(tuple(map(_call_summary, data["calls"])), following and following.removeprefix(API))
+    return address and address.removeprefix(API)
+
+
+def _response(data: Any) -> LoggedResponse:
+    names = ("call_id", "tool", "task_id", "turn", "raw", "correction_attempt")
+    return LoggedResponse(
+        status=ResponseStatus(data["status"]),
+        violations=_errors(data["violations"]),
+        at=datetime.fromisoformat(data["at"]),
+        **{name: data[name] for name in names},
+    )
 
 
 def _call_summary(data: Any) -> CallSummary:

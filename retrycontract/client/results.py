@@ -11,6 +11,7 @@ from retrycontract.client.submissions import value_of
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.response_log import ResponseStatus
 from retrycontract.contract.tool_result import ToolResult
 
 
@@ -140,6 +141,29 @@ class CallPage:
     """Hold some calls, and the address of those that follow, below /api/v1."""
 
     calls: tuple[CallSummary, ...]
+    following: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedResponse:
+    """Hold one line of the agent-response log; `raw` is redacted, `correction_attempt` 0 for the reply itself."""
+
+    call_id: str
+    tool: str
+    task_id: str | None
+    turn: int | None
+    status: ResponseStatus
+    raw: Any
+    violations: tuple[ValidationError, ...]
+    correction_attempt: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePage:
+    """Hold some lines of the log, and the address of those that follow, below /api/v1."""
+
+    responses: tuple[LoggedResponse, ...]
     following: str | None
 
 

@@ -31,7 +31,7 @@ RECORDED_AS: dict[str, AgentEvent] = {
 # What is told beyond where the call stands; the audit trail knows more.
 DETAILS: dict[AgentEvent, tuple[str, ...]] = {
     AgentEvent.ATTEMPT_JUDGED: ("attempt", "valid", "codes"),
-    AgentEvent.CALL_BLOCKED: ("round",),
+    AgentEvent.CALL_BLOCKED: ("round", "event", "reason"),
     AgentEvent.CALL_EXPIRED: ("on_expiry",),
     AgentEvent.GUIDANCE_GIVEN: ("decision", "granted"),
 }

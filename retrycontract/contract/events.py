@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.kinds import Kind
 
 MAX_LOGGED = 50  # errors listed in one event; error_count has them all
 
@@ -14,6 +15,14 @@ RETRIED = "Tool call is retried"
 ESCALATED = "Tool call escalated to a person"
 FORMATTER_FAILED = "Custom formatter passed over"
 HUMAN_INTERVENTION = "HUMAN_INTERVENTION_REQUIRED"
+CORRECTION_EXHAUSTED = "FORMATTING_CORRECTION_EXHAUSTED"
+
+
+def intervention_fields(kind: Kind) -> dict[str, str]:
+    """Name why a person is needed once the attempts are used up, where that has a name of its own."""
+    if kind is not Kind.AGENT_RESPONSE:
+        return {}
+    return {"event": HUMAN_INTERVENTION, "reason": CORRECTION_EXHAUSTED}
 
 
 def failure_fields(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.response_log import ResponseStatus, response_status
 from retrycontract.loops.benches import Examiner, Subject
 from retrycontract.loops.engine import Trial
 
@@ -60,14 +60,6 @@ class Invalid:
     raw: Any = field(repr=False)
 
 
-class ResponseStatus(StrEnum):
-    """Name how a reply is logged."""
-
-    SUCCESS = "SUCCESS"
-    MALFORMED = "MALFORMED"
-    SCHEMA_VIOLATION = "SCHEMA_VIOLATION"
-
-
 @dataclass(frozen=True, slots=True)
 class ResponseRecord:
     """Hold one line of the agent-response log; `raw` is redacted, `correction_attempt` 0 for the reply itself.
@@ -94,9 +86,7 @@ def validate(raw: Any, *, schema: Schema = AGENT_RESPONSE_SCHEMA) -> Valid | Inv
 
 def status_of(trial: Trial) -> ResponseStatus:
     """Tell how an attempt is logged."""
-    if trial.status is Status.VALID:
-        return ResponseStatus.SUCCESS
-    return ResponseStatus.MALFORMED if _is_malformed(trial.errors) else ResponseStatus.SCHEMA_VIOLATION
+    return response_status(is_valid=trial.status is Status.VALID, is_parsed=not _is_malformed(trial.errors))
 
 
 def typed(value: Any, schema: Schema) -> Any:

@@ -50,7 +50,7 @@ class HumanInterventionRequired:
     attempts: int
     violations: tuple[ValidationError, ...]
     event: str = events.HUMAN_INTERVENTION
-    reason: str = "FORMATTING_CORRECTION_EXHAUSTED"
+    reason: str = events.CORRECTION_EXHAUSTED
 
 
 class FormattingCorrectionExhaustedError(Exception):

@@ -129,8 +129,13 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
         ),
     )
     announce_escalation(escalation, now=now)
-    tell_endpoints(WebhookEvent.CALL_BLOCKED, call, now=now, round=escalation.round)
-    Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, round=escalation.round)
+    is_exhausted = bool(history) and history[-1].number == call.attempts_made  # what is held for a person is not
+    details: dict[str, Any] = {
+        "round": escalation.round,
+        **(events.intervention_fields(Kind(call.kind)) if is_exhausted else {}),
+    }
+    tell_endpoints(WebhookEvent.CALL_BLOCKED, call, now=now, **details)
+    Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, **details)
     return escalation
 
 

@@ -10,7 +10,7 @@ from retrycontract.store.models import Call, Channel, OutboxMessage, WebhookEndp
 from retrycontract.usecases.write_event import write_event
 
 
-def tell_endpoints(event: WebhookEvent, call: Call, *, now: datetime, **details: Any) -> None:
+def tell_endpoints(event: WebhookEvent, call: Call, /, *, now: datetime, **details: Any) -> None:
     """Note for every endpoint that listens what is to be sent; nothing is sent here.
 
     `details` are names and numbers, never values of the agent's.

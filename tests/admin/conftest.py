@@ -34,7 +34,7 @@ from retrycontract.store.models import (
 from retrycontract.usecases.log_in import LoginTry, begin_login
 from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.tend_endpoint import add_endpoint
-from tests.factories import answer, make_agent, make_blocked, make_user
+from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,6 +62,8 @@ def answered(ada: User) -> Call:
     """A call with attempts, an escalation, guidance and events; its agent has a key."""
     agent = make_agent()
     ApiKey.create_for(agent, agent.created_at)
+    make_tool(agent, "reply", kind="agent_response")
+    submit(agent, "Sure!", tool="reply", kind="agent_response", task_id="t", turn=1)
     call = make_blocked(agent, context={"goal": "Deploy"})
     answer(call, ada)
     now = agent.created_at

@@ -33,6 +33,7 @@ from retrycontract.store.models import (
     Guidance,
     GuidanceVersion,
     IdempotencyKey,
+    LoggedResponse,
     Notice,
     OutboxMessage,
     Preferences,
@@ -51,7 +52,8 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 
 pytestmark = pytest.mark.django_db
 
-HISTORY: list[type[Any]] = [Call, Attempt, Escalation, Guidance, GuidanceVersion, Event, ToolVersion, Preferences]
+HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
+HISTORY += [Preferences]
 HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
 HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]

@@ -30,6 +30,7 @@ ROUTES: dict[str, tuple[str, str, Any]] = {
     "acknowledge": ("POST", "/calls/{id}/guidance/ack", None),
     "give up": ("POST", "/calls/{id}/cancel", None),
     "events": ("GET", "/events", None),
+    "log of responses": ("GET", "/agent-responses", None),
     "try": ("POST", "/check", {"input_schema": DEPLOY, "arguments": RIGHT}),
     "nowhere": ("GET", "/nothing", None),
 }

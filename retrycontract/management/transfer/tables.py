@@ -30,7 +30,7 @@ def moved_models() -> list[type[Model]]:
 
     Where two refer to each other, the one that can wait with its reference comes first.
     """
-    found = [model for app in APPS for model in apps.get_app_config(app).get_models()]
+    found = [model for app in APPS for model in apps.get_app_config(app).get_models() if not model._meta.proxy]
     left = [model for model in found if model not in MADE_BY_MIGRATIONS and label(model) not in STAYING]
     ordered: list[type[Model]] = []
     while left:

@@ -19,6 +19,7 @@ from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
 from retrycontract.store.models.preferences import Preferences
 from retrycontract.store.models.replies import SavedReply
+from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -45,6 +46,7 @@ __all__ = [
     "GuidanceVersion",
     "IdempotencyKey",
     "IllegalMoveError",
+    "LoggedResponse",
     "LostRaceError",
     "Measure",
     "Mistake",

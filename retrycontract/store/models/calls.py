@@ -11,6 +11,7 @@ from django.db.models import Case, F, Q, When
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
 from retrycontract.contract.tracker import AttemptRecord
@@ -143,6 +144,14 @@ class Call(models.Model):
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),
+            # The log of agents' responses: all, an agent's, a task's.
+            models.Index(fields=("-id",), name="call_responses", condition=Q(kind=Kind.AGENT_RESPONSE.value)),
+            models.Index(
+                fields=("agent", "-id"), name="call_responses_agent", condition=Q(kind=Kind.AGENT_RESPONSE.value)
+            ),
+            models.Index(
+                fields=("task_id", "-id"), name="call_responses_task", condition=Q(kind=Kind.AGENT_RESPONSE.value)
+            ),
         )
 
     def __str__(self) -> str:

@@ -1,0 +1,88 @@
+"""The log of agents' responses at the API's door."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from ninja import Schema
+from ninja.params.functions import Query
+from pydantic import AwareDatetime, Field
+
+from retrycontract.api import presenters, problems
+from retrycontract.api.schemas import MAX_TURN, ErrorOut, Identifier, Links, Strict, ToolName
+from retrycontract.contract.response_log import ResponseStatus
+from retrycontract.store.models import Agent, LoggedResponse
+from retrycontract.usecases.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
+
+
+class ResponseQuery(Strict):
+    """Which responses are asked for; filters narrow each other."""
+
+    call_id: Identifier | None = None
+    tool: ToolName | None = None
+    task_id: Identifier | None = None
+    turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
+    status: ResponseStatus | None = None
+    since: AwareDatetime | None = Field(None, description="Judged at this time or later.")
+    until: AwareDatetime | None = Field(None, description="Judged before this time.")
+    cursor: Identifier | None = Field(None, description="Where the page begins, as the page before says.")
+    limit: int = Field(50, ge=1, le=100)
+
+
+class ResponseOut(Schema):
+    """One line of the log."""
+
+    call_id: str
+    tool: str
+    task_id: str | None
+    turn: int | None
+    status: ResponseStatus = Field(description="MALFORMED when it is no JSON.")
+    raw: Any = Field(description="What the model wrote, redacted: the value, or the text that is no JSON.")
+    violations: list[ErrorOut]
+    correction_attempt: int = Field(description="0 for the reply itself, 1 for its first correction.")
+    at: datetime | None
+    links: Links
+
+
+class ResponsePageOut(Schema):
+    """Some lines of the log: the newest call first, its replies one after the other."""
+
+    responses: list[ResponseOut]
+    next: str | None = Field(description="The address of the next page; null on the last one.")
+
+
+def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Query()]) -> ResponsePageOut:
+    """Read the log of your agent's responses, a page at a time."""
+    problems.refuse_others(request, ResponseQuery)
+    agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
+    filters = ResponseFilters(agent=agent, **query.model_dump(exclude={"cursor", "limit"}))
+    try:
+        page = read_agent_responses(filters, after=query.cursor, size=query.limit)
+    except UnknownCursorError:
+        raise problems.Problem(
+            422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
+        ) from None
+    asked = query.model_dump(mode="json", exclude_none=True) | {"cursor": page.following}
+    return ResponsePageOut(
+        responses=[_shown(response) for response in page.responses],
+        next=f"{presenters.PREFIX}/agent-responses?{urlencode(asked)}" if page.following else None,
+    )
+
+
+def _shown(response: LoggedResponse) -> ResponseOut:
+    call = response.call
+    return ResponseOut(
+        call_id=call.public_id,
+        tool=call.tool_name,
+        task_id=call.task_id,
+        turn=response.turn,
+        status=response.response_status,
+        raw=response.output,
+        violations=[ErrorOut(**data) for data in response.errors_json],
+        correction_attempt=response.correction_attempt,
+        at=response.judged_at,
+        links=presenters.links(call),
+    )
