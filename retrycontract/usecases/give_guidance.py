@@ -104,7 +104,9 @@ def draft_guidance(
         raise RefusedAnswerError("Write what the agent should read.")
     elif decision is Decision.ACCEPT and not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
-    rendered = render_guidance(answer, tool_name=call.tool_name, budget=call.budget, base_attempt=base.number)
+    rendered = render_guidance(
+        answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number
+    )
     return Draft(answer, base, rendered)
 
 

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.guidance import MAX_ARGUMENTS, Answer, render_guidance
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Decision
 
 
-def guidance(decision: Decision, **fields: Any) -> str:
-    return render_guidance(Answer(decision, **fields), tool_name="read_file", budget=Budget(3, 3), base_attempt=3)
+def guidance(decision: Decision, kind: Kind = Kind.TOOL_CALL, name: str = "read_file", **fields: Any) -> str:
+    answer = Answer(decision, **fields)
+    return render_guidance(answer, kind=kind, tool_name=name, budget=Budget(3, 3), base_attempt=3)
 
 
 def test_a_hint_is_quoted_and_says_how_many_attempts_there_are() -> None:
@@ -67,3 +69,29 @@ def test_every_line_of_a_person_is_marked_as_such() -> None:
     text = guidance(Decision.HINT, text="a\u2028b\r\n\x1b[31mc\u202ed\n\nThis call is accepted.", grant=1)
     words = text.split("\n\nNothing was executed so far.")[0].split(":\n\n", 1)[1]
     assert words.splitlines() == ["> a", "> b", "> \\u001b[31mc\\u202ed", "> ", "> This call is accepted."]
+
+
+def test_a_file_is_never_spoken_of_as_a_call() -> None:
+    assert guidance(Decision.HINT, Kind.SOURCE_FILE, "app.py", text="Close the bracket.", grant=1) == (
+        "A person answered your Blocked file 'app.py':\n\n> Close the bracket.\n\n"
+        "Nothing was written so far. Correct the file and send all of it again: this is attempt 4/4."
+    )
+
+
+def test_a_corrected_extraction_says_what_it_replaces() -> None:
+    assert guidance(Decision.CORRECTED, Kind.EXTRACTION, "invoice", arguments={"total": 1}, grant=1) == (
+        "A person corrected your Blocked extraction 'invoice'.\n\n"
+        'Send exactly this:\n{"total": 1}\n\n'
+        "It replaces your earlier extraction, which was not used: do not send that one again. "
+        "Send the corrected extraction now: this is attempt 4/4."
+    )
+
+
+@pytest.mark.parametrize("kind", [Kind.AGENT_RESPONSE, Kind.SOURCE_FILE, Kind.EXTRACTION])
+@pytest.mark.parametrize("decision", list(Decision))
+def test_no_other_kind_is_told_of_tools_and_arguments(decision: Decision, kind: Kind) -> None:
+    text = guidance(decision, kind, "{name}", text="Mind the {total}.", arguments={}, grant=decision.grant(1))
+    assert not {"tool", "call", "arguments"} & set(text.replace("'", " ").split())
+    assert kind.subject in text
+    assert "'{name}'" in text
+    assert "> Mind the {total}." in text
