@@ -13,11 +13,11 @@ from anyio.to_thread import run_sync
 from mcp import Client
 
 from tests.desk import Desk
+from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
 from tests.gateway.connections import run, text_of, told, twin_of
 from tests.service import Service
 
 AGENTS = 20  # each test has one of its own
-WRONG = {"path": "report.txt", "encoding": "uft8"}
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
 BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
 
@@ -43,39 +43,6 @@ def behind(service: Service, tmp_path: Path, keys: Iterator[str]) -> Callable[..
         return run(story, tmp_path, "--url", service.url, *options, env={"RETRYCONTRACT_API_KEY": key}, **more)
 
     return start
-
-
-async def two_failures(client: Client, wrong: dict[str, Any] = WRONG) -> str:
-    """Fail twice and give the call's id."""
-    ids = {twin_of(await client.call_tool("read_file", wrong))["call_id"] for _ in range(2)}
-    (call_id,) = ids
-    return str(call_id)
-
-
-async def third_failure_while(client: Client, answer: Callable[[], Any], wrong: dict[str, Any] = WRONG) -> Any:
-    """Fail a third time, let a person answer while the gateway waits, and give the result."""
-    waited_for = anyio.Event()
-    found: list[Any] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        assert message == "The call is Blocked; a person has been asked and is waited for."
-        waited_for.set()
-
-    async def call() -> None:
-        found.append(await client.call_tool("read_file", wrong, progress_callback=progress))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(call)
-        await waited_for.wait()
-        await run_sync(answer)
-    return found[0]
-
-
-def answered_with(desk: Desk, call_id: str, **fields: str) -> Callable[[], None]:
-    def answer() -> None:
-        desk.answer(call_id, **fields)
-
-    return answer
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -13,7 +13,10 @@ import pytest
 from mcp import Client
 
 from tests.conftest import require
+from tests.desk import Desk
+from tests.gateway.blocking import answered_with, third_failure_while, two_failures
 from tests.gateway.connections import gateway_command, raw_answers, run, text_of
+from tests.service import Service
 
 LOCK = Path(__file__).with_name("upstream.lock")
 LIST = [("tools/list", {})]
@@ -78,6 +81,30 @@ def test_a_repository_is_changed_only_by_a_call_that_fits(servers: Path, tmp_pat
         assert "new file:   notes.txt" in text_of(status)
 
     run(story, tmp_path, upstream=(str(servers / "mcp-server-git"),))
+
+
+def test_a_person_mends_a_call_and_its_result_comes_back(
+    servers: Path, tmp_path: Path, repository: Path, service: Service
+) -> None:
+    wrong = {"repo_path": str(repository), "files": "notes.txt"}
+    right = {**wrong, "files": ["notes.txt"]}
+    desk = Desk(service)
+    desk.log_in()
+
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client, wrong, "git_add")
+        assert "notes.txt" not in staged(repository)
+        corrected = answered_with(desk, call_id, decision="corrected", arguments=json.dumps(right), text="A list.")
+        result = await third_failure_while(client, corrected, wrong, "git_add")
+        assert not result.is_error
+        note, own = (block.text for block in result.content)
+        assert note.startswith("A person corrected the arguments of your Blocked call of tool 'git_add'.")
+        assert own == "Files staged successfully"
+        assert "notes.txt" in staged(repository)
+
+    (key,) = service.new_keys("third-party")
+    program = (str(servers / "mcp-server-git"),)
+    run(story, tmp_path, "--url", service.url, upstream=program, env={"RETRYCONTRACT_API_KEY": key})
 
 
 def staged(repository: Path) -> str:
