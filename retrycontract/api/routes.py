@@ -12,7 +12,7 @@ from ninja import Body, Header, Schema, Status
 from ninja.params.functions import Query
 from pydantic import JsonValue
 
-from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas
+from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
 from retrycontract.api.auth import ApiKeyAuth
 from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_schemas import EventFilters, EventOut
@@ -75,6 +75,11 @@ def _imported(agent: Agent, body: Any) -> schemas.ImportOut:
         registered=[_tool(done) for done in result.registered],
         refused=[schemas.RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
     )
+
+
+api.get("/tools", response={200: tools.ToolPage, **READ_PROBLEMS}, tags=["tools"])(tools.get_tools)
+api.get("/tools/import", include_in_schema=False)(tools.get_tool_named_import)
+api.get("/tools/{path:name}", response={200: tools.ToolDetail, **READ_PROBLEMS}, tags=["tools"])(tools.get_tool)
 
 
 @api.put("/tools/import", include_in_schema=False, response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS})

@@ -31,11 +31,13 @@ from retrycontract.client.results import (
     DryRun,
     Guidance,
     ImportedTools,
+    KnownTool,
     LoggedResponse,
     Outcome,
     RegisteredTool,
 )
 from retrycontract.client.submissions import Submissions
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 
 T = TypeVar("T")
@@ -121,6 +123,18 @@ class Client:
         while page.following is not None:
             page = self._drive(self._operations.following_responses(page.following))
             yield from page.responses
+
+    def tools(self, kind: Kind | str | None = None) -> Iterator[KnownTool]:
+        """List the tools that the service knows, by name and without their schemas."""
+        page = self._drive(self._operations.first_tools(kind))
+        yield from page.tools
+        while page.following is not None:
+            page = self._drive(self._operations.following_tools(page.following))
+            yield from page.tools
+
+    def tool(self, name: str) -> KnownTool:
+        """Read one tool with its schema; raises RefusedError for one that is not known."""
+        return self._drive(self._operations.tool(name))
 
     def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""
@@ -243,6 +257,20 @@ class AsyncClient:
             page = await self._drive(self._operations.following_responses(page.following))
             for response in page.responses:
                 yield response
+
+    async def tools(self, kind: Kind | str | None = None) -> AsyncIterator[KnownTool]:
+        """List the tools that the service knows; see `Client.tools`."""
+        page = await self._drive(self._operations.first_tools(kind))
+        for tool in page.tools:
+            yield tool
+        while page.following is not None:
+            page = await self._drive(self._operations.following_tools(page.following))
+            for tool in page.tools:
+                yield tool
+
+    async def tool(self, name: str) -> KnownTool:
+        """Read one tool with its schema; see `Client.tool`."""
+        return await self._drive(self._operations.tool(name))
 
     async def register_tool(self, name: str, input_schema: Any, **options: Unpack[ToolOptions]) -> RegisteredTool:
         """Register a tool, or change its schema and options."""

@@ -22,12 +22,15 @@ from retrycontract.client.results import (
     DryRun,
     Guidance,
     ImportedTools,
+    KnownTool,
     Outcome,
     RegisteredTool,
     ResponsePage,
+    ToolPage,
     answered,
 )
 from retrycontract.client.submissions import Submissions
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.response_log import ResponseStatus
 
@@ -176,6 +179,20 @@ class Operations:
     def following_responses(self, path: str) -> Conversation[ResponsePage]:
         """Read the page that one before has named."""
         return self._read((yield from self._asked(Request("GET", path))), reading.response_page)
+
+    def first_tools(self, kind: Kind | str | None) -> Conversation[ToolPage]:
+        """Read the first page of the tools."""
+        asked = {"kind": kind, "limit": PAGE} if kind else {"limit": PAGE}
+        return (yield from self.following_tools(f"/tools?{urlencode(asked)}"))
+
+    def following_tools(self, path: str) -> Conversation[ToolPage]:
+        """Read the page that one before has named."""
+        return self._read((yield from self._asked(Request("GET", path))), reading.tool_page)
+
+    def tool(self, name: str) -> Conversation[KnownTool]:
+        """Read one tool with its schema."""
+        reply = yield from self._asked(Request("GET", f"/tools/{quote(name, safe='')}"))
+        return self._read(reply, reading.known_tool)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""

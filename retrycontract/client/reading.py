@@ -15,11 +15,13 @@ from retrycontract.client.results import (
     DryRun,
     Guidance,
     ImportedTools,
+    KnownTool,
     LoggedResponse,
     Outcome,
     RefusedTool,
     RegisteredTool,
     ResponsePage,
+    ToolPage,
 )
 from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.errors import ValidationError
@@ -101,6 +103,17 @@ def call_page(data: Any) -> CallPage:
 def response_page(data: Any) -> ResponsePage:
     """Read some lines of the agent-response log."""
     return ResponsePage(tuple(map(_response, data["responses"])), _following(data["next"], "/agent-responses?"))
+
+
+def tool_page(data: Any) -> ToolPage:
+    """Read some tools."""
+    return ToolPage(tuple(map(known_tool, data["tools"])), _following(data["next"], "/tools?"))
+
+
+def known_tool(data: Any) -> KnownTool:
+    """Read a tool."""
+    names = ("name", "kind", "description", "version", "schema_hash")
+    return KnownTool(**{name: data[name] for name in names}, input_schema=data.get("input_schema"))
 
 
 def _following(address: str | None, beginning: str) -> str | None:

@@ -168,6 +168,26 @@ class ResponsePage:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownTool:
+    """Hold a tool that the service knows; without its schema where many are listed."""
+
+    name: str
+    kind: str
+    description: str
+    version: int
+    schema_hash: str
+    input_schema: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPage:
+    """Hold some tools, and the address of those that follow, below /api/v1."""
+
+    tools: tuple[KnownTool, ...]
+    following: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RegisteredTool:
     """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version."""
 

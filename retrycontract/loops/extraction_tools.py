@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from retrycontract.contract.extraction_inputs import DATA, FREE, data_input
 from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.json_types import Schema
 from retrycontract.loops.benches import as_text
 from retrycontract.loops.model import Message, OfferedTool
 
 VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")
-DATA = "data"
-SHARED = ("$defs", "definitions")  # where a schema keeps what it refers to
 MAX_SCHEMA = 100_000  # characters of a schema that is told in words
 TASK = (
     "Extract the data that is asked for. Call submit with the data to end the task; validate says what is wrong with "
@@ -23,8 +22,7 @@ TASK = (
 
 def offered(schema: Schema) -> tuple[OfferedTool, ...]:
     """Declare the tools; `data` has the schema itself where it can stand inside another one."""
-    within, shared = _embedded(schema)
-    takes = {"type": "object", "properties": {DATA: within}, "required": [DATA], **shared}
+    takes = data_input(schema)
     nothing: Schema = {"type": "object", "properties": {}}
     return (
         OfferedTool(VALIDATE, "Say what is wrong with the data, without ending the task.", takes),
@@ -53,36 +51,3 @@ def data_of(arguments: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {DATA}:
         return as_text(value[DATA])
     return as_text(value)  # without the wrapper, as some models call
-
-
-FREE: Schema = {"description": "The data, by the JSON Schema that the task gives."}
-
-
-def _embedded(schema: Schema) -> tuple[Schema, dict[str, Any]]:
-    """Split what a schema keeps for reference off: references begin at the document's root, which is another one now.
-
-    A schema that refers to anything else, or has an identity of its own, is told in words instead.
-    """
-    if not isinstance(schema, dict):
-        return schema, {}
-    if not all(_travels(key, value) for key, value in _members(schema)):
-        return FREE, {}
-    shared = {name: schema[name] for name in SHARED if name in schema}
-    return {name: value for name, value in schema.items() if name not in (*SHARED, "$schema")}, shared
-
-
-def _travels(key: str, value: Any) -> bool:
-    if key == "$ref":
-        return isinstance(value, str) and value.startswith(tuple(f"#/{name}/" for name in SHARED))
-    return key not in ("$id", "$dynamicRef", "$recursiveRef")
-
-
-def _members(schema: Any) -> Iterator[tuple[str, Any]]:
-    stack = [schema]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            yield from item.items()
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)

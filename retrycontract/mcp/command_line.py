@@ -24,6 +24,9 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     server = commands.add_parser("mcp", help="serve the contract's own tools to an MCP client (stdio)")
     _add_service(server)
     server.add_argument("--tools", type=Path, metavar="FILE", help="tool list, as OpenAI, Anthropic or MCP write it")
+    server.add_argument(
+        "--extractions", type=Path, metavar="FILE", help="the same for data to extract, with its schemas"
+    )
 
 
 def _add_service(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -17,6 +18,7 @@ from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.mcp.checkpoint import Checkpoint
@@ -53,11 +55,14 @@ def run_gateway(options: argparse.Namespace) -> int:
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
     configuration, service = _configuration(options), _service(options)
-    tools = _tools(options)
+    tools, extractions = _read(options.tools), _read(options.extractions)
+    if not (tools or extractions or options.url):
+        raise ValueError("name the tools to check with --tools FILE, or a service that knows them with --url")
 
     async def connect(client: tuple[Any, Any]) -> None:
         async with _judge(options, configuration, service) as judge:
             refused = await judge.register(tools) if tools else {}
+            refused |= await judge.register(extractions, Kind.EXTRACTION) if extractions else {}
             for name, reason in refused.items():
                 logger.warning("Tool %r cannot be checked: %s", name, reason)
             known = [tool for tool in tools if tool.name not in refused]
@@ -75,14 +80,12 @@ def _configuration(options: argparse.Namespace) -> RetryConfiguration:
     return replace(configuration, **asked)
 
 
-def _tools(options: argparse.Namespace) -> list[DeclaredTool]:
-    if options.tools is None:
-        if not options.url:
-            raise ValueError("name the tools to check with --tools FILE, or a service that knows them with --url")
+def _read(path: Path | None) -> list[DeclaredTool]:
+    if path is None:
         return []
-    value, fault = parse_json(options.tools.read_bytes())
+    value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise ValueError(f"{options.tools} is not JSON: {fault.reason}")
+        raise ValueError(f"{path} is not JSON: {fault.reason}")
     return read_tool_list(value)
 
 

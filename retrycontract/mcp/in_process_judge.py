@@ -14,6 +14,8 @@ from anyio.to_thread import run_sync
 from retrycontract.client import CallSummary, Guidance
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract, UnknownCallError
@@ -29,21 +31,31 @@ class InProcessJudge:
         self._contract, self._settings = RetryContract(configuration=configuration), settings
         self._session_id = uuid.uuid4().hex
         self._numbers = count(1)
+        self._extractions: dict[str, Schema] = {}
 
-    async def register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
+    async def register(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> dict[str, str]:
         """Admit and compile the schemas; a thread does it, as hostile ones take their time."""
-        return await run_sync(self._register, tools)
+        return await run_sync(self._register, tools, kind)
 
-    def _register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
+    def _register(self, tools: Sequence[DeclaredTool], kind: Kind) -> dict[str, str]:
         refused = {}
         for tool in tools:
             try:
-                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, **self._settings))
+                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, kind=kind, **self._settings))
+                if kind is Kind.EXTRACTION:
+                    self._extractions[tool.name] = tool.schema
             except InvalidSchema as fault:
                 refused[tool.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
         return refused
 
-    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
+    async def rule(
+        self,
+        tool_name: str,
+        arguments: Any,
+        *,
+        call_id: str | None,
+        kind: Kind = Kind.TOOL_CALL,  # noqa: ARG002 - the tool has been registered with it
+    ) -> Ruling:
         """Judge in a thread: other calls go on meanwhile."""
         # One turn for the whole connection: the contract then continues a call by its call_id only.
         check = partial(self._contract.check, call_id=call_id, session_id=self._session_id, turn=0)
@@ -55,6 +67,18 @@ class InProcessJudge:
         if outcome.escalation is not None:
             logger.warning("Nobody is at a desk to read this:\n%s", outcome.escalation)
         return Ruling(outcome.call_id, outcome.status, outcome.tool_result)
+
+    async def known_tools(self) -> dict[str, str]:
+        """Give none: nobody else registers tools here."""
+        return {}
+
+    async def extractions(self) -> list[str]:
+        """Name those of the command line."""
+        return list(self._extractions)
+
+    async def schema_of(self, name: str) -> Schema:
+        """Give the schema as it was registered."""
+        return self._extractions[name]
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:  # noqa: ARG002 - nobody is asked
         """Give nothing: there is no desk."""

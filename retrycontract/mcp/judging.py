@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from retrycontract.client import CallSummary, Guidance
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
@@ -38,11 +40,20 @@ def as_text(arguments: str) -> str:
 class Judge(Protocol):
     """Judge attempts, and hand over what a person answers."""
 
-    async def register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
+    async def register(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> dict[str, str]:
         """Take the tools' schemas; gives the names of those that cannot be judged, with the reason."""
 
-    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
+    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None, kind: Kind = Kind.TOOL_CALL) -> Ruling:
         """Judge one attempt; raises CallEndedError and NoVerdictError."""
+
+    async def known_tools(self) -> dict[str, str]:
+        """Give the names of the tools that somebody else has registered, with what is said of each."""
+
+    async def extractions(self) -> list[str]:
+        """Name the extractions that are registered; raises NoVerdictError."""
+
+    async def schema_of(self, name: str) -> Schema:
+        """Give the schema of a registered tool; raises NoVerdictError."""
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:
         """Wait at most so many seconds for the answer to a Blocked call; raises NoVerdictError.

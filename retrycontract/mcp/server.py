@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
+from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 from retrycontract.in_process import RetryContract
 from retrycontract.mcp.asking import Patience, Tick, ask
+from retrycontract.mcp.extractions import Extractions, Request, Step, read_data
 from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError
 from retrycontract.mcp.open_calls import OpenCalls
 
@@ -24,6 +28,8 @@ LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
 JSON = "application/json"
 
+VALID = "Valid: run the tool with these arguments."
+SUBMITTED = "The data conforms, and the extraction has ended."
 CHECK, GUIDANCE = "check_tool_call", "get_guidance"
 INPUTS: dict[str, dict[str, Any]] = {
     CHECK: {
@@ -59,6 +65,7 @@ class ContractServer:
         # Without a service nobody is asked, so there is nothing to wait for.
         self._inputs = {name: schema for name, schema in INPUTS.items() if has_desk or name != GUIDANCE}
         self._calls, self._numbers = OpenCalls(), count(1)
+        self._extractions = Extractions(judge)
         self._own = RetryContract(Tool(name=name, input_schema=schema) for name, schema in self._inputs.items())
 
     def as_server(self) -> Server[Any]:
@@ -76,9 +83,16 @@ class ContractServer:
             types.Tool(name=name, description=DESCRIPTIONS[name], input_schema=schema)
             for name, schema in self._inputs.items()
         ]
-        return types.ListToolsResult(tools=listed)
+        with _told_as_error("The extractions cannot be listed"):
+            extractions = await self._extractions.listed()
+        return types.ListToolsResult(tools=listed + extractions)
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            if request := await self._extractions.find(params.name):
+                return await self._extract(request, params.arguments or {})
+        except NoVerdictError as error:
+            return _result(ToolResult("", f"This could not be done: {error}"))
         # What is asked of us is checked like anything else; an id of its own each time, for nobody counts this.
         outcome = self._own.check(params.name, f"own-{next(self._numbers)}", params.arguments or {})
         if outcome.tool_result is not None:
@@ -90,20 +104,34 @@ class ContractServer:
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
 
+    async def _extract(self, request: Request, arguments: dict[str, Any]) -> types.CallToolResult:
+        """Take one step; only what fails, or is submitted, uses an attempt."""
+        if request.step is Step.EXAMPLE:
+            return _result(ToolResult("", await run_sync(request.example), is_error=False))
+        data, call_id = read_data(arguments)
+        if request.step is Step.VALIDATE and await run_sync(request.conforms, data):
+            return _result(ToolResult("", request.advice, is_error=False))
+        return await self._rule(request.name, data, call_id, kind=Kind.EXTRACTION, done=SUBMITTED)
+
     async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
+        return await self._rule(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID)
+
+    async def _rule(
+        self, tool: str, arguments: Any, call_id: str | None, *, kind: Kind, done: str
+    ) -> types.CallToolResult:
         call = self._calls.take(tool, call_id)
         try:
-            ruling = await self._judge.rule(tool, arguments, call_id=call.call_id)
+            ruling = await self._judge.rule(tool, arguments, call_id=call.call_id, kind=kind)
             call.take_over(ruling)
         except CallEndedError:
             call.has_ended = True
-            text = f"The call {call.call_id} has ended: check again without call_id to begin a new one."
+            text = f"The call {call.call_id} has ended: try again without call_id to begin a new one."
             return _result(ToolResult("", text))
         finally:
             self._calls.put_back(call)
         twin = {"call_id": ruling.call_id, "status": ruling.status.value}
         if ruling.result is None:
-            return _result(ToolResult("", "Valid: run the tool with these arguments.", is_error=False, metadata=twin))
+            return _result(ToolResult("", done, is_error=False, metadata=twin))
         text = f"{ruling.result.content}\n\nThis call has the call_id {ruling.call_id}."
         return _result(ToolResult("", text, metadata=ruling.result.metadata | twin))
 
@@ -114,42 +142,48 @@ class ContractServer:
         found = {"decision": answer.decision, "arguments": answer.corrected, "patch": answer.patch}
         return _result(ToolResult("", answer.text, is_error=False, metadata=found if answer.decision else {}))
 
+    async def _known_tools(self) -> dict[str, str]:
+        """Give the tools of this connection, or else those that the service knows."""
+        return {name: tool.description for name, tool in self._tools.items()} or await self._judge.known_tools()
+
     async def _list_resources(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        with _told_as_error("The tools cannot be listed"):
+            tools = await self._known_tools()
         every = types.Resource(uri=TOOLS_URI, name="tools", title="Tools that can be checked", mime_type=JSON)
         listed = [
-            *([every] if self._tools else []),
+            *([every] if tools else []),
             types.Resource(uri=CALLS_URI, name="calls", title="Open calls", mime_type=JSON),
             *(
                 types.Resource(
-                    uri=f"{TOOLS_URI}/{quote(name, safe='')}", name=name, description=tool.description, mime_type=JSON
+                    uri=f"{TOOLS_URI}/{quote(name, safe='')}", name=name, description=description, mime_type=JSON
                 )
-                for name, tool in self._tools.items()
+                for name, description in tools.items()
             ),
         ]
         return types.ListResourcesResult(resources=listed)
 
     async def _read_resource(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = json.dumps(await self._resource(str(params.uri)), ensure_ascii=False, indent=2)
+        with _told_as_error("This cannot be read"):
+            text = json.dumps(await self._resource(str(params.uri)), ensure_ascii=False, indent=2)
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, mime_type=JSON, text=text)]
         )
 
     async def _resource(self, uri: str) -> Any:
         if uri == TOOLS_URI:
-            return [{"name": tool.name, "description": tool.description} for tool in self._tools.values()]
+            return [{"name": name, "description": text} for name, text in (await self._known_tools()).items()]
         if uri == CALLS_URI:
             return await self._open_calls()
-        tool = self._tools.get(unquote(uri.removeprefix(f"{TOOLS_URI}/")))
-        if tool is None:
+        name = unquote(uri.removeprefix(f"{TOOLS_URI}/"))
+        if name in self._tools:
+            return self._tools[name].schema
+        if not uri.startswith(f"{TOOLS_URI}/") or name not in await self._judge.known_tools():
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
-        return tool.schema
+        return await self._judge.schema_of(name)
 
     async def _open_calls(self) -> list[dict[str, Any]]:
         """List the agent's calls where the service knows them, else those of this connection."""
-        try:
-            known = await self._judge.open_calls()
-        except NoVerdictError as error:
-            raise MCPError(types.INTERNAL_ERROR, f"The calls cannot be read: {error}") from error
+        known = await self._judge.open_calls()
         if known is not None:
             return [{"call_id": call.call_id, "tool": call.tool, "state": call.state} for call in known]
         return [
@@ -160,6 +194,14 @@ class ContractServer:
 
 def _result(result: ToolResult) -> types.CallToolResult:
     return types.CallToolResult.model_validate(result.render("mcp"))
+
+
+@contextmanager
+def _told_as_error(what: str) -> Iterator[None]:
+    try:
+        yield
+    except NoVerdictError as error:
+        raise MCPError(types.INTERNAL_ERROR, f"{what}: {error}") from error
 
 
 def _signs_of_life(session: Any) -> Tick:

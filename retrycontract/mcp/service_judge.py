@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -20,6 +20,8 @@ from retrycontract.client import (
     UnavailableError,
     UnreachableError,
 )
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.mcp.judging import CallEndedError, NoVerdictError, Ruling, as_text
@@ -27,7 +29,9 @@ from retrycontract.mcp.judging import CallEndedError, NoVerdictError, Ruling, as
 PATIENCE = 5.0  # seconds; a restart of the service takes a few, and clients give up after 30 to 60
 PAUSE = 1.0  # second between two questions that a service cannot answer at the moment
 ENDED = frozenset({"call-ended", "call-not-found"})
-MAX_LISTED = 200  # calls in one state; a list is read by a model
+MAX_LISTED = 200  # calls in one state, extractions; a list is read by a model
+
+T = TypeVar("T")
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -41,8 +45,8 @@ class ServiceJudge:
         self._versions: dict[str, str] = {}
         self._numbers = count(1)
 
-    async def register(self, tools: Sequence[DeclaredTool]) -> dict[str, str]:
-        """Import the tools; those with settings of their own are registered one by one."""
+    async def register(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> dict[str, str]:
+        """Import the tools; those with settings or a kind of their own are registered one by one."""
         refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
@@ -51,12 +55,13 @@ class ServiceJudge:
             refused |= {tool.name: f"{tool.pointer or '(root)'}: {tool.detail}" for tool in done.refused}
             # The version is named with each call: another server behind the same key may have a tool of that name.
             self._versions |= {tool.name: tool.schema_hash for tool in done.registered}
-            for tool in named if self._settings else ():
+            own = self._settings if kind is Kind.TOOL_CALL else {**self._settings, "kind": kind.value}
+            for tool in named if own else ():
                 if tool.name not in refused:
-                    await self._client.register_tool(tool.name, tool.schema, **self._settings)
+                    await self._client.register_tool(tool.name, tool.schema, **own)
         return refused
 
-    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None) -> Ruling:
+    async def rule(self, tool_name: str, arguments: Any, *, call_id: str | None, kind: Kind = Kind.TOOL_CALL) -> Ruling:
         """Submit an attempt and wait for the verdict."""
         with _translated():
             outcome = await self._client.submit(
@@ -67,10 +72,27 @@ class ServiceJudge:
                 session_id=self._session_id,
                 turn=0,  # one turn for the whole connection: a call is continued by its call_id only
                 version=self._versions.get(tool_name),
+                kind=kind.value,
             )
         if outcome.status is None:
             raise NoVerdictError("the service did not judge it in time.")
         return Ruling(outcome.call_id, outcome.status, outcome.tool_result)
+
+    async def known_tools(self) -> dict[str, str]:
+        """List the tools of the agent's namespace."""
+        with _translated():
+            return {tool.name: tool.description async for tool in _first(MAX_LISTED, self._client.tools())}
+
+    async def extractions(self) -> list[str]:
+        """Name the extractions of the agent's namespace."""
+        with _translated():
+            return [tool.name async for tool in _first(MAX_LISTED, self._client.tools(Kind.EXTRACTION))]
+
+    async def schema_of(self, name: str) -> Schema:
+        """Ask for the schema, as the service shows it."""
+        with _translated():
+            schema: Schema = (await self._client.tool(name)).input_schema
+        return schema
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:
         """Wait until somebody has answered; what goes wrong on the way is tried again."""
@@ -106,10 +128,10 @@ class ServiceJudge:
         return answer
 
 
-async def _first(most: int, calls: AsyncIterator[CallSummary]) -> AsyncIterator[CallSummary]:
+async def _first(most: int, listed: AsyncIterator[T]) -> AsyncIterator[T]:
     for _ in range(most):
         try:
-            yield await anext(calls)
+            yield await anext(listed)
         except StopAsyncIteration:
             return
 

@@ -83,6 +83,7 @@ QUIET = {
     "export": "only reads",
     "import": "brings the trail of another database as it was",
     "restore": "the same",
+    "seed": "plants a history that is made up, trail and all",
     "up": "starts the service; what it makes, it makes by the use cases above",
 }
 

@@ -30,25 +30,28 @@ def kinds(found: list[str]) -> list[str]:
     return [" ".join(sql.replace('"', "").split()[:1]) for sql in found]
 
 
-def test_the_first_attempt_of_a_call_costs_eight_statements(door: Door) -> None:
+def test_the_first_attempt_of_a_call_costs_nine_statements(door: Door) -> None:
     found = statements(door, WRONG, session_id="s", turn=1)
-    # key, tool, candidates, candidates again within the transaction; call, event, counts, attempt
+    # key, tool, candidates, candidates again within the transaction, a standing hint for the mistake;
+    # call, event, counts, attempt
     # and, where several may write at once, the lock that makes them begin one call
     locks = 1 if connection.features.has_select_for_update else 0
-    assert kinds(found) == ["SELECT"] * (4 + locks) + ["INSERT"] * 4
+    assert kinds(found) == ["SELECT"] * (5 + locks) + ["INSERT"] * 4
 
 
-def test_the_second_attempt_costs_eight_statements(door: Door) -> None:
+def test_the_second_attempt_costs_ten_statements(door: Door) -> None:
     call_id = door.submit(WRONG, session_id="s").body["call_id"]
     found = statements(door, WRONG, call_id=call_id)
-    # key, tool, call, errors of the first attempt; call, event, counts, attempt
-    assert kinds(found) == ["SELECT"] * 4 + ["UPDATE"] + ["INSERT"] * 3
+    # key, tool, call, errors of the first attempt, a standing hint for the mistake; call, event, the hint that the
+    # first attempt was told, counts, attempt
+    assert kinds(found) == ["SELECT"] * 5 + ["UPDATE", "INSERT", "SELECT", "INSERT", "INSERT"]
 
 
 def test_the_attempt_that_blocks_adds_history_round_escalation_endpoints_and_event(door: Door) -> None:
     call_id = door.submit(WRONG, session_id="s").body["call_id"]
     door.submit(WRONG, call_id=call_id)
     found = statements(door, WRONG, call_id=call_id)
-    # history, round; escalation; endpoints that want to know; event
-    expected = ["SELECT"] * 3 + ["UPDATE"] + ["INSERT"] * 3 + ["SELECT"] * 2 + ["INSERT", "SELECT", "INSERT"]
+    # the hint that the attempt before was told; history, round; escalation; endpoints that want to know; event
+    expected = ["SELECT"] * 3 + ["UPDATE", "INSERT", "SELECT", "INSERT", "INSERT"] + ["SELECT"] * 2
+    expected += ["INSERT", "SELECT", "INSERT"]
     assert kinds(found) == expected

@@ -24,7 +24,7 @@ SCALED_WAYS = (*SHARED_WAYS, "the database's rows", "PostgreSQL's log", "Redis")
 # What is read and used, and shown or kept by nobody: its control is that everything else is found.
 NEVER_KEPT = {*PASSING, "the reason for the end"}
 # A server that logs every statement, as no server does by itself, logs what is looked up, too.
-LOOKED_UP = {"an address", "a user's name"}
+LOOKED_UP = {"an address", "a cursor", "a user's name"}
 
 
 def told(mailbox: Mailbox, receiver: Receiver) -> dict[str, str]:

@@ -14,11 +14,24 @@ from pytest_django import Settings
 
 import retrycontract.usecases
 from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.store.models import Agent, ApiKey, Call, Channel, Door, Event, Guidance, OutboxMessage, Tool
+from retrycontract.store.models import (
+    Agent,
+    ApiKey,
+    Call,
+    Channel,
+    Door,
+    Event,
+    Guidance,
+    OutboxMessage,
+    SavedReply,
+    StandingHint,
+    Tool,
+)
 from retrycontract.usecases.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
 from retrycontract.usecases.admit_operator import admit_operator, change_operator
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.change_tool import change_tool, release_version
+from retrycontract.usecases.claim_call import claim_call, release_claim
 from retrycontract.usecases.drain_endpoints import drain_endpoints
 from retrycontract.usecases.drain_outbox import drain_outbox
 from retrycontract.usecases.end_sessions import end_sessions
@@ -28,9 +41,13 @@ from retrycontract.usecases.give_role import Role
 from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
 from retrycontract.usecases.recount import rebuild_rollups
 from retrycontract.usecases.reseal import note_keys, reseal_all
+from retrycontract.usecases.save_reply import delete_reply, save_reply
 from retrycontract.usecases.send_again import send_again
+from retrycontract.usecases.set_hint import set_hint_from, switch_off_hint
+from retrycontract.usecases.snooze_call import snooze_call, wake_call
 from retrycontract.usecases.sweep import expire_overdue
 from retrycontract.usecases.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
+from retrycontract.usecases.tidy_queue import tidy_queue
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.receivers import receiving
 from tests.usecases.conftest import NOON, configure, judge_all
@@ -137,6 +154,26 @@ def rename_operator(_: Settings) -> None:
     change_operator(mia, ["email"], Role.ADMIN, **BY)
 
 
+def release_a_claim(_: Settings) -> None:
+    blocked, mia = call(), make_user()
+    claim_call(blocked, mia, now=NOON)
+    release_claim(blocked, mia, now=NOON)
+
+
+def snoozed() -> Call:
+    blocked = call()
+    snooze_call(blocked, make_user(), until=NOON + timedelta(hours=1), now=NOON)
+    return blocked
+
+
+def reply() -> SavedReply:
+    return save_reply(make_user(), "Region", "Use eu-west-1.", now=NOON)
+
+
+def hint() -> StandingHint:
+    return set_hint_from(guidance(), User.objects.get(), now=NOON)
+
+
 def forget(_: Settings) -> None:
     cancel_call(call(), now=NOON)
     forget_calls(now=NOON + timedelta(days=91))
@@ -153,6 +190,9 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("admit_operator.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
     ("admit_operator.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
     ("cancel_call.cancel_call", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
+    ("claim_call.claim_call", lambda _: claim_call(call(), make_user(), now=NOON),
+     ("call.claimed", "mia", "dashboard")),
+    ("claim_call.release_claim", release_a_claim, ("call.released", "mia", "dashboard")),
     ("change_tool.change_tool", lambda _: change_tool(tool(), {"hold": True}, **BY), ("tool.changed", "ada", "admin")),
     ("change_tool.release_version", release, ("version.released", "ada", "admin")),
     ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("endpoint.gone", "sweep", "worker")),
@@ -177,6 +217,17 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("register_tool.register_tool", lambda _: tool(), ("tool.registered", "deployer", "api")),
     ("reseal.reseal_all", lambda _: reseal_all(**BY), ("keys.resealed", "ada", "admin")),
     ("reseal.note_keys", lambda _: note_keys("keys.made", known=2, **BY), ("keys.made", "ada", "admin")),
+    ("save_reply.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
+    ("save_reply.delete_reply", lambda _: delete_reply(reply(), User.objects.get(), now=NOON),
+     ("reply.deleted", "mia", "dashboard")),
+    ("set_hint.set_hint", lambda _: hint(), ("hint.set", "mia", "dashboard")),
+    ("set_hint.switch_off_hint", lambda _: switch_off_hint(hint(), User.objects.get(), now=NOON),
+     ("hint.switched_off", "mia", "dashboard")),
+    ("snooze_call.snooze_call", lambda _: snoozed(), ("call.snoozed", "mia", "dashboard")),
+    ("snooze_call.wake_call", lambda _: wake_call(snoozed(), User.objects.get(), now=NOON),
+     ("call.woken", "mia", "dashboard")),
+    ("tidy_queue._clear", lambda _: (snoozed(), tidy_queue(now=NOON + timedelta(days=1))),
+     ("call.woken", "sweep", "worker")),
     ("send_again.send_again", lambda _: send_again(message(delivered_at=NOON), **BY),
      ("message.sent_again", "ada", "admin")),
     ("submit_attempt._record", lambda _: submit(agent(), WRONG, at=NOON), ("attempt.judged", "deployer", "api")),
@@ -193,6 +244,9 @@ TABLE: list[tuple[str, Change, Told]] = [
 ]  # fmt: skip
 # What changes nothing that anybody would ask about.
 QUIET = {
+    "claim_call.renew_claim": "the same claim goes on",
+    "keep_preferences.keep_preferences": "how an operator likes to see the desk",
+    "tidy_queue.forget_answers": "counts of what worked, no history",
     "drain_endpoints._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease",
     "drain_outbox._delivered": "the message keeps when",

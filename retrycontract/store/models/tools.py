@@ -27,6 +27,16 @@ class ToolQuerySet(models.QuerySet["Tool"]):
         """Get the tool of that name with its current version, or None."""
         return self.filter(namespace=namespace, name=name).select_related("current_version").first()
 
+    def of(self, namespace: str, kind: Kind | None = None) -> ToolQuerySet:
+        """Keep the tools of a namespace that outputs can be judged by, with their present versions."""
+        found = self.filter(namespace=namespace, current_version__isnull=False).select_related("current_version")
+        return found.filter(kind=kind) if kind else found
+
+    def page(self, *, after: str | None, size: int) -> list[Tool]:
+        """List tools by name, from the first or from the one that follows a name."""
+        following = self.filter(name__gt=after) if after else self
+        return list(following.order_by("name")[:size])
+
     def names(self, namespace: str) -> list[str]:
         """List the names that are known in a namespace."""
         return list(self.filter(namespace=namespace).order_by("name").values_list("name", flat=True))

@@ -1,0 +1,122 @@
+"""The tools of each registered extraction: say what is wrong, give a sample, take the data in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import mcp_types as types
+
+from retrycontract.contract.answer import examine
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.examples import example_of
+from retrycontract.contract.extraction_inputs import DATA, data_input
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.mcp.judging import Judge, as_text
+
+MAX_NAME = 64  # characters that clients take as the name of a tool
+CALL_ID = {"type": "string", "description": "From the answer to an earlier attempt at the same extraction."}
+CONFORMS = "The data conforms. Call {submit} with the same data to end the extraction."
+
+
+class Step(StrEnum):
+    """Name what a model does on the way to its data."""
+
+    VALIDATE = "validate"
+    EXAMPLE = "example"
+    SUBMIT = "submit"
+
+    def tool_name(self, extraction: str) -> str:
+        """Name the tool; what clients would not take in the extraction's name is replaced by a hash of it."""
+        room = MAX_NAME - len(self) - 1
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", extraction)[:room]
+        if name != extraction:
+            name = f"{name[: room - 9]}_{hashlib.sha256(extraction.encode()).hexdigest()[:8]}"
+        return f"{self}_{name}"
+
+
+DESCRIPTIONS = {
+    Step.VALIDATE: "Say what is wrong with the data of '{name}', without ending the extraction.",
+    Step.EXAMPLE: "Give a sample of '{name}' that conforms to its schema.",
+    Step.SUBMIT: "End the extraction '{name}' with the data.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Ask for one step of an extraction."""
+
+    step: Step
+    name: str
+    schema: Schema
+
+    @property
+    def _tool(self) -> CompiledTool:
+        return CompiledTool.of(Tool(name=self.name, input_schema=self.schema, kind=Kind.EXTRACTION))
+
+    def conforms(self, data: Any) -> bool:
+        """Tell whether the data may be submitted."""
+        output = as_text(data) if isinstance(data, str) else data
+        return examine(output, self._tool, ValueSanitizer(RetryConfiguration()), tool_name=self.name).is_valid
+
+    def example(self) -> str:
+        """Write a sample for the model."""
+        found = example_of(self._tool)
+        if not found.conforms:
+            return f"There is no example: {found.problem}"
+        return f"This conforms; the values are made up:\n{json.dumps({DATA: found.value}, ensure_ascii=False)}"
+
+    @property
+    def advice(self) -> str:
+        """Say what follows a successful validate."""
+        return CONFORMS.format(submit=Step.SUBMIT.tool_name(self.name))
+
+
+class Extractions:
+    """Know the extractions that a judge has registered; asked each time, for they change while we serve."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    async def listed(self) -> list[types.Tool]:
+        """Declare three tools for each extraction."""
+        names = await self._judge.extractions()
+        return [tool for name in names for tool in _declared(name, await self._judge.schema_of(name))]
+
+    async def find(self, tool_name: str) -> Request | None:
+        """Tell which step of which extraction a tool is."""
+        if not tool_name.startswith(tuple(f"{step}_" for step in Step)):
+            return None
+        asked = _steps(await self._judge.extractions()).get(tool_name)
+        return None if asked is None else Request(*asked, await self._judge.schema_of(asked[1]))
+
+
+def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """Take data and call out of a tool's arguments; some models send the data without its name."""
+    call_id = arguments.get("call_id") if DATA in arguments else None
+    if arguments.keys() <= {DATA, "call_id"} and DATA in arguments:
+        return arguments[DATA], call_id if isinstance(call_id, str) else None
+    return dict(arguments), None
+
+
+def _steps(names: Iterable[str]) -> dict[str, tuple[Step, str]]:
+    return {step.tool_name(name): (step, name) for name in names for step in Step}
+
+
+def _declared(name: str, schema: Schema) -> Iterator[types.Tool]:
+    takes = data_input(schema)
+    takes["properties"] |= {"call_id": CALL_ID}
+    for step in Step:
+        yield types.Tool(
+            name=step.tool_name(name),
+            description=DESCRIPTIONS[step].format(name=name),
+            input_schema={"type": "object", "properties": {}} if step is Step.EXAMPLE else takes,
+        )
