@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.matching import AmbiguousCallError
+from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.contract.source_code import Language, UnknownLanguageError
 from retrycontract.contract.tool_lists import InvalidToolListError
 from retrycontract.languages import MissingGrammarError
@@ -37,6 +38,8 @@ from retrycontract.usecases.submit_attempt import (
 logger = logging.getLogger("retrycontract")
 
 CONTENT_TYPE = "application/problem+json"
+MAX_FAULTS = 20  # of one request that are named; a client that mends these is told of the next ones
+MAX_POINTER = 500  # characters; names of fields are the client's, and as long as it likes
 TITLES = {
     400: "Bad request",
     401: "Not authenticated",
@@ -71,10 +74,10 @@ class Problem(Exception):  # noqa: N818 - the RFC's word for it
 
 def refuse_others(request: HttpRequest, filters: type[BaseModel]) -> None:
     """Raise Problem 422 for words of the query that are no filter: a misspelt one must not widen the answer."""
-    others = sorted(set(request.GET) - set(filters.model_fields))
+    others = sorted(set(request.GET) - set(filters.model_fields))[:MAX_FAULTS]
     if others:
         known = ", ".join(filters.model_fields)
-        errors = [{"pointer": _location((name,)), "code": "extra_forbidden", "detail": f"known are {known}"}
+        errors = [{"pointer": _shown(_location((name,))), "code": "extra_forbidden", "detail": f"known are {known}"}
                   for name in map(sanitizer().redact_name, others)]  # fmt: skip
         raise Problem(422, "invalid-request", "Correct the words of the query named in 'errors'.", errors=errors)
 
@@ -129,14 +132,18 @@ def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     """Name the fields that are wrong; what they held is not repeated."""
     errors = [
         {
-            "pointer": sanitizer().redact_pointer(_location(fault["loc"])),
+            "pointer": _shown(sanitizer().redact_pointer(_location(fault["loc"]))),
             "code": fault["type"],
             "detail": fault["msg"],
         }
-        for fault in error.errors
+        for fault in error.errors[:MAX_FAULTS]
     ]
     detail = "Correct the fields named in 'errors' and send it again."
     return problem_response(422, "invalid-request", detail, errors=errors)
+
+
+def _shown(pointer: str) -> str:
+    return elide_middle(pointer, MAX_POINTER)
 
 
 def _location(location: tuple[Any, ...]) -> str:
