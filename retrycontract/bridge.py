@@ -150,7 +150,7 @@ class WsgiBridge:
 
     def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
         problem: Mapping[str, str | int] = {
-            "title": "Content too large",
+            "title": "Too large",
             "detail": str(refusal),
             "limit": refusal.limit,
         }
@@ -158,13 +158,13 @@ class WsgiBridge:
         return self._problem(scope, 413, "body-too-large", problem).plus(b"connection", b"close")
 
     def _failure(self, scope: Scope) -> Response:
-        problem = {"title": "Internal server error", "detail": "The server failed. Its log has the reason."}
-        return self._problem(scope, 500, "internal-error", problem)
+        problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
+        return self._problem(scope, 500, "internal", problem)
 
     def _problem(self, scope: Scope, status: int, code: str, problem: Mapping[str, str | int]) -> Response:
         if not self.is_api(scope):
             return _response(status, b"text/plain; charset=utf-8", f"{problem['detail']}\n".encode())
-        document = {"type": "about:blank", "status": status, "code": code, **problem}
+        document = {"type": f"urn:retrycontract:problem:{code}", "status": status, "code": code, **problem}
         return _response(status, b"application/problem+json", json.dumps(document).encode())
 
 

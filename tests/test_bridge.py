@@ -149,8 +149,8 @@ def test_a_declared_body_over_the_limit_is_refused_before_it_is_sent(port: int, 
     assert response.getheader("content-type") == "application/problem+json"
     assert response.getheader("connection") == "close"
     assert problem == {
-        "type": "about:blank",
-        "title": "Content too large",
+        "type": "urn:retrycontract:problem:body-too-large",
+        "title": "Too large",
         "status": 413,
         "detail": "The request body is over 1000 bytes. Send less in one request.",
         "code": "body-too-large",
@@ -363,7 +363,7 @@ def test_an_application_that_raises_tells_the_log_and_not_the_client(
     page, api = fetch(port, "/raises"), fetch(port, "/api/raises")
     assert (page.status, page.body) == (500, b"The server failed. Its log has the reason.\n")
     assert (api.status, api.header("content-type")) == (500, "application/problem+json")
-    assert json.loads(api.body)["code"] == "internal-error"
+    assert json.loads(api.body)["code"] == "internal"
     assert b"hunter2" not in page.body + api.body
     assert [record.name for record in caplog.records] == ["retrycontract.bridge"] * 2
     assert "hunter2" in caplog.text
