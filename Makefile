@@ -59,12 +59,12 @@ check: $(VENV)/.dev ## lint, formatting, types, import rules, migrations, deploy
 # so that neither an address nor a local package gets into the files.
 COMPILE = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
 	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate
-LOCK = $(COMPILE) --extra server pyproject.toml
+LOCK = $(COMPILE) --extra server --extra languages --extra mcp pyproject.toml
 
 lock: $(BIN)/python ## renew the pins in the lock files
 	@test -x $(BIN)/uv || $(INSTALL) uv
 	$(LOCK) --output-file requirements.lock
-	$(LOCK) --extra client --extra languages --extra mcp --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	$(LOCK) --extra client --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock

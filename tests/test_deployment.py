@@ -114,6 +114,12 @@ def test_the_image_is_made_of_what_is_there_and_runs_as_nobody_in_particular() -
     assert "\nUSER retrycontract\n" in DOCKERFILE
 
 
+@pytest.mark.parametrize("package", ["mcp", "httpx2", "tree-sitter-typescript", "tree-sitter-bash"])
+def test_the_image_serves_mcp_and_knows_every_language(package: str) -> None:
+    assert "RUN pip install --require-hashes -r requirements.lock" in DOCKERFILE
+    assert f"\n{package}==" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
 def test_the_documented_lines_write_everything_that_is_asked_for(tmp_path: Path) -> None:
     lines = re.search(r"```bash\n(.*?> \.env\n)```", OPERATING, re.DOTALL)
     assert lines is not None
