@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import uuid
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ def contract(request: pytest.FixtureRequest) -> Iterator[Any]:
             yield None
             return
         service = request.getfixturevalue("service")
-        key = service.new_key(re.sub(r"\W", "-", request.node.name)[:60])
+        key = service.new_key(f"counts-{uuid.uuid4().hex}")  # an agent that has no other calls
         yield stack.enter_context(Client(service.url, key))
 
 
@@ -46,6 +46,19 @@ def run(script: Script, loop: str, args: Any, options: Any, contract: Any) -> An
         options = options | {"model": script}
         return generate_file_with_retry(*args, sleep=script.sleep, contract=contract, **options)
     return script.run(loop, *args, contract=contract, **options)
+
+
+def attempts_of(job: Any, calls: int) -> int:
+    """Count what is on record: a reply that is to be corrected was made before the model was asked."""
+    return calls + (job is REPLY)
+
+
+def stored(contract: Any) -> tuple[str, int] | None:
+    """Read the one call that the service has; its history is complete."""
+    if contract is None:
+        return None
+    (call,) = contract.calls()
+    return call.state.value, call.attempts_made
 
 
 @pytest.mark.parametrize(
@@ -62,6 +75,9 @@ def test_the_model_is_asked_until_it_is_right(contract: Any, job: Any, answers: 
     assert script.calls == calls
     if job is EXTRACTION:
         assert made[1].attempts == calls
+        assert made[1].wall_seconds > 0
+        assert made[1].tokens_out > 0
+    assert stored(contract) in (None, ("valid", attempts_of(job, calls)))
 
 
 @pytest.mark.parametrize(
@@ -79,3 +95,7 @@ def test_a_model_that_is_never_right_is_asked_three_times(contract: Any, job: An
     assert script.calls == 3
     if job is not REPLY:
         assert len(caught.value.history) == 3
+    if job is EXTRACTION:
+        assert caught.value.metrics.attempts == 3
+        assert caught.value.metrics.tokens_out > 0
+    assert stored(contract) in (None, ("blocked", attempts_of(job, 3)))
