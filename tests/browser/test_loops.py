@@ -93,7 +93,7 @@ def test_an_extraction_ends_with_the_arguments_that_a_person_corrected(
         expect(page.get_by_text("VAL-008").first).to_be_visible()
         page.get_by_text("Corrected arguments", exact=True).first.click()
         page.locator("textarea[name=arguments]").fill(json.dumps({"total": 42, "currency": "CHF"}))
-        expect(page.locator("#preview")).to_contain_text("Send exactly these")
+        expect(page.locator("#preview")).to_contain_text("Send exactly this")
         send(page)
         value, metrics = running.result(60)
         assert (value, metrics.attempts, len(wire.requests)) == ({"total": 42, "currency": "CHF"}, 4, 3)
