@@ -112,7 +112,7 @@ def tool_page(data: Any) -> ToolPage:
 
 def known_tool(data: Any) -> KnownTool:
     """Read a tool."""
-    names = ("name", "kind", "description", "version", "schema_hash")
+    names = ("name", "kind", "description", "strict", "version", "schema_hash")
     return KnownTool(**{name: data[name] for name in names}, input_schema=data.get("input_schema"))
 
 

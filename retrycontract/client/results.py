@@ -174,6 +174,7 @@ class KnownTool:
     name: str
     kind: str
     description: str
+    strict: bool
     version: int
     schema_hash: str
     input_schema: Any = None

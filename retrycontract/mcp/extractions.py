@@ -17,7 +17,6 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.examples import example_of
 from retrycontract.contract.extraction_inputs import DATA, data_input
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.mcp.judging import Judge, as_text
@@ -55,21 +54,23 @@ class Request:
     """Ask for one step of an extraction."""
 
     step: Step
-    name: str
-    schema: Schema
+    tool: Tool
 
     @property
-    def _tool(self) -> CompiledTool:
-        return CompiledTool.of(Tool(name=self.name, input_schema=self.schema, kind=Kind.EXTRACTION))
+    def name(self) -> str:
+        """Name the extraction."""
+        return self.tool.name
 
     def conforms(self, data: Any) -> bool:
         """Tell whether the data may be submitted."""
         output = as_text(data) if isinstance(data, str) else data
-        return examine(output, self._tool, ValueSanitizer(RetryConfiguration()), tool_name=self.name).is_valid
+        return examine(
+            output, CompiledTool.of(self.tool), ValueSanitizer(RetryConfiguration()), tool_name=self.name
+        ).is_valid
 
     def example(self) -> str:
         """Write a sample for the model."""
-        found = example_of(self._tool)
+        found = example_of(CompiledTool.of(self.tool))
         if not found.conforms:
             return f"There is no example: {found.problem}"
         return f"This conforms; the values are made up:\n{json.dumps({DATA: found.value}, ensure_ascii=False)}"
@@ -96,7 +97,10 @@ class Extractions:
         if not tool_name.startswith(tuple(f"{step}_" for step in Step)):
             return None
         asked = _steps(await self._judge.extractions()).get(tool_name)
-        return None if asked is None else Request(*asked, await self._judge.schema_of(asked[1]))
+        if asked is None:
+            return None
+        step, name = asked
+        return Request(step, await self._judge.extraction(name))
 
 
 def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:

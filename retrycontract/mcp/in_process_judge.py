@@ -31,7 +31,7 @@ class InProcessJudge:
         self._contract, self._settings = RetryContract(configuration=configuration), settings
         self._session_id = uuid.uuid4().hex
         self._numbers = count(1)
-        self._extractions: dict[str, Schema] = {}
+        self._extractions: dict[str, Tool] = {}
 
     async def register(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> dict[str, str]:
         """Admit and compile the schemas; a thread does it, as hostile ones take their time."""
@@ -41,9 +41,10 @@ class InProcessJudge:
         refused = {}
         for tool in tools:
             try:
-                self._contract.register(Tool(name=tool.name, input_schema=tool.schema, kind=kind, **self._settings))
+                declared = Tool(name=tool.name, input_schema=tool.schema, kind=kind, **self._settings)
+                self._contract.register(declared)
                 if kind is Kind.EXTRACTION:
-                    self._extractions[tool.name] = tool.schema
+                    self._extractions[tool.name] = declared
             except InvalidSchema as fault:
                 refused[tool.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
         return refused
@@ -76,9 +77,13 @@ class InProcessJudge:
         """Name those of the command line."""
         return list(self._extractions)
 
+    async def extraction(self, name: str) -> Tool:
+        """Give it as it was registered."""
+        return self._extractions[name]
+
     async def schema_of(self, name: str) -> Schema:
         """Give the schema as it was registered."""
-        return self._extractions[name]
+        return self._extractions[name].input_schema
 
     async def guidance(self, call_id: str, *, wait: float) -> Guidance | None:  # noqa: ARG002 - nobody is asked
         """Give nothing: there is no desk."""

@@ -11,6 +11,7 @@ from retrycontract.client import CallSummary, Guidance
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.contract.tool_result import ToolResult
 
@@ -51,6 +52,9 @@ class Judge(Protocol):
 
     async def extractions(self) -> list[str]:
         """Name the extractions that are registered; raises NoVerdictError."""
+
+    async def extraction(self, name: str) -> Tool:
+        """Give a registered extraction as it is judged; raises NoVerdictError."""
 
     async def schema_of(self, name: str) -> Schema:
         """Give the schema of a registered tool; raises NoVerdictError."""

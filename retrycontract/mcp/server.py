@@ -111,7 +111,9 @@ class ContractServer:
         data, call_id = read_data(arguments)
         if request.step is Step.VALIDATE and await run_sync(request.conforms, data):
             return _result(ToolResult("", request.advice, is_error=False))
-        return await self._rule(request.name, data, call_id, kind=Kind.EXTRACTION, done=SUBMITTED)
+        # Where nothing is blocked but only observed, a failed validate is no end either.
+        done = SUBMITTED if request.step is Step.SUBMIT else request.advice
+        return await self._rule(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
 
     async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
         return await self._rule(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID)

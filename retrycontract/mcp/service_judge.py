@@ -23,6 +23,7 @@ from retrycontract.client import (
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.tool import Tool
 from retrycontract.contract.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.mcp.judging import CallEndedError, NoVerdictError, Ruling, as_text
 
@@ -87,6 +88,12 @@ class ServiceJudge:
         """Name the extractions of the agent's namespace."""
         with _translated():
             return [tool.name async for tool in _first(MAX_LISTED, self._client.tools(Kind.EXTRACTION))]
+
+    async def extraction(self, name: str) -> Tool:
+        """Ask for it, as the service shows it."""
+        with _translated():
+            known = await self._client.tool(name)
+        return Tool(name=name, input_schema=known.input_schema, strict=known.strict, kind=Kind.EXTRACTION)
 
     async def schema_of(self, name: str) -> Schema:
         """Ask for the schema, as the service shows it."""

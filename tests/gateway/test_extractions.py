@@ -69,6 +69,16 @@ def test_only_what_fails_uses_an_attempt(tmp_path: Path, mode: str) -> None:
     serve(story, tmp_path, mode=mode)
 
 
+@pytest.mark.parametrize("option", ["--lenient", "--observe"])
+def test_a_validate_never_ends_the_extraction(tmp_path: Path, option: str) -> None:
+    async def story(client: Client) -> None:
+        more = {"data": RIGHT | {"undeclared": 1}}
+        assert text_of(await client.call_tool("validate_invoice", more)).startswith("The data conforms. Call submit_")
+        assert text_of(await client.call_tool("submit_invoice", more)).endswith("the extraction has ended.")
+
+    serve(story, tmp_path, option)
+
+
 def test_three_failures_end_in_blocked(tmp_path: Path) -> None:
     async def story(client: Client) -> None:
         for step in ("validate_invoice", "submit_invoice", "validate_invoice"):
@@ -82,7 +92,7 @@ def test_three_failures_end_in_blocked(tmp_path: Path) -> None:
 @both_protocols
 def test_a_person_helps_an_extraction_out(service: Service, mode: str) -> None:
     agent = AgentClient(service, service.new_key(f"extractor-{mode}"))
-    agent.register("invoice", INVOICE, kind="extraction")
+    agent.register("invoice", INVOICE, kind="extraction", strict=False)
     agent.register("other", INVOICE)
     desk = Desk(service)
     desk.log_in()
@@ -94,6 +104,8 @@ def test_a_person_helps_an_extraction_out(service: Service, mode: str) -> None:
         assert set(resources) == {"tools", "calls", "invoice", "other"}
         schema = (await client.read_resource(resources["invoice"])).contents[0]
         assert json.loads(schema.text) == INVOICE  # type: ignore[union-attr]
+        more = {"data": RIGHT | {"undeclared": 1}}
+        assert not (await client.call_tool("validate_invoice", more)).is_error, "strictness is the service's"
         call: dict[str, Any] = {}
         for step in ("submit_invoice", "validate_invoice", "submit_invoice"):
             failed = await client.call_tool(step, {"data": WRONG, **call})
