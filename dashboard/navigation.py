@@ -38,10 +38,23 @@ def is_staff(visitor: Visitor) -> bool:
 
 # A group for each line of the navigation; a page that does not exist yet has no entry.
 GROUPS: tuple[tuple[Section, ...], ...] = (
-    (Section(title="Inbox", route="dashboard:inbox", icon="inbox", covers=("dashboard:call", "dashboard:preview")),),
+    (
+        Section(
+            title="Inbox",
+            route="dashboard:inbox",
+            icon="inbox",
+            covers=("dashboard:call", "dashboard:preview", "dashboard:keep_reply"),
+        ),
+        Section(title="Standing hints", route="dashboard:hints", icon="hint"),
+    ),
     (Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),),
     (
-        Section(title="Settings", route="dashboard:settings", icon="settings"),
+        Section(
+            title="Settings",
+            route="dashboard:settings",
+            icon="settings",
+            covers=("dashboard:replies", "dashboard:reply"),
+        ),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

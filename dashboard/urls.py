@@ -3,16 +3,22 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, inbox, live, login, settings
+from dashboard.pages import agent_responses, call, components, hints, inbox, live, login, replies, settings
 
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
+    path("calls/<slug:public_id>/keep-reply/", call.keep_reply, name="keep_reply"),
+    path("hints/", hints.hints, name="hints"),
+    path("hints/<int:hint_id>/off/", hints.switch_off, name="switch_off_hint"),
     path("agent-responses/", agent_responses.log, name="agent_responses"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
+    path("settings/replies/", replies.replies, name="replies"),
+    path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
+    path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

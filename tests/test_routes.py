@@ -15,6 +15,8 @@ from django.utils import timezone
 
 from dashboard.roles import Role
 from retrycontract.store.models import ApiKey
+from retrycontract.usecases.save_reply import save_reply
+from retrycontract.usecases.set_hint import set_hint_from
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +29,14 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /hints/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /hints/<int:hint_id>/off/": (LOGIN, LOGIN, NO, 302, 302),
+    "GET /settings/replies/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /settings/replies/": (LOGIN, LOGIN, NO, 422, 422),
+    "GET /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, 422),
+    "POST /settings/replies/<int:reply_id>/delete/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
@@ -55,7 +65,9 @@ def visitors() -> dict[str, Visitor]:
     """One of each role, and a call that was answered."""
     agent = make_agent()
     _, key = ApiKey.create_for(agent, timezone.now())
-    answer(make_blocked(agent), make_user("bo"))
+    bo, now = make_user("bo"), timezone.now()
+    set_hint_from(answer(make_blocked(agent), bo), bo, now=now)
+    save_reply(make_user("ada", Role.ADMIN), "Shared", "By all.", now=now, shared=True)
     found = {
         "anonymous": Visitor(Client(), {}),
         "an agent's key": Visitor(Client(), {"Authorization": f"Bearer {key}"}),
@@ -89,6 +101,8 @@ def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, ex
     method, path = address.split()
     call = apps.get_model("retrycontract", "Call").objects.get()
     path = path.replace("<slug:public_id>", call.public_id)
+    for name, model in (("<int:hint_id>", "StandingHint"), ("<int:reply_id>", "SavedReply")):
+        path = path.replace(name, str(apps.get_model("retrycontract", model).objects.get().pk))
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
 
 
