@@ -19,6 +19,20 @@ API_PREFIX = "/api/"
 logger = logging.getLogger("retrycontract.requests")
 
 
+class ClosedHeaders:
+    """Say what no setting of Django says: nobody embeds an answer or keeps it, and pages need nothing of a device."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        response.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+        response.setdefault("Cache-Control", "no-store")  # static files say how long they may be kept
+        return response
+
+
 class RequestLog:
     """Log each request: how it was asked, by which route, what was answered and how long that took.
 

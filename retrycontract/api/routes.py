@@ -13,7 +13,7 @@ from ninja.params.functions import Query
 from pydantic import JsonValue
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
-from retrycontract.api.auth import ApiKeyAuth
+from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, TOOLS
 from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.contract.kinds import Kind
@@ -53,17 +53,17 @@ api = problems.ProblemAPI(
     title="retrycontract",
     version="1",
     description="Check outputs against their contracts, count attempts, and get a person's guidance when stuck.",
-    auth=ApiKeyAuth(),
+    auth=EVERY_SCOPE,
     parser=StrictParser(),
     urls_namespace="api",
     openapi_extra={"info": {"license": {"name": "MIT"}}},
 )
 
-PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 404, 409, 413, 415, 422, 429, 500, 503), schemas.ProblemOut)
-READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 404, 422, 429, 500, 503), schemas.ProblemOut)
+PROBLEMS: dict[Any, Any] = dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503), schemas.ProblemOut)
+READ_PROBLEMS: dict[Any, Any] = dict.fromkeys((401, 403, 404, 422, 429, 500, 503), schemas.ProblemOut)
 
 
-@api.post("/tools/import", response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
+@api.post("/tools/import", auth=TOOLS, response={200: schemas.ImportOut, **PROBLEMS}, tags=["tools"])
 def post_tool_import(request: HttpRequest, body: Body[JsonValue], key: IdempotencyKey = None) -> Any:
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
     return _once(request, key, lambda: _imported(_agent(request), body))
@@ -77,18 +77,27 @@ def _imported(agent: Agent, body: Any) -> schemas.ImportOut:
     )
 
 
-api.get("/tools", response={200: tools.ToolPage, **READ_PROBLEMS}, tags=["tools"])(tools.get_tools)
-api.get("/tools/import", include_in_schema=False)(tools.get_tool_named_import)
-api.get("/tools/{path:name}", response={200: tools.ToolDetail, **READ_PROBLEMS}, tags=["tools"])(tools.get_tool)
+api.get("/tools", auth=READ, response={200: tools.ToolPage, **READ_PROBLEMS}, tags=["tools"])(tools.get_tools)
+api.get("/tools/import", auth=READ, include_in_schema=False)(tools.get_tool_named_import)
+api.get("/tools/{path:name}", auth=READ, response={200: tools.ToolDetail, **READ_PROBLEMS}, tags=["tools"])(
+    tools.get_tool
+)
 
 
-@api.put("/tools/import", include_in_schema=False, response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS})
+@api.put(
+    "/tools/import",
+    auth=TOOLS,
+    include_in_schema=False,
+    response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS},
+)
 def put_tool_named_import(request: HttpRequest, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
     """Register a tool of that very name, whose address is the list's."""
     return put_tool(request, "import", body)
 
 
-@api.put("/tools/{path:name}", response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS}, tags=["tools"])
+@api.put(
+    "/tools/{path:name}", auth=TOOLS, response={200: schemas.ToolOut, 201: schemas.ToolOut, **PROBLEMS}, tags=["tools"]
+)
 def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[schemas.ToolOut]:
     """Register a tool, or a new version of it when its schema changed."""
     if not name or len(name) > 300 or not name.isprintable():
@@ -98,7 +107,9 @@ def put_tool(request: HttpRequest, name: str, body: schemas.ToolIn) -> Status[sc
     return Status(201 if done.is_new_tool else 200, _tool(done))
 
 
-@api.post("/calls", response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **PROBLEMS}, tags=["calls"])
+@api.post(
+    "/calls", auth=SUBMIT, response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **PROBLEMS}, tags=["calls"]
+)
 def post_call(
     request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
 ) -> Status[schemas.VerdictOut]:
@@ -109,7 +120,7 @@ def post_call(
     return _verdict(response, attempt, body.render, body.tool_call_id)
 
 
-@api.get("/calls", response={200: schemas.CallPage, **READ_PROBLEMS}, tags=["calls"])
+@api.get("/calls", auth=READ, response={200: schemas.CallPage, **READ_PROBLEMS}, tags=["calls"])
 def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Query()]) -> schemas.CallPage:
     """List your calls, the newest first, a page at a time."""
     problems.refuse_others(request, schemas.CallFilters)
@@ -129,7 +140,7 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
     )
 
 
-@api.get("/calls/{call_id}", response={200: schemas.CallOut, **READ_PROBLEMS}, tags=["calls"])
+@api.get("/calls/{call_id}", auth=READ, response={200: schemas.CallOut, **READ_PROBLEMS}, tags=["calls"])
 def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
     """Read a call with its history; outputs are redacted."""
     return presenters.call(_call(request, call_id))
@@ -137,6 +148,7 @@ def get_call(request: HttpRequest, call_id: str) -> schemas.CallOut:
 
 @api.get(
     "/calls/{call_id}/wait",
+    auth=SUBMIT,
     response={200: schemas.VerdictOut | schemas.WaitOut, 202: schemas.VerdictOut | schemas.WaitOut, **READ_PROBLEMS},
     tags=["calls"],
 )
@@ -161,7 +173,9 @@ def get_wait(
     return _guidance(response, found)
 
 
-@api.get("/calls/{call_id}/guidance", response={200: schemas.GuidanceOut, **READ_PROBLEMS}, tags=["guidance"])
+@api.get(
+    "/calls/{call_id}/guidance", auth=SUBMIT, response={200: schemas.GuidanceOut, **READ_PROBLEMS}, tags=["guidance"]
+)
 def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
     """Read the newest guidance of a call; 404 while there is none."""
     given = _newest_guidance(_call(request, call_id))
@@ -170,7 +184,9 @@ def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
     return presenters.guidance(given)
 
 
-@api.post("/calls/{call_id}/guidance/ack", response={200: schemas.AckOut, **READ_PROBLEMS}, tags=["guidance"])
+@api.post(
+    "/calls/{call_id}/guidance/ack", auth=SUBMIT, response={200: schemas.AckOut, **READ_PROBLEMS}, tags=["guidance"]
+)
 def post_guidance_ack(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Say that the guidance was taken over; saying it again is harmless."""
     return _once(request, key, lambda: _acknowledged(_call(request, call_id)))
@@ -183,7 +199,7 @@ def _acknowledged(found: Call) -> schemas.AckOut:
     return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
 
 
-@api.post("/calls/{call_id}/cancel", response={200: schemas.WaitOut, **READ_PROBLEMS},
+@api.post("/calls/{call_id}/cancel", auth=SUBMIT, response={200: schemas.WaitOut, **READ_PROBLEMS},
           tags=["calls"])  # fmt: skip
 def post_cancel(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Give a call up: its waiting attempts are discarded and nobody is asked any more."""
@@ -195,7 +211,7 @@ def _cancelled(found: Call) -> schemas.WaitOut:
     return presenters.waiting(found, None)
 
 
-@api.post("/check", response={200: schemas.CheckOut, **PROBLEMS}, tags=["playground"])
+@api.post("/check", auth=SUBMIT, response={200: schemas.CheckOut, **PROBLEMS}, tags=["playground"])
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
     return _once(request, key, lambda: _checked(body))
@@ -215,7 +231,7 @@ def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
     )
 
 
-@api.get("/events", response={200: EventOut, **READ_PROBLEMS}, openapi_extra=event_stream.DECLARED,
+@api.get("/events", auth=READ, response={200: EventOut, **READ_PROBLEMS}, openapi_extra=event_stream.DECLARED,
          tags=["events"])  # fmt: skip
 def get_events(
     request: HttpRequest, filters: Annotated[EventFilters, Query()], last_event_id: LastEventId = None
@@ -232,12 +248,12 @@ def get_events(
     return response
 
 
-api.get("/agent-responses", response={200: agent_responses.ResponsePageOut, **READ_PROBLEMS}, tags=["logs"])(
+api.get("/agent-responses", auth=READ, response={200: agent_responses.ResponsePageOut, **READ_PROBLEMS}, tags=["logs"])(
     agent_responses.get_agent_responses
 )
 
 
-@api.get("/{path:rest}", include_in_schema=False)
+@api.get("/{path:rest}", auth=ANY_KEY, include_in_schema=False)
 def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
     """Answer every other address with a problem document."""
     raise Http404
