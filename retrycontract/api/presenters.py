@@ -6,6 +6,7 @@ from typing import Any
 
 from retrycontract.api import schemas
 from retrycontract.contract.expiry import render_expiry
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider, ToolResult, metadata
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
@@ -102,7 +103,7 @@ def expiry(found: Call) -> str | None:
     then = found.expired_into
     if then is None or found.blocked_at is None or found.expires_at is None:
         return None
-    return render_expiry(found.tool_name, found.expires_at - found.blocked_at, then)
+    return render_expiry(Kind(found.kind), found.tool_name, found.expires_at - found.blocked_at, then)
 
 
 def guidance(given: Guidance) -> schemas.GuidanceOut:
