@@ -43,7 +43,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             title="Inbox",
             route="dashboard:inbox",
             icon="inbox",
-            covers=("dashboard:call", "dashboard:preview", "dashboard:claim", "dashboard:snooze"),
+            covers=("dashboard:call", "dashboard:preview", "dashboard:claim", "dashboard:snooze", "dashboard:group"),
         ),
     ),
     (Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),),

@@ -131,7 +131,7 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
     else:
         listed, next_page = _page(calls, _parse(after), is_oldest_first=tab.waits_for_us)
         found = ()
-    claims, snoozes = _claims(listed, now), _snoozes(listed, now)
+    claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
     return Queue(tab, filters, counts, listed, found, claims, snoozes, next_page, after)
 
 
@@ -139,6 +139,18 @@ def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:
     """Give the Blocked call that waits longest and that nobody has or put off, other than the one at hand."""
     calls = free_calls(now)
     return (calls.exclude(pk=beside.pk) if beside else calls).first()
+
+
+def read_claims(calls: Collection[Call], now: datetime) -> dict[int, Claim]:
+    """Read who has some calls, by their keys."""
+    active = Claim.objects.active(now).filter(escalation__call__in=calls)
+    return {claim.escalation.call_id: claim for claim in active.select_related("operator", "escalation")}
+
+
+def read_snoozes(calls: Collection[Call], now: datetime) -> dict[int, Snooze]:
+    """Read until when some calls are put off, by their keys."""
+    active = Snooze.objects.active(now).filter(escalation__call__in=calls)
+    return {snooze.escalation.call_id: snooze for snooze in active.select_related("operator", "escalation")}
 
 
 def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ...], tuple[Found, ...], str]:
@@ -154,16 +166,6 @@ def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tu
         calls = calls.filter(pk__gt=place[0]) if is_oldest_first else calls.filter(pk__lt=place[0])
     listed = tuple(calls[: PAGE + 1])
     return listed[:PAGE], str(listed[PAGE - 1].pk) if len(listed) > PAGE else ""
-
-
-def _claims(calls: Collection[Call], now: datetime) -> dict[int, Claim]:
-    active = Claim.objects.active(now).filter(escalation__call__in=calls)
-    return {claim.escalation.call_id: claim for claim in active.select_related("operator", "escalation")}
-
-
-def _snoozes(calls: Collection[Call], now: datetime) -> dict[int, Snooze]:
-    active = Snooze.objects.active(now).filter(escalation__call__in=calls)
-    return {snooze.escalation.call_id: snooze for snooze in active.select_related("operator", "escalation")}
 
 
 def _key(at: datetime, pk: int) -> str:

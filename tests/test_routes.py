@@ -31,6 +31,8 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /calls/<slug:public_id>/claim/": (401, 401, NO, LOGIN, LOGIN),
     "GET /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, IN, IN),
     "POST /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, 422, 422),
+    "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
     "POST /next/": (LOGIN, LOGIN, NO, LOGIN, LOGIN),
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
