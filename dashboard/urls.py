@@ -3,13 +3,29 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, hints, inbox, live, login, replies, settings
+from dashboard.pages import (
+    agent_responses,
+    call,
+    components,
+    group,
+    hints,
+    inbox,
+    live,
+    login,
+    replies,
+    settings,
+    work,
+)
 
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
+    path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
+    path("calls/<slug:public_id>/snooze/", work.snooze, name="snooze"),
+    path("calls/<slug:public_id>/group/", group.group, name="group"),
+    path("next/", work.take_next, name="next"),
     path("calls/<slug:public_id>/keep-reply/", call.keep_reply, name="keep_reply"),
     path("hints/", hints.hints, name="hints"),
     path("hints/<int:hint_id>/off/", hints.switch_off, name="switch_off_hint"),

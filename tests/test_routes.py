@@ -29,6 +29,13 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /calls/<slug:public_id>/claim/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+    "POST /calls/<slug:public_id>/claim/": (401, 401, NO, LOGIN, LOGIN),
+    "GET /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, 422, 422),
+    "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
+    "POST /next/": (LOGIN, LOGIN, NO, LOGIN, LOGIN),
     "POST /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, NO, IN, IN),
     "GET /hints/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /hints/<int:hint_id>/off/": (LOGIN, LOGIN, NO, 302, 302),
@@ -43,6 +50,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
 }
@@ -96,14 +104,42 @@ def test_every_address_is_in_a_table() -> None:
     assert len([path for path in addresses() if path.startswith("/admin/")]) > 80
 
 
+OF_ROWS = {
+    "<slug:public_id>": ("Call", "public_id"),
+    "<int:hint_id>": ("StandingHint", "pk"),
+    "<int:reply_id>": ("SavedReply", "pk"),
+}
+
+
+def of_desk(path: str) -> str:
+    """Give an address of the desk with the key of the row that is there."""
+    for name, (model, key) in OF_ROWS.items():
+        if name in path:
+            path = path.replace(name, str(getattr(apps.get_model("retrycontract", model).objects.get(), key)))
+    return path
+
+
 @pytest.mark.parametrize(("address", "expected"), DESK.items(), ids=list(DESK))
 def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, expected: tuple[int, ...]) -> None:
     method, path = address.split()
-    call = apps.get_model("retrycontract", "Call").objects.get()
-    path = path.replace("<slug:public_id>", call.public_id)
-    for name, model in (("<int:hint_id>", "StandingHint"), ("<int:reply_id>", "SavedReply")):
-        path = path.replace(name, str(apps.get_model("retrycontract", model).objects.get().pk))
+    path = of_desk(path)
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
+
+
+OTHERS = [
+    f"{method} {path}"
+    for path in dict.fromkeys(address.split()[1] for address in DESK)
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    if f"{method} {path}" not in DESK
+]
+
+
+@pytest.mark.parametrize("address", OTHERS)
+def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor], address: str) -> None:
+    method, path = address.split()
+    path = of_desk(path)
+    assert {visitors[name].status(method, path) for name in ROLES} <= {LOGIN, 401, 405}
+    assert visitors["admin"].status(method, path) == 405
 
 
 def filled(path: str) -> str:
@@ -124,6 +160,20 @@ def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor
         answers = {name: visitors[name].status(method, path) for name in ROLES[:4]}
         assert set(answers.values()) <= {LOGIN, NO, 404}, (path, answers)
     assert visitors["admin"].status("GET", "/admin/") == IN
+
+
+# What administrators may add by a form; everything else is written by agents, operators and the service.
+ADDED = {"agent", "apikey", "user", "webhookendpoint"}
+
+
+def test_administrators_open_every_page_and_add_what_is_theirs_to_add(visitors: dict[str, Visitor]) -> None:
+    paths = [filled(path) for path in addresses() if path.startswith("/admin/") and "(?P<" not in path]
+    answers = {path: visitors["admin"].status("GET", path) for path in paths}
+    assert {path.split("/")[3] for path, status in answers.items() if path.endswith("/add/") and status == IN} == ADDED
+    assert {status for path, status in answers.items() if path.endswith("/delete/")} == {NO}
+    others = {path: status for path, status in answers.items() if not path.endswith(("/add/", "/delete/"))}
+    refused = {path for path, status in others.items() if status not in (IN, LOGIN, 404, 405)}
+    assert refused == {"/admin/autocomplete/"}  # it wants to know for which field
 
 
 def test_an_agents_key_opens_no_page_and_a_session_opens_no_route_of_the_api(visitors: dict[str, Visitor]) -> None:
