@@ -39,7 +39,16 @@ def is_staff(visitor: Visitor) -> bool:
 # A group for each line of the navigation; a page that does not exist yet has no entry.
 GROUPS: tuple[tuple[Section, ...], ...] = (
     (Section(title="Inbox", route="dashboard:inbox", icon="inbox", covers=("dashboard:call", "dashboard:preview")),),
-    (Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),),
+    (
+        Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
+        Section(
+            title="Tools",
+            route="dashboard:tools",
+            icon="tools",
+            covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
+        ),
+        Section(title="Insights", route="dashboard:insights", icon="insights"),
+    ),
     (
         Section(title="Settings", route="dashboard:settings", icon="settings"),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),

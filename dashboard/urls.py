@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, inbox, live, login, settings
+from dashboard.pages import agent_responses, call, components, inbox, insights, live, login, settings, tools
 
 app_name = "dashboard"
 urlpatterns = [
@@ -11,6 +11,13 @@ urlpatterns = [
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
     path("agent-responses/", agent_responses.log, name="agent_responses"),
+    path("insights/", insights.insights, name="insights"),
+    path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),
+    path("tools/", tools.tools, name="tools"),
+    path("tools/new/", tools.new_tool, name="new_tool"),
+    path("tools/<int:pk>/", tools.tool, name="tool"),
+    path("tools/<int:pk>/schema/", tools.edit_schema, name="edit_schema"),
+    path("tools/<int:pk>/versions/<int:number>/release/", tools.release, name="release_version"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
     path("components/", components.components, name="components"),

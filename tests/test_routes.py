@@ -32,6 +32,15 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/new/": (401, 401, NO, NO, 422),
+    "GET /tools/<int:pk>/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/<int:pk>/schema/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/<int:pk>/schema/": (401, 401, NO, NO, 422),
+    "POST /tools/<int:pk>/versions/<int:number>/release/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
@@ -88,7 +97,9 @@ def test_every_address_is_in_a_table() -> None:
 def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, expected: tuple[int, ...]) -> None:
     method, path = address.split()
     call = apps.get_model("retrycontract", "Call").objects.get()
-    path = path.replace("<slug:public_id>", call.public_id)
+    parts = {"slug:public_id": call.public_id, "slug:table": "failures", "slug:kind": "csv", "int:number": "1"}
+    for name, part in (parts | {"int:pk": str(call.tool_id)}).items():
+        path = path.replace(f"<{name}>", part)
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
 
 
