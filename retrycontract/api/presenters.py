@@ -38,6 +38,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
         warnings=[_error(data) for data in attempt.errors_json if data["severity"] != "error"],
         tool_result=schemas.ToolResultOut(**result.to_json()) if result else None,
         rendered=result.render(render) if result and render else None,
+        traceparent=attempt.traceparent,
         links=links(call),
     )
 
@@ -142,6 +143,7 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         feedback=attempt.feedback,
         submitted_at=attempt.submitted_at,
         judged_at=attempt.judged_at,
+        traceparent=attempt.traceparent,
     )
 
 
