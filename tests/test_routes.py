@@ -40,6 +40,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
 }
@@ -99,6 +100,23 @@ def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, ex
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
 
 
+OTHERS = [
+    f"{method} {path}"
+    for path in dict.fromkeys(address.split()[1] for address in DESK)
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    if f"{method} {path}" not in DESK
+]
+
+
+@pytest.mark.parametrize("address", OTHERS)
+def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor], address: str) -> None:
+    method, path = address.split()
+    call = apps.get_model("retrycontract", "Call").objects.get()
+    path = path.replace("<slug:public_id>", call.public_id)
+    assert {visitors[name].status(method, path) for name in ROLES} <= {LOGIN, 401, 405}
+    assert visitors["admin"].status(method, path) == 405
+
+
 def filled(path: str) -> str:
     """Give an address of the admin with the key of a row that is there."""
     parts = path.split("/")
@@ -117,6 +135,20 @@ def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor
         answers = {name: visitors[name].status(method, path) for name in ROLES[:4]}
         assert set(answers.values()) <= {LOGIN, NO, 404}, (path, answers)
     assert visitors["admin"].status("GET", "/admin/") == IN
+
+
+# What administrators may add by a form; everything else is written by agents, operators and the service.
+ADDED = {"agent", "apikey", "user", "webhookendpoint"}
+
+
+def test_administrators_open_every_page_and_add_what_is_theirs_to_add(visitors: dict[str, Visitor]) -> None:
+    paths = [filled(path) for path in addresses() if path.startswith("/admin/") and "(?P<" not in path]
+    answers = {path: visitors["admin"].status("GET", path) for path in paths}
+    assert {path.split("/")[3] for path, status in answers.items() if path.endswith("/add/") and status == IN} == ADDED
+    assert {status for path, status in answers.items() if path.endswith("/delete/")} == {NO}
+    others = {path: status for path, status in answers.items() if not path.endswith(("/add/", "/delete/"))}
+    refused = {path for path, status in others.items() if status not in (IN, LOGIN, 404, 405)}
+    assert refused == {"/admin/autocomplete/"}  # it wants to know for which field
 
 
 def test_an_agents_key_opens_no_page_and_a_session_opens_no_route_of_the_api(visitors: dict[str, Visitor]) -> None:
