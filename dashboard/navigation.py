@@ -54,7 +54,16 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
         ),
         Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
-    (Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),),
+    (
+        Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
+        Section(
+            title="Tools",
+            route="dashboard:tools",
+            icon="tools",
+            covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
+        ),
+        Section(title="Insights", route="dashboard:insights", icon="insights"),
+    ),
     (
         Section(
             title="Settings",

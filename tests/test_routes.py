@@ -49,6 +49,15 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/new/": (401, 401, NO, NO, 422),
+    "GET /tools/<int:pk>/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/<int:pk>/schema/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/<int:pk>/schema/": (401, 401, NO, NO, 422),
+    "POST /tools/<int:pk>/versions/<int:number>/release/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
@@ -108,11 +117,15 @@ OF_ROWS = {
     "<slug:public_id>": ("Call", "public_id"),
     "<int:hint_id>": ("StandingHint", "pk"),
     "<int:reply_id>": ("SavedReply", "pk"),
+    "<int:pk>": ("Tool", "pk"),
 }
+OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}
 
 
 def of_desk(path: str) -> str:
     """Give an address of the desk with the key of the row that is there."""
+    for name, word in OF_WORDS.items():
+        path = path.replace(name, word)
     for name, (model, key) in OF_ROWS.items():
         if name in path:
             path = path.replace(name, str(getattr(apps.get_model("retrycontract", model).objects.get(), key)))

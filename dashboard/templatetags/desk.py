@@ -102,6 +102,12 @@ def pointer(path: str) -> SafeString:
     return format_html('<code class="pointer"><bdi>{}</bdi></code>', shown_pointer(path))
 
 
+@register.filter
+def thousands(number: int) -> str:
+    """Write a number that is easy to read."""
+    return f"{number:,}"
+
+
 @register.simple_tag
 def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
     """Show a time as the time since, the exact one on hover; our script keeps it going."""

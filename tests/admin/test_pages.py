@@ -41,6 +41,7 @@ from retrycontract.store.models import (
     SavedReply,
     Snooze,
     StandingHint,
+    Summary,
     Tool,
     ToolVersion,
     WebhookDelivery,
@@ -54,7 +55,8 @@ pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
 HISTORY += [Preferences]
-HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
+HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
+HISTORY += [FailedLogins]
 HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

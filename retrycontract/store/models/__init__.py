@@ -21,6 +21,7 @@ from retrycontract.store.models.preferences import Preferences
 from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models.summaries import Span, Summary
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
@@ -57,7 +58,9 @@ __all__ = [
     "SavedReply",
     "Scope",
     "Snooze",
+    "Span",
     "StandingHint",
+    "Summary",
     "Tally",
     "Tool",
     "ToolVersion",
