@@ -18,7 +18,7 @@ FRAMEWORKS := examples/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test chaos browser bench check lock clean
+.PHONY: help run test chaos browser bench openapi check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -43,6 +43,10 @@ bench: $(VENV)/.dev ## measure the contract beside its floors and its peers into
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python $(ARGS)
 
 # `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
+openapi: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
+openapi: $(VENV)/.dev ## write docs/openapi.json as the code has it
+	$(BIN)/python manage.py export_openapi_schema --api retrycontract.api.routes.api --indent 2 --output docs/openapi.json
+
 check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
 check: export RETRYCONTRACT_HTTPS = true
 check: export RETRYCONTRACT_ALLOWED_HOSTS = retrycontract.example

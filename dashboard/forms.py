@@ -31,6 +31,8 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Count the login before the password is looked at."""
+        if self.errors:  # nothing was guessed
+            raise forms.ValidationError("Type your user name and your password.")
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
         login, now = LoginTry(self.cleaned_data.get("username", ""), address), timezone.now()
         self.pause = begin_login(login, now=now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Concat, RowNumber
 
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.store.models import Attempt, Call
+from retrycontract.store.models import Attempt, Call, Claim, Snooze
 from retrycontract.store.models.calls import CallQuerySet
 
 SHOWN_CALLS = 3  # of a group; the rest is one click away
@@ -33,6 +33,8 @@ class Row:
 
     call: Call
     errors: tuple[ValidationError, ...]
+    claim: Claim | None = None  # who has it
+    snooze: Snooze | None = None  # until when it is put off
 
     @property
     def worst(self) -> ValidationError | None:
@@ -115,7 +117,9 @@ def first_calls(calls: CallQuerySet, groups: Sequence[Found]) -> list[Call]:
     """Read the calls of some groups that are shown, group by group, the longest waiting first."""
     if not groups:
         return []
-    wanted = reduce(or_, (Q(**dict(zip(SHARED, group.key, strict=True))) for group in groups))
+    # A mistake of one call needs no look for others.
+    alone = Q(pk__in=[group.first_pk for group in groups if group.size == 1])
+    wanted = reduce(or_, (Q(**dict(zip(SHARED, group.key, strict=True))) for group in groups if group.size > 1), alone)
     place = Window(RowNumber(), partition_by=[F(name) for name in SHARED], order_by=["blocked_at", "pk"])
     found = calls.annotate(mistake=MISTAKE).filter(wanted).annotate(place=place).filter(place__lte=SHOWN_CALLS)
     order = {group.key: number for number, group in enumerate(groups)}
@@ -127,11 +131,11 @@ def key_of(call: Call) -> tuple[str, ...]:
     return (call.agent.namespace, call.tool_name, call.fingerprint or f"call {call.pk}")
 
 
-def rows_of(calls: Sequence[Call]) -> list[Row]:
-    """Read what is wrong with each call."""
+def rows_of(calls: Sequence[Call], claims: Mapping[int, Claim], snoozes: Mapping[int, Snooze]) -> list[Row]:
+    """Read what is wrong with each call, and put beside it who has it and until when it is put off."""
     newest = Attempt.objects.newest_judged(calls).defer("output", "feedback", "sealed")
     errors = {attempt.call_id: attempt.errors for attempt in newest}
-    return [Row(call, errors.get(call.pk, ())) for call in calls]
+    return [Row(call, errors.get(call.pk, ()), claims.get(call.pk), snoozes.get(call.pk)) for call in calls]
 
 
 def grouped(rows: Sequence[Row], found: Sequence[Found]) -> tuple[Group, ...]:

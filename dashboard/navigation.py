@@ -38,7 +38,14 @@ def is_staff(visitor: Visitor) -> bool:
 
 # A group for each line of the navigation; a page that does not exist yet has no entry.
 GROUPS: tuple[tuple[Section, ...], ...] = (
-    (Section(title="Inbox", route="dashboard:inbox", icon="inbox", covers=("dashboard:call", "dashboard:preview")),),
+    (
+        Section(
+            title="Inbox",
+            route="dashboard:inbox",
+            icon="inbox",
+            covers=("dashboard:call", "dashboard:preview", "dashboard:claim", "dashboard:snooze", "dashboard:group"),
+        ),
+    ),
     (
         Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
         Section(

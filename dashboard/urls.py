@@ -3,13 +3,29 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, inbox, insights, live, login, settings, tools
+from dashboard.pages import (
+    agent_responses,
+    call,
+    components,
+    group,
+    inbox,
+    insights,
+    live,
+    login,
+    settings,
+    tools,
+    work,
+)
 
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
+    path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
+    path("calls/<slug:public_id>/snooze/", work.snooze, name="snooze"),
+    path("calls/<slug:public_id>/group/", group.group, name="group"),
+    path("next/", work.take_next, name="next"),
     path("agent-responses/", agent_responses.log, name="agent_responses"),
     path("insights/", insights.insights, name="insights"),
     path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),

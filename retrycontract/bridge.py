@@ -169,7 +169,11 @@ class WsgiBridge:
 
 
 def _response(status: int, content_type: bytes, body: bytes) -> Response:
-    headers = ((b"content-type", content_type), (b"content-length", str(len(body)).encode()))
+    headers = (
+        (b"content-type", content_type),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+    )
     return Response(status, headers, body)
 
 

@@ -58,6 +58,7 @@ async def answer(scope: Scope, send: Send, status: int, content_type: str, text:
         (b"content-type", content_type.encode()),
         (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
     ]
     await send({"type": "http.response.start", "status": status, "headers": [*basic, *headers]})
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -229,7 +229,7 @@ class RetryContract:
             previous=previous,
             formatters=self._formatters,
         )
-        escalation = self._escalation(call, budget, now) if verdict.status is Status.BLOCKED else None
+        escalation = self._escalation(call, budget, verdict, now) if verdict.status is Status.BLOCKED else None
         return _outcome(call, findings, verdict, budget, result, escalation)
 
     def _allowed(self, tool: CompiledTool | None, name: str) -> int:
@@ -242,7 +242,7 @@ class RetryContract:
         """Give the tool's name; what nobody registered may be anything, a secret too."""
         return call.tool_name if call.tool_name in self._tools else self._sanitizer.redact_name(call.tool_name)
 
-    def _escalation(self, call: _Call, budget: Budget, now: datetime) -> str:
+    def _escalation(self, call: _Call, budget: Budget, verdict: Verdict, now: datetime) -> str:
         return EscalationFormatter().format_escalation(
             self._shown_name(call),
             call.last_tool_call_id,
@@ -250,6 +250,7 @@ class RetryContract:
             budget.made,
             original_call=call.first_output,
             now=now,
+            held_attempt=budget.made if verdict.is_held else None,
         )
 
     @contextmanager

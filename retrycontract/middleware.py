@@ -12,16 +12,32 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
 from retrycontract.api.routes import PENDING_HEADER
-from retrycontract.logs import forget
+from retrycontract.contract.traces import read_traceparent
+from retrycontract.logs import follow, forget
 
 API_PREFIX = "/api/"
 
 logger = logging.getLogger("retrycontract.requests")
 
 
+class ClosedHeaders:
+    """Say what no setting of Django says: nobody embeds an answer or keeps it, and pages need nothing of a device."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        response.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+        response.setdefault("Cache-Control", "no-store")  # static files say how long they may be kept
+        return response
+
+
 class RequestLog:
     """Log each request: how it was asked, by which route, what was answered and how long that took.
 
+    Every line meanwhile names the trace that the request belongs to, and the answer names it, too.
     Paths may hold anything, so only the route's template is told. The waiting room's own questions are
     logged once they are answered.
     """
@@ -32,8 +48,12 @@ class RequestLog:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         forget()
         started = perf_counter()
+        trace = read_traceparent(request.headers.get("traceparent"))
+        follow(traceparent=trace)
         try:
             response = self._get_response(request)
+            if trace is not None:
+                response["traceparent"] = trace
             if not (PENDING_HEADER in request.headers and PENDING_HEADER in response):
                 _log(request, response, perf_counter() - started)
         finally:
@@ -50,6 +70,23 @@ def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
         "duration_ms": round(seconds * 1000, 1),
     }
     logger.info("Request answered", extra=fields)
+
+
+class HeadOfApi:
+    """Answer HEAD below /api/ as GET at once and without its body; the API's routes name GET only."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method != "HEAD" or not request.path_info.startswith(API_PREFIX):
+            return self._get_response(request)
+        request.method = "GET"
+        response = self._get_response(request)
+        request.method = "HEAD"
+        response.content = b""
+        del response[PENDING_HEADER]
+        return response
 
 
 class ProblemResponses:

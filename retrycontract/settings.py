@@ -38,10 +38,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # What every answer carries, static files and refused hosts included.
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "retrycontract.middleware.ClosedHeaders",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "retrycontract.middleware.RequestLog",
+    "retrycontract.middleware.HeadOfApi",
     "retrycontract.middleware.ProblemResponses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -51,7 +55,6 @@ MIDDLEWARE = [
     "retrycontract.middleware.PageLoginRequired",
     "dashboard.preferences.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "retrycontract.urls"
@@ -122,6 +125,7 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = RETRYCONTRACT.email_from
 # The bridge refuses larger bodies before Django sees them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = RETRYCONTRACT.max_body_bytes
 STATIC_URL = "static/"
+WHITENOISE_ALLOW_ALL_ORIGINS = False  # our pages alone use our files
 STATIC_ROOT = RETRYCONTRACT.data_dir / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import stat
 from contextlib import closing
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,31 @@ def test_an_agents_namespace_is_not_changed_in_passing() -> None:
     with pytest.raises(CommandError, match="has the namespace one"):
         printed("create_agent", "one", namespace="team")
     assert ApiKey.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_key_can_be_for_some_things_and_some_time_only() -> None:
+    printed("create_agent", "watcher", "--scopes", "read, tools", "--expires-after", "30d")
+    key = ApiKey.objects.get()
+    assert (key.granted, key.expires_at) == ({"read", "tools"}, key.created_at + timedelta(days=30))
+    printed("create_agent", "agent")
+    key = ApiKey.objects.get(agent__name="agent")
+    assert (key.granted, key.expires_at) == ({"submit", "read", "tools"}, None)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("option", "value", "advice"),
+    [
+        ("--scopes", "all", "submit, read, tools"),
+        ("--scopes", "", "submit, read, tools"),
+        ("--expires-after", "soon", "'7d'"),
+    ],
+)
+def test_create_agent_refuses_what_no_key_can_have(option: str, value: str, advice: str) -> None:
+    with pytest.raises(CommandError, match=advice):
+        printed("create_agent", "watcher", option, value)
+    assert not Agent.objects.exists()
 
 
 @pytest.mark.django_db

@@ -27,6 +27,13 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /calls/<slug:public_id>/claim/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+    "POST /calls/<slug:public_id>/claim/": (401, 401, NO, LOGIN, LOGIN),
+    "GET /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, 422, 422),
+    "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
+    "POST /next/": (LOGIN, LOGIN, NO, LOGIN, LOGIN),
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
@@ -42,6 +49,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /tools/<int:pk>/schema/": (401, 401, NO, NO, 422),
     "POST /tools/<int:pk>/versions/<int:number>/release/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
 }
@@ -93,14 +101,37 @@ def test_every_address_is_in_a_table() -> None:
     assert len([path for path in addresses() if path.startswith("/admin/")]) > 80
 
 
+def at_a_call(path: str, call: Any) -> str:
+    """Fill an address of the desk with what belongs to a call."""
+    parts = {"slug:public_id": call.public_id, "int:pk": str(call.tool_id), "int:number": "1"}
+    for name, part in (parts | {"slug:table": "failures", "slug:kind": "csv"}).items():
+        path = path.replace(f"<{name}>", part)
+    return path
+
+
 @pytest.mark.parametrize(("address", "expected"), DESK.items(), ids=list(DESK))
 def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, expected: tuple[int, ...]) -> None:
     method, path = address.split()
     call = apps.get_model("retrycontract", "Call").objects.get()
-    parts = {"slug:public_id": call.public_id, "slug:table": "failures", "slug:kind": "csv", "int:number": "1"}
-    for name, part in (parts | {"int:pk": str(call.tool_id)}).items():
-        path = path.replace(f"<{name}>", part)
+    path = at_a_call(path, call)
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
+
+
+OTHERS = [
+    f"{method} {path}"
+    for path in dict.fromkeys(address.split()[1] for address in DESK)
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    if f"{method} {path}" not in DESK
+]
+
+
+@pytest.mark.parametrize("address", OTHERS)
+def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor], address: str) -> None:
+    method, path = address.split()
+    call = apps.get_model("retrycontract", "Call").objects.get()
+    path = at_a_call(path, call)
+    assert {visitors[name].status(method, path) for name in ROLES} <= {LOGIN, 401, 405}
+    assert visitors["admin"].status(method, path) == 405
 
 
 def filled(path: str) -> str:
@@ -121,6 +152,20 @@ def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor
         answers = {name: visitors[name].status(method, path) for name in ROLES[:4]}
         assert set(answers.values()) <= {LOGIN, NO, 404}, (path, answers)
     assert visitors["admin"].status("GET", "/admin/") == IN
+
+
+# What administrators may add by a form; everything else is written by agents, operators and the service.
+ADDED = {"agent", "apikey", "user", "webhookendpoint"}
+
+
+def test_administrators_open_every_page_and_add_what_is_theirs_to_add(visitors: dict[str, Visitor]) -> None:
+    paths = [filled(path) for path in addresses() if path.startswith("/admin/") and "(?P<" not in path]
+    answers = {path: visitors["admin"].status("GET", path) for path in paths}
+    assert {path.split("/")[3] for path, status in answers.items() if path.endswith("/add/") and status == IN} == ADDED
+    assert {status for path, status in answers.items() if path.endswith("/delete/")} == {NO}
+    others = {path: status for path, status in answers.items() if not path.endswith(("/add/", "/delete/"))}
+    refused = {path for path, status in others.items() if status not in (IN, LOGIN, 404, 405)}
+    assert refused == {"/admin/autocomplete/"}  # it wants to know for which field
 
 
 def test_an_agents_key_opens_no_page_and_a_session_opens_no_route_of_the_api(visitors: dict[str, Visitor]) -> None:

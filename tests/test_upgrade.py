@@ -15,7 +15,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from retrycontract.management.commands import up
-from retrycontract.store.models import Agent, Attempt, Call, Tool
+from retrycontract.management.copies.copying import restore
+from retrycontract.store.models import Agent, Attempt, Call, Event, Tool
 from retrycontract.usecases.sweep import judge_waiting
 from tests.factories import DEPLOY, RIGHT, submit
 from tests.file_database import using
@@ -74,6 +75,14 @@ def test_an_upgrade_keeps_every_row_and_every_value_of_it(old_database: Path) ->
         for old, new in zip(rows, after[table], strict=True):
             kept = {column: new[column] for column in old if column in new}
             assert kept.items() <= old.items(), table
+
+
+def test_a_copy_of_an_older_release_is_restored_says_so_and_is_upgraded(old_database: Path, tmp_path: Path) -> None:
+    with using(tmp_path / "new.sqlite3"):
+        restore(old_database, now=timezone.now(), may_replace=False)
+        upgrade()
+        assert Event.objects.latest("pk").name == "data.restored"
+        assert Event.objects.count() > 1
 
 
 def test_an_upgraded_database_has_nothing_left_to_migrate(old_database: Path) -> None:

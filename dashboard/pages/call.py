@@ -11,7 +11,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -20,8 +22,10 @@ from dashboard.pages.answers import LOGIN_FIRST, REFUSED, TOO_LATE, UNCHANGED, i
 from dashboard.queue import next_blocked
 from dashboard.roles import may_answer
 from dashboard.story import Story, read_story, read_version
+from dashboard.work import read_work
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Escalation
+from retrycontract.usecases.claim_call import claim_next
 from retrycontract.usecases.give_guidance import (
     AlreadyAnsweredError,
     RefusedAnswerError,
@@ -74,8 +78,15 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
         return _page(request, read_story(_get(found.public_id)), form=form, refused=refused, status=REFUSED)
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
-    messages.success(request, f"Your answer is on its way to {found.agent}.")
-    following = next_blocked(beside=found) if request.POST.get("then") == "next" else None
+    return _after_answer(request, found)
+
+
+def _after_answer(request: HttpRequest, found: Call) -> HttpResponse:
+    """Go on: to the call that was answered, or to the next, with a way back."""
+    here, goes_on = reverse("dashboard:call", args=[found.public_id]), request.POST.get("then") == "next"
+    following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
+    words = 'Your <a href="{}">answer</a> is on its way to {}.' if following else "Your answer is on its way to {1}."
+    messages.success(request, format_html(words, here, found.agent))
     return redirect("dashboard:call", public_id=(following or found).public_id)
 
 
@@ -145,12 +156,14 @@ def _session_ended(request: HttpRequest) -> HttpResponse:
 
 
 def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:
+    now = timezone.now()
     return {
         "story": story,
         "call": story.call,
-        "now": timezone.now(),
+        "now": now,
+        "work": read_work(story.call, cast(User, request.user).pk, now=now),
         "may_answer": may_answer(request.user),
-        "next_blocked": next_blocked(beside=story.call),
+        "next_blocked": next_blocked(now=now, beside=story.call),
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_GET
 from dashboard.filters import Filters, read_options
 from dashboard.pages.answers import UNCHANGED, is_htmx
 from dashboard.queue import Queue, Tab, read_queue
+from dashboard.roles import may_answer
 from retrycontract.store.models import Call
 
 
@@ -22,8 +24,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
     """Show what waits for a person, or another tab."""
     show, now = request.GET.get("show", ""), timezone.now()
     tab = Tab(show) if show in list(Tab) else Tab.OPEN
-    queue = read_queue(tab, Filters.of(request.GET), now=now, after=request.GET.get("after", ""))
-    context = _context(request, queue) | {"now": now}
+    queue = read_queue(
+        tab,
+        Filters.of(request.GET),
+        operator=cast(User, request.user).pk,
+        now=now,
+        after=request.GET.get("after", ""),
+    )
+    context = _context(request, queue) | {"now": now, "may_answer": may_answer(request.user)}
     if not is_htmx(request):
         return render(request, "dashboard/inbox.html", context | {"options": read_options()})
     if request.GET.get("seen") == queue.version:

@@ -10,7 +10,7 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.forms import LoginForm
 from dashboard.pages.answers import LOGIN_FIRST, TOO_MANY, is_htmx
@@ -40,6 +40,7 @@ class Login(LoginView):
 
 
 @login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def login(request: HttpRequest) -> HttpResponse:
     """Let an operator in; a poll that was sent here is told that its session has ended."""

@@ -120,9 +120,9 @@ def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
 
 @register.simple_tag
 def until(at: datetime, now: datetime) -> SafeString:
-    """Show a time to come as the time left."""
+    """Show a time to come as the time left; our script keeps it going."""
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}" data-until>{}</time>',
         at.astimezone(UTC).isoformat(timespec="seconds"),
         exact(at),
         since(at - now),

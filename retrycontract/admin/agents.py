@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, by
-from retrycontract.store.models import Agent, ApiKey
+from retrycontract.store.models import Agent, ApiKey, Scope
 from retrycontract.usecases.admit_agent import (
     UnusableNameError,
     admit_agent,
@@ -48,11 +48,18 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes n
         return name
 
 
+@admin.display(description="scopes", ordering="scopes")
+def scopes_of(key: ApiKey) -> str:
+    """Name what a key may do."""
+    return ", ".join(sorted(key.granted))
+
+
 class KeyInline(HistoryInline):
     """Show an agent's keys."""
 
     model = ApiKey
-    fields = readonly_fields = ("prefix", "created_at", "expires_at", "revoked_at", "last_used_at")
+    may = staticmethod(scopes_of)
+    fields = readonly_fields = ("prefix", "may", "created_at", "expires_at", "revoked_at", "last_used_at")
 
 
 @admin.register(Agent)
@@ -88,8 +95,23 @@ class AgentPage(EditablePage):
             obj.pk, obj.namespace, obj.created_at = made.pk, made.namespace, made.created_at
 
 
+SCOPES = {
+    Scope.SUBMIT: "submit: send outputs, wait, take guidance, give up, try",
+    Scope.READ: "read: calls, events, the log of responses, tools",
+    Scope.TOOLS: "tools: register them",
+}
+
+
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
-    """Ask for whom a key is."""
+    """Ask for whom a key is, what it may do and for how long."""
+
+    scopes = forms.TypedMultipleChoiceField(
+        coerce=Scope,
+        choices=[(scope.value, label) for scope, label in SCOPES.items()],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="With none of them chosen, the key may do everything.",
+    )
 
     expires_at = forms.SplitDateTimeField(
         required=False, widget=AdminSplitDateTime, help_text="Left empty, the key holds until revoked."
@@ -97,7 +119,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
 
     class Meta:
         model = ApiKey
-        fields = ("agent", "expires_at")
+        fields = ("agent", "scopes", "expires_at")
 
 
 class KeyState(admin.SimpleListFilter):
@@ -134,13 +156,14 @@ class ApiKeyPage(Page):
     """Make keys, shown once, and revoke them; the digest is never shown."""
 
     form = KeyForm
-    list_display = ("prefix", "agent", "created_at", "expires_at", "revoked_at", "last_used_at")
+    list_display = ("prefix", "agent", "may", "created_at", "expires_at", "revoked_at", "last_used_at")
     list_filter = (KeyState,)
     list_select_related = ("agent",)
     search_fields = ("prefix", "agent__name")
     date_hierarchy = "created_at"
     raw_id_fields = ("agent",)
     actions = ("revoke",)
+    may = staticmethod(scopes_of)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Let staff make keys."""
@@ -149,12 +172,13 @@ class ApiKeyPage(Page):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:  # noqa: ARG002 - Django's signature
         """Show everything but the digest."""
         if obj is None:
-            return ("agent", "expires_at")
-        return ("agent", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
+            return ("agent", "scopes", "expires_at")
+        return ("agent", "prefix", "may", "created_at", "expires_at", "revoked_at", "last_used_at")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ARG002 - Django's
         """Call the use case."""
-        key, text = issue_key(obj.agent, expires_at=form.cleaned_data["expires_at"], **by(request))
+        given = form.cleaned_data
+        key, text = issue_key(obj.agent, expires_at=given["expires_at"], scopes=given["scopes"], **by(request))
         obj.pk, obj.prefix = key.pk, key.prefix
         cast(_KeyRequest, request).key_text = text
 

@@ -140,7 +140,10 @@ class AttemptPage(HistoryPage):
         ("What the model read", {"fields": ("shown_feedback",)}),
         ("What the model sent, redacted", {"fields": ("shown_output", "is_parsed", "is_redacted", "output_hash")}),
         ("Errors", {"fields": ("shown_errors", "fingerprint", "shown_attempt", "shown_max")}),
-        ("Judging", {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until")}),
+        (
+            "Judging",
+            {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until", "traceparent")},
+        ),
     )
     readonly_fields = ("shown_tool_call_id", "shown_feedback", "shown_output", "shown_errors")
 

@@ -12,7 +12,8 @@ from ninja.params.functions import Query
 from pydantic import AwareDatetime, Field
 
 from retrycontract.api import presenters, problems
-from retrycontract.api.schemas import MAX_TURN, ErrorOut, Identifier, Links, Strict, ToolName
+from retrycontract.api.fields import MAX_TURN
+from retrycontract.api.schemas import ErrorOut, Identifier, Links, Strict, ToolName
 from retrycontract.contract.response_log import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse
 from retrycontract.usecases.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses

@@ -10,7 +10,7 @@ from ninja.security import HttpBearer
 from retrycontract.api.limits import limiter
 from retrycontract.api.problems import Problem
 from retrycontract.logs import follow
-from retrycontract.store.models import Agent, ApiKey
+from retrycontract.store.models import Agent, ApiKey, Scope
 
 
 class AgentRequest(HttpRequest):
@@ -20,12 +20,16 @@ class AgentRequest(HttpRequest):
 
 
 class ApiKeyAuth(HttpBearer):
-    """Accept `Authorization: Bearer rc_…`."""
+    """Accept `Authorization: Bearer rc_…`, if the key has the scopes that a route needs."""
 
     openapi_description = "An agent's API key, made by `manage.py create_agent`."
 
+    def __init__(self, *needed: Scope) -> None:
+        super().__init__()
+        self.needed = needed
+
     def __call__(self, request: HttpRequest) -> Agent:
-        """Return the agent, or answer 401."""
+        """Return the agent, or answer 401 or 403."""
         scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not presented.strip():
             raise Problem(401, "no-key", "Send your API key as 'Authorization: Bearer rc_…'.")
@@ -42,5 +46,18 @@ class ApiKeyAuth(HttpBearer):
             detail = f"This key has made its {per_minute} requests of a minute; wait as long as Retry-After says."
             raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
+        self._refuse_what_is_beyond(key)
         follow(agent=key.agent.name)
         return key.agent
+
+    def _refuse_what_is_beyond(self, key: ApiKey) -> None:
+        for scope in self.needed:
+            if scope not in key.granted:
+                detail = f"This key has not the scope '{scope}'. Use one that has; create_agent --scopes makes it."
+                raise Problem(403, "missing-scope", detail)
+
+
+ANY_KEY = ApiKeyAuth()
+# A route that declares nothing is open to keys alone that may do everything.
+EVERY_SCOPE = ApiKeyAuth(*Scope)
+SUBMIT, READ, TOOLS = ApiKeyAuth(Scope.SUBMIT), ApiKeyAuth(Scope.READ), ApiKeyAuth(Scope.TOOLS)

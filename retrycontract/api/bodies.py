@@ -23,6 +23,8 @@ class StrictParser(Parser):
         """Return the parsed body; raises Problem 400 or 415."""
         if request.content_type != "application/json":
             raise Problem(415, "not-json", "Send the body as application/json.")
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            raise Problem(415, "encoded-body", "Send the body as it is, without a Content-Encoding.")
         value, fault = parse_json(request.body)
         if fault is None:
             return value

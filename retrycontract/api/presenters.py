@@ -6,6 +6,7 @@ from typing import Any
 
 from retrycontract.api import schemas
 from retrycontract.contract.expiry import render_expiry
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider, ToolResult, metadata
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
@@ -37,6 +38,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
         warnings=[_error(data) for data in attempt.errors_json if data["severity"] != "error"],
         tool_result=schemas.ToolResultOut(**result.to_json()) if result else None,
         rendered=result.render(render) if result and render else None,
+        traceparent=attempt.traceparent,
         links=links(call),
     )
 
@@ -101,7 +103,7 @@ def expiry(found: Call) -> str | None:
     then = found.expired_into
     if then is None or found.blocked_at is None or found.expires_at is None:
         return None
-    return render_expiry(found.tool_name, found.expires_at - found.blocked_at, then)
+    return render_expiry(Kind(found.kind), found.tool_name, found.expires_at - found.blocked_at, then)
 
 
 def guidance(given: Guidance) -> schemas.GuidanceOut:
@@ -141,6 +143,7 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         feedback=attempt.feedback,
         submitted_at=attempt.submitted_at,
         judged_at=attempt.judged_at,
+        traceparent=attempt.traceparent,
     )
 
 

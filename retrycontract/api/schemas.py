@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, JsonValue, StrictBool, StringConstraints, WithJsonSchema, model_validator
 
-from retrycontract.contract.durations import parse_duration
+from retrycontract.api import examples
+from retrycontract.api.fields import AttemptCount, InputSchema, Turn
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.tool_result import Provider
 from retrycontract.usecases.identifiers import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
-MAX_TURN = 2**53 - 1
-
+ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
+# Of a response it must be told where it stands.
+PLACED: dict[str, Any] = {
+    "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},
+    "then": {"required": ["task_id", "turn"]},
+}
 
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
 
@@ -28,56 +33,13 @@ class Strict(Schema):
     model_config = ConfigDict(extra="forbid")
 
 
-class ToolIn(Strict):
-    """A tool to register."""
-
-    kind: Kinds | None = Field(None, description="What is checked against the schema (default tool_call).")
-    input_schema: JsonValue = Field(description="The JSON Schema of the tool's arguments.")
-    description: Annotated[str, StringConstraints(max_length=20_000)] | None = None
-    strict: bool | None = Field(None, description="Refuse fields that the schema does not declare (default true).")
-    hold: bool | None = Field(None, description="Keep a Blocked call closed until a person answered.")
-    mode: Literal["enforce", "observe"] | None = None
-    max_attempts: int | None = Field(None, ge=1, le=10)
-    expires_after: Annotated[timedelta, BeforeValidator(parse_duration, json_schema_input_type=int | str)] | None = (
-        Field(None, description="How long a Blocked call waits for an answer: seconds, or text such as 30m, 12h or 7d.")
-    )
-    on_expiry: Literal["expire", "reject"] | None = Field(
-        None, description="What becomes of a Blocked call that nobody answered in time (default expire)."
-    )
-
-
-class ToolOut(Schema):
-    """A registered tool."""
-
-    name: str
-    namespace: str
-    version: int
-    schema_hash: str
-    created: bool = Field(description="The tool was not known before.")
-    changed: bool = Field(description="The schema made a new version.")
-
-
-class RefusedTool(Schema):
-    """A tool of an imported list that was refused."""
-
-    name: str
-    pointer: str
-    code: str
-    detail: str
-
-
-class ImportOut(Schema):
-    """What became of an imported list."""
-
-    registered: list[ToolOut]
-    refused: list[RefusedTool]
-
-
 class WithOutput(Strict):
     """What the model produced: the arguments of a tool call, as an object or as the raw text that it wrote."""
 
     arguments: JsonValue = None
-    raw: str | None = Field(None, description="The arguments as text, when they are not parsed yet.")
+    raw: Annotated[str | None, WithJsonSchema({"type": "string"})] = Field(
+        None, description="The arguments as text, when they are not parsed yet."
+    )
 
     @model_validator(mode="after")
     def _one_output(self) -> Self:
@@ -100,12 +62,16 @@ class WithOutput(Strict):
 class CallIn(WithOutput):
     """An attempt: the arguments of a tool call, an agent's structured response, or what was extracted."""
 
+    model_config = ConfigDict(
+        json_schema_extra={**ONE_OUTPUT, **PLACED, "examples": [examples.CALL, examples.RAW_CALL]}
+    )
+
     kind: Kinds = Field("tool_call", description="As the tool is registered; agent_response needs task_id and turn.")
     tool: ToolName
     tool_call_id: Identifier = Field(description="The provider's id; the ToolResult bears it.")
     call_id: Identifier | None = Field(None, description="Our id of the call that this attempt continues.")
     session_id: Identifier | None = None
-    turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
+    turn: Turn | None = None
     task_id: Identifier | None = None
     correlation_id: Identifier | None = None
     finish_reason: Identifier | None = None
@@ -114,7 +80,7 @@ class CallIn(WithOutput):
         None, description="Hash of the schema's version to judge by; else the current one."
     )
     render: Provider | None = None
-    max_attempts: int | None = Field(None, ge=1, le=10, description="Of the call that this attempt begins.")
+    max_attempts: AttemptCount | None = Field(None, description="Of the call that this attempt begins.")
     context: dict[str, JsonValue] | None = Field(
         None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
     )
@@ -174,6 +140,7 @@ class VerdictOut(Schema):
     warnings: list[ErrorOut]
     tool_result: ToolResultOut | None = None
     rendered: dict[str, Any] | None = None
+    traceparent: str | None = Field(None, description="The trace that the attempt came with.")
     links: Links
 
 
@@ -191,6 +158,7 @@ class AttemptOut(Schema):
     feedback: str
     submitted_at: datetime
     judged_at: datetime | None
+    traceparent: str | None = Field(None, description="The trace that the attempt came with.")
 
 
 class EscalationOut(Schema):
@@ -303,12 +271,14 @@ class AckOut(Schema):
 class CheckIn(WithOutput):
     """An output to try against a schema; nothing is stored."""
 
-    input_schema: JsonValue
+    model_config = ConfigDict(json_schema_extra={**ONE_OUTPUT, "examples": [examples.CHECK]})
+
+    input_schema: InputSchema
     kind: Kinds = Field("tool_call", description="What is checked; of a source_file, its text is sent as 'raw'.")
     tool: ToolName = "tool"
-    strict: bool = True
-    attempt: int = Field(1, ge=1, le=10)
-    max_attempts: int = Field(3, ge=1, le=10)
+    strict: StrictBool = True
+    attempt: AttemptCount = 1
+    max_attempts: AttemptCount = 3
 
 
 class CheckOut(Schema):

@@ -1,91 +1,160 @@
-"""The tools of an agent's namespace, read at the API's door."""
+"""The tools of an agent's namespace: registered, read again only when they changed, changed only as they were read."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
-from django.http import Http404, HttpRequest
-from ninja import Schema
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Body, Router, Schema, Status
 from ninja.params.functions import Query
-from pydantic import Field
 
-from retrycontract.api import presenters, problems
-from retrycontract.api.schemas import Strict, ToolName
-from retrycontract.contract.kinds import Kind
+from retrycontract.api import examples, presenters, problems
+from retrycontract.api.auth import READ, TOOLS
+from retrycontract.api.fields import ToolList
+from retrycontract.api.preconditions import IfMatch, IfNoneMatch, entity_tag, is_known, may_replace, tag_of
+from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, refusals
+from retrycontract.api.repeats import IdempotencyKey, agent_of, once
+from retrycontract.api.tool_schemas import (
+    ImportOut,
+    RefusedTool,
+    ToolDetail,
+    ToolIn,
+    ToolOut,
+    ToolPage,
+    ToolQuery,
+    ToolSummary,
+)
+from retrycontract.contract.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Tool
+from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
+
+router = Router(tags=["tools"])
+
+PUT_PROBLEMS = refusals(
+    *OF_BODIES, "not-found", "invalid-name", "invalid-schema", "unknown-language", "precondition-failed"
+)
+READ_PROBLEMS = refusals("not-found", "invalid-request")
+FOUND: dict[Any, Any] = {200: ToolDetail, 304: None, **READ_PROBLEMS}
+MADE: dict[Any, Any] = {200: ToolOut, 201: ToolOut, **PUT_PROBLEMS}
 
 
-class ToolQuery(Strict):
-    """Which tools are asked for."""
-
-    kind: Kind | None = None
-    cursor: ToolName | None = Field(None, description="The name after which the page begins.")
-    limit: int = Field(50, ge=1, le=100)
-
-
-class ToolSummary(Schema):
-    """A tool without its schema; what is null is as the configuration says."""
-
-    name: str
-    kind: Kind
-    description: str
-    strict: bool
-    hold: bool
-    mode: Literal["enforce", "observe"] | None
-    max_attempts: int | None
-    expires_after: int | None = Field(description="Seconds.")
-    on_expiry: Literal["expire", "reject"] | None
-    version: int
-    schema_hash: str
-    created_at: datetime
-    updated_at: datetime
-    link: str = Field(description="Its address.")
+@router.post(
+    "/tools/import",
+    auth=TOOLS,
+    response={200: ImportOut, **refusals(*OF_BODIES, *OF_KEYED_POSTS, "invalid-tool-list")},
+    openapi_extra={"requestBody": {"content": {"application/json": {"examples": examples.TOOL_LISTS}}}},
+)
+def post_tool_import(request: HttpRequest, body: Body[ToolList], key: IdempotencyKey = None) -> Any:
+    """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
+    return once(request, key, lambda: _imported(agent_of(request), body))
 
 
-class ToolDetail(ToolSummary):
-    """A tool with its present schema."""
-
-    input_schema: Any = Field(description="Redacted, where secrets were written into it.")
-
-
-class ToolPage(Schema):
-    """Some tools, by name."""
-
-    tools: list[ToolSummary]
-    next: str | None = Field(description="The address of the next page; null on the last one.")
-
-
-def get_tools(request: HttpRequest, query: Annotated[ToolQuery, Query()]) -> ToolPage:
-    """List the tools of your namespace by name, a page at a time."""
-    problems.refuse_others(request, ToolQuery)
-    tools = Tool.objects.of(_namespace(request), query.kind)
-    found = tools.page(after=query.cursor, size=query.limit + 1)
-    shown = found[: query.limit]
-    asked = query.model_dump(mode="json", exclude_none=True) | {"cursor": shown[-1].name if shown else ""}
-    return ToolPage(
-        tools=[ToolSummary(**_summary(tool)) for tool in shown],
-        next=f"{presenters.PREFIX}/tools?{urlencode(asked)}" if len(found) > len(shown) else None,
+def _imported(agent: Agent, body: Any) -> ImportOut:
+    result = import_tools(agent, read_tool_list(body), now=timezone.now())
+    return ImportOut(
+        registered=[_tool(done) for done in result.registered],
+        refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],
     )
 
 
-def get_tool(request: HttpRequest, name: str) -> ToolDetail:
-    """Read a tool with its present schema."""
-    tool = Tool.objects.of(_namespace(request)).filter(name=name).first() if name.isprintable() else None
+@router.get("/tools", auth=READ, response={200: ToolPage, 304: None, **refusals("invalid-request")})
+def get_tools(
+    request: HttpRequest,
+    response: HttpResponse,
+    query: Annotated[ToolQuery, Query()],
+    if_none_match: IfNoneMatch = None,
+) -> Status[Any]:
+    """List the tools of your namespace by name, a page at a time; 304 when If-None-Match names the page's ETag."""
+    problems.refuse_others(request, ToolQuery)
+    tools = Tool.objects.of(agent_of(request).namespace, query.kind)
+    found = tools.page(after=query.cursor, size=query.limit + 1)
+    shown = found[: query.limit]
+    asked = query.model_dump(mode="json", exclude_none=True) | {"cursor": shown[-1].name if shown else ""}
+    page = ToolPage(
+        tools=[ToolSummary(**_summary(tool)) for tool in shown],
+        next=f"{presenters.PREFIX}/tools?{urlencode(asked)}" if len(found) > len(shown) else None,
+    )
+    return _unless_known(response, if_none_match, tag_of(page), page)
+
+
+@router.get("/tools/import", auth=READ, response=FOUND)
+def get_tool_named_import(
+    request: HttpRequest, response: HttpResponse, if_none_match: IfNoneMatch = None
+) -> Status[Any]:
+    """Read a tool of that very name, whose address is the list's."""
+    return get_tool(request, response, "import", if_none_match)
+
+
+@router.get("/tools/{path:name}", auth=READ, response=FOUND)
+def get_tool(request: HttpRequest, response: HttpResponse, name: str, if_none_match: IfNoneMatch = None) -> Status[Any]:
+    """Read a tool with its present schema; 304 when If-None-Match names its ETag."""
+    tool = Tool.objects.of(agent_of(request).namespace).filter(name=name).first() if name.isprintable() else None
     if tool is None or tool.current_version is None:
         raise Http404
-    return ToolDetail(**_summary(tool), input_schema=tool.current_version.schema)
+    found = ToolDetail(**_summary(tool), input_schema=tool.current_version.schema)
+    return _unless_known(response, if_none_match, entity_tag(tool.revision), found)
 
 
-def get_tool_named_import(request: HttpRequest) -> ToolDetail:
-    """Read a tool of that very name, whose address is the list's."""
-    return get_tool(request, "import")
+@router.put("/tools/import", auth=TOOLS, response=MADE)
+def put_tool_named_import(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: ToolIn,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> Status[ToolOut]:
+    """Register a tool of that very name, whose address is the list's."""
+    return put_tool(request, response, "import", body, if_match, if_none_match)
 
 
-def _namespace(request: HttpRequest) -> str:
-    agent: Agent = request.auth  # type: ignore[attr-defined]  # ninja puts what ApiKeyAuth returns here
-    return agent.namespace
+@router.put("/tools/{path:name}", auth=TOOLS, response=MADE)
+def put_tool(
+    request: HttpRequest,
+    response: HttpResponse,
+    name: str,
+    body: ToolIn,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> Status[ToolOut]:
+    """Register a tool, or a new version of it when its schema changed.
+
+    With `If-Match` only while it is as you read it, with `If-None-Match: *` only when there is none of that name.
+    """
+    if not name or len(name) > 300 or not name.isprintable():
+        raise problems.Problem(422, "invalid-name", "A tool's name has 1 to 300 printable characters.")
+    settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
+    done = register_tool(
+        agent_of(request), name, body.input_schema, now=timezone.now(), settings=settings,
+        may_replace=may_replace(if_match, if_none_match),
+    )  # fmt: skip
+    response["ETag"] = entity_tag(done.tool.revision)
+    if done.is_new_tool:
+        response["Location"] = address(done.tool)
+    return Status(201 if done.is_new_tool else 200, _tool(done))
+
+
+def address(tool: Tool) -> str:
+    """Give the address of a tool, whatever its name holds."""
+    return f"{presenters.PREFIX}/tools/{quote(tool.name, safe='')}"
+
+
+def _unless_known(response: HttpResponse, if_none_match: str | None, tag: str, answer: Schema) -> Status[Any]:
+    """Answer with the ETag, and with nothing else when the client has the answer already."""
+    response["ETag"] = tag
+    return Status(304, None) if is_known(if_none_match, tag) else Status(200, answer)
+
+
+def _tool(done: Registration) -> ToolOut:
+    return ToolOut(
+        name=done.tool.name,
+        namespace=done.tool.namespace,
+        version=done.version.number,
+        schema_hash=done.version.schema_hash,
+        created=done.is_new_tool,
+        changed=done.is_new_version,
+    )
 
 
 def _summary(tool: Tool) -> dict[str, Any]:
@@ -96,5 +165,6 @@ def _summary(tool: Tool) -> dict[str, Any]:
         "expires_after": int(tool.expires_after.total_seconds()) if tool.expires_after else None,
         "version": version.number,
         "schema_hash": version.schema_hash,
-        "link": f"{presenters.PREFIX}/tools/{quote(tool.name, safe='')}",
+        "etag": entity_tag(tool.revision),
+        "link": address(tool),
     }

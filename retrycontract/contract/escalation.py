@@ -20,6 +20,9 @@ MAX_MESSAGE = 200  # characters of one error's message in the history
 MAX_ERRORS_A_LINE = 3  # errors of one attempt that are written out
 MAX_CALL = 400  # characters of the original call
 MIN_ACTIONS = 4
+STUCK = "The model was unable to provide valid arguments. Please intervene or provide guidance."
+HELD = "The newest output is valid. Nothing was executed: the tool is set to wait for a person's answer."
+LET_GO = "Look at the newest output, which is valid, and accept it as it is if you agree."
 
 Fingerprint = frozenset[tuple[str, str]]
 _PLACE = re.compile(r" at line [0-9]+(?:, column [0-9]+)?$")
@@ -37,10 +40,12 @@ class EscalationFormatter:
         *,
         original_call: str | None = None,
         now: datetime | None = None,
+        held_attempt: int | None = None,
     ) -> str:
         """Write the history, the original call (a sanitised preview), an analysis and at least four actions.
 
-        Without `now` the history shows absolute times. An empty history gives a valid text.
+        Without `now` the history shows absolute times. An empty history gives a valid text. `held_attempt` is the one
+        that is valid and held all the same until a person has answered.
         """
         history = list(validation_history or ())
         attempts = history[-1].number if history else max_attempts
@@ -48,11 +53,14 @@ class EscalationFormatter:
         lines += ["Validation History:", *(_history_line(record, now) for record in history)]
         if not history:
             lines.append("(no attempt was recorded)")
+        if held_attempt is not None:
+            lines.append(f"Attempt {held_attempt}: valid, and held until a person has answered")
         lines += ["", "Original call:", f"  {_original(tool_name, tool_call_id, original_call)}"]
         lines += ["", "Analysis:", *(f"- {line}" for line in analyse(history))]
         lines += ["", "Recommended Actions:"]
-        lines += [f"{number}. {action}" for number, action in enumerate(recommend(history), 1)]
-        lines += ["", "The model was unable to provide valid arguments. Please intervene or provide guidance."]
+        actions = recommend(history) if held_attempt is None else [LET_GO, *GENERAL]
+        lines += [f"{number}. {action}" for number, action in enumerate(actions, 1)]
+        lines += ["", STUCK if held_attempt is None else HELD]
         return "\n".join(lines)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
-from retrycontract.store.models import Agent, ApiKey, Door, Event
+from retrycontract.store.models import Agent, ApiKey, Door, Event, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import sanitizer
 
@@ -51,12 +52,19 @@ def rename_agent(agent: Agent, name: str, *, now: datetime, actor: str, door: Do
 
 
 def issue_key(
-    agent: Agent, *, now: datetime, actor: str, door: Door, expires_at: datetime | None = None
+    agent: Agent,
+    *,
+    now: datetime,
+    actor: str,
+    door: Door,
+    expires_at: datetime | None = None,
+    scopes: Iterable[Scope] = (),
 ) -> tuple[ApiKey, str]:
-    """Make a key and return it with its text, which is shown this once."""
+    """Make a key and return it with its text, which is shown this once; without scopes it may do everything."""
     with write_transaction():
-        key, text = ApiKey.create_for(agent, now, expires_at=expires_at)
-        Event.record("key.issued", actor=actor, door=door, at=now, agent=agent.name, key=key.prefix)
+        key, text = ApiKey.create_for(agent, now, expires_at=expires_at, scopes=scopes)
+        may = sorted(key.granted)
+        Event.record("key.issued", actor=actor, door=door, at=now, agent=agent.name, key=key.prefix, scopes=may)
     return key, text
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.contrib.auth.models import User
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Call, Claim, Door, LostRaceError, Mistake
+from retrycontract.store.models import Call, Claim, Door, Guidance, LostRaceError, Mistake
 from retrycontract.usecases.give_guidance import (
     AlreadyAnsweredError,
     OtherMistakeError,
@@ -88,7 +88,7 @@ def _answer(
 ) -> LeftCall | None:
     escalation = call.escalations.open().first()
     if escalation is None:
-        return LeftCall(call.public_id, Reason.ANSWERED)
+        return LeftCall(call.public_id, Reason.ANSWERED, _answered_by(call))
     try:
         give_guidance(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
     except AlreadyAnsweredError as error:
@@ -99,6 +99,13 @@ def _answer(
     except RefusedAnswerError as error:
         return LeftCall(call.public_id, Reason.REFUSED, error.reason)
     return None
+
+
+def _answered_by(call: Call) -> str:
+    """Name who answered it; nobody did when its agent got it right or gave it up."""
+    newest = call.escalations.order_by("-round").first()
+    given = Guidance.objects.filter(escalation=newest).select_related("operator").first()
+    return given.operator.get_username() if given else ""
 
 
 def _calls(mistake: Mistake, only: Sequence[str] | None, size: int) -> list[Call]:

@@ -31,7 +31,7 @@ def forget_calls(*, now: datetime) -> int:
         # Locked: a late answer may reopen a call that expired.
         old = Call.objects.ended_before(before).order_by("updated_at").select_for_update(of=("self",))
         calls = list(old.values_list("pk", flat=True)[:BATCH])
-        counts = _delete_calls(calls) if calls else {}
+        counts = _delete_calls(calls) | {"before": before.isoformat()} if calls else {}
         Event.record(
             "history.forgotten", actor="sweep", door=Door.WORKER, at=now, calls=len(calls), messages=messages, **counts
         )

@@ -41,7 +41,12 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     attempt = Attempt.objects.claim(attempt_id, token=token, now=now, until=until)
     if attempt is None:
         return False
-    follow(attempt_id=attempt.pk, call_id=attempt.call.public_id, correlation_id=attempt.call.correlation_id)
+    follow(
+        attempt_id=attempt.pk,
+        call_id=attempt.call.public_id,
+        correlation_id=attempt.call.correlation_id,
+        traceparent=attempt.traceparent,
+    )
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now)
     try:

@@ -107,6 +107,12 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
     tried = follow_guidance(attempt, source=source)
     follow_hints(attempt)
     count_verdict(attempt, verdict, source=source, now=now, tried=tried)
+    if source == verdict.state == CallState.BLOCKED and call.tool is not None and call.tool.hold:
+        # What the person reads must not say that the agent is stuck when its newest output is valid.
+        held = attempt.number if verdict.is_held else None
+        Escalation.objects.open().filter(call=call).update(
+            text=_summary(call, _failures(call), now=now, held_attempt=held)
+        )
     if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
         Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
         tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)
@@ -114,19 +120,12 @@ def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Do
 
 def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
     """Ask for a person: write the whole history down, once for each time the attempts ran out."""
-    history = list(call.attempts.filter(is_valid=False).order_by("number"))
+    history = _failures(call)
     escalation = Escalation.objects.create(
         call=call,
         round=call.escalations.count() + 1,
         opened_at=now,
-        text=EscalationFormatter().format_escalation(
-            call.tool_name,
-            call.last_tool_call_id,
-            [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
-            call.attempts_made,
-            original_call=sanitizer().preview(history[0].output) if history else None,
-            now=now,
-        ),
+        text=_summary(call, history, now=now),
     )
     announce_escalation(escalation, now=now)
     is_exhausted = bool(history) and history[-1].number == call.attempts_made  # what is held for a person is not
@@ -137,6 +136,22 @@ def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
     tell_endpoints(WebhookEvent.CALL_BLOCKED, call, now=now, **details)
     Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, **details)
     return escalation
+
+
+def _failures(call: Call) -> list[Attempt]:
+    return list(call.attempts.filter(is_valid=False).order_by("number"))
+
+
+def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt: int | None = None) -> str:
+    return EscalationFormatter().format_escalation(
+        call.tool_name,
+        call.last_tool_call_id,
+        [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
+        call.attempts_made,
+        original_call=sanitizer().preview(history[0].output) if history else None,
+        now=now,
+        held_attempt=held_attempt,
+    )
 
 
 def log_verdict(attempt: Attempt) -> None:

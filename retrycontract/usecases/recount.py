@@ -68,9 +68,20 @@ def recount(*, since: datetime) -> Tally:
 
 
 def first_hour() -> datetime | None:
-    """Give the first hour of which history says something."""
+    """Give the first hour of which history says everything."""
     first = Event.objects.filter(call__isnull=False).order_by("pk").values_list("at", flat=True).first()
-    return hour_of(first) if first else None
+    known = [hour for hour in (hour_of(first) if first else None, first_whole_hour()) if hour]
+    return max(known, default=None)
+
+
+def first_whole_hour() -> datetime | None:
+    """Give the hour from which on nothing was forgotten; None when nothing ever was.
+
+    Which calls went is known by when they were last touched: whatever happened later belongs to calls that stayed.
+    """
+    batches = Event.objects.filter(call=None, name="history.forgotten").values_list("data", flat=True)
+    before = max((datetime.fromisoformat(data["before"]) for data in batches if "before" in data), default=None)
+    return hour_of(before) + timedelta(hours=1) if before else None
 
 
 def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:

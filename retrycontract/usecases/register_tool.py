@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,6 +38,14 @@ class ToolSettings:
         return {name: value for name, value in values.items() if value is not None}
 
 
+class ToolChangedError(RuntimeError):
+    """Raised when a tool is not as its client takes it to be; `revision` is None when there is no such tool."""
+
+    def __init__(self, revision: str | None) -> None:
+        self.revision = revision
+        super().__init__("the tool was changed meanwhile; read it again")
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
     """Say what a registration did."""
@@ -65,11 +73,12 @@ def register_tool(
     door: Door = Door.API,
     settings: ToolSettings | None = None,
     actor: str | None = None,
+    may_replace: Callable[[str | None], bool] | None = None,
 ) -> Registration:
     """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
 
     `actor` is who did it where it was not the agent itself.
-
+    `may_replace` is asked with the revision that is there, None for a new tool; its no raises ToolChangedError.
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     admit(schema)
@@ -80,6 +89,11 @@ def register_tool(
             name=name,
             defaults={"kind": Kind.TOOL_CALL, "created_at": now, "updated_at": now, **given},
         )
+        if may_replace is not None:
+            tool = tool if is_new else _held(tool)
+            revision = None if is_new else tool.revision
+            if not may_replace(revision):
+                raise ToolChangedError(revision)
         version, is_new_version = _version(tool, schema, now)
         _require_language(tool, given.get("kind", tool.kind), schema)
         changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
@@ -106,6 +120,12 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
         except InvalidSchema as fault:
             result.refused.append((safe_tool_name(declared.name), fault))
     return result
+
+
+def _held(tool: Tool) -> Tool:
+    """Read a tool as it is now; nobody changes it until the transaction ends."""
+    held = Tool.objects.select_for_update(of=("self",), no_key=True).select_related("current_version")
+    return held.get(pk=tool.pk)
 
 
 def _given(settings: ToolSettings) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class NewAttempt:
     version: str | None = None
     context: dict[str, Any] | None = None
     max_attempts: int | None = None  # of the call that this attempt begins
+    traceparent: str | None = None
     key: RequestKey | None = None
 
 
@@ -155,7 +156,12 @@ def _record(
         call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         attempt = Attempt(
-            call=call, number=call.attempts_made + 1, tool_call_id=new.tool_call_id, turn=new.turn, submitted_at=now
+            call=call,
+            number=call.attempts_made + 1,
+            tool_call_id=new.tool_call_id,
+            turn=new.turn,
+            traceparent=new.traceparent,
+            submitted_at=now,
         )
         changes = _identity(new, tool, version, call)
         verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
@@ -200,6 +206,7 @@ def _queue(
             state=AttemptState.QUEUED,
             tool_call_id=new.tool_call_id,
             turn=new.turn,
+            traceparent=new.traceparent,
             submitted_at=now,
             sealed=sealed,
         )

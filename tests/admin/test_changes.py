@@ -71,7 +71,25 @@ def test_a_key_is_shown_once_and_opens_the_door(admin: Client) -> None:
     assert set(response.cookies) <= {"csrftoken"}  # neither a message nor a session carries it
     for path in ("retrycontract/apikey/", f"retrycontract/apikey/{key.pk}/change/"):
         assert text.group(1) not in admin.get(f"/admin/{path}").content.decode()
-    assert trail() == [("key.issued", {"agent": "deployer", "key": key.prefix})]
+    told = {"agent": "deployer", "key": key.prefix, "scopes": ["read", "submit", "tools"]}
+    assert trail() == [("key.issued", told)]
+
+
+def test_a_key_may_be_for_some_things_only_and_the_pages_say_so(admin: Client) -> None:
+    agent = make_agent()
+    form = {"agent": agent.pk, "scopes": ["submit", "read"], "expires_at_0": "", "expires_at_1": ""}
+    post(admin, "retrycontract/apikey/add/", form)
+    key = ApiKey.objects.get()
+    assert key.granted == {"submit", "read"}
+    for path in ("apikey/", f"apikey/{key.pk}/change/", f"agent/{agent.pk}/change/"):
+        assert "read, submit<" in admin.get(f"/admin/retrycontract/{path}").content.decode()
+    assert trail()[-1][1]["scopes"] == ["read", "submit"]
+
+
+def test_a_scope_that_does_not_exist_is_refused(admin: Client) -> None:
+    form = {"agent": make_agent().pk, "scopes": ["everything"], "expires_at_0": "", "expires_at_1": ""}
+    assert "errorlist" in post(admin, "retrycontract/apikey/add/", form).content.decode()
+    assert not ApiKey.objects.exists()
 
 
 def test_a_key_can_have_an_end(admin: Client) -> None:

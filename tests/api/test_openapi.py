@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -11,11 +13,14 @@ import jsonschema_rs
 import pytest
 from django.test import Client
 
+from retrycontract.api import problems
 from retrycontract.api.problems import CONTENT_TYPE
+from retrycontract.api.refusals import STATUS
 from tests.api.conftest import Door, Reply, check_against_document, document
 from tests.factories import RIGHT, make_tool
 
 pytestmark = pytest.mark.django_db
+COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 
 
 def operations() -> Iterator[tuple[str, str, Any]]:
@@ -76,7 +81,100 @@ def test_problems_are_declared_under_their_media_type() -> None:
         for status, response in operation["responses"].items():
             answer = "text/event-stream" if path.endswith("/events") else "application/json"
             expected = CONTENT_TYPE if int(status) >= 400 else answer
-            assert list(response["content"]) == [expected], (method, path, status)
+            content = [] if status == "304" else [expected]
+            assert list(response.get("content", ())) == content, (method, path, status)
+
+
+def test_the_committed_document_is_the_one_that_is_served() -> None:
+    """`make openapi` writes it."""
+    assert json.loads(COMMITTED.read_text(encoding="utf-8")) == document()
+
+
+def test_every_refusal_is_declared_with_its_code_and_type() -> None:
+    for path, method, operation in operations():
+        for status, response in operation["responses"].items():
+            if int(status) < 400:
+                continue
+            declared = response["content"][CONTENT_TYPE]["schema"]["properties"]
+            assert declared["code"]["enum"], (method, path, status)
+            assert declared["type"]["enum"] == [
+                f"urn:retrycontract:problem:{code}" for code in declared["code"]["enum"]
+            ]
+            assert {STATUS[code] for code in declared["code"]["enum"]} == {int(status)}
+
+
+def test_every_code_that_is_declared_is_used_and_described() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(problems.__file__).parent.glob("*.py"))
+    used = {
+        code: int(status) for status, code in re.findall(r'(?:problem_response|Problem)\(\s*(\d+), "([a-z-]+)"', source)
+    }
+    assert used | {"http-error": 400} == STATUS
+
+
+HEADERS = [
+    ("post_call", "202", {"Location", "Retry-After", "Preference-Applied"}),
+    ("post_call", "200", {"Preference-Applied"}),
+    ("get_wait", "202", {"Location", "Retry-After", "Preference-Applied"}),
+    ("get_tools", "429", {"Retry-After"}),
+    ("get_tools", "503", {"Retry-After"}),
+    ("get_tools", "401", {"WWW-Authenticate"}),
+    ("put_tool", "201", {"ETag", "Location"}),
+    ("put_tool", "412", {"ETag"}),
+    ("get_tool", "304", {"ETag"}),
+]
+
+
+@pytest.mark.parametrize(("name", "status", "headers"), HEADERS)
+def test_the_headers_of_an_answer_are_declared(name: str, status: str, headers: set[str]) -> None:
+    (operation,) = [operation for _, _, operation in operations() if operation["operationId"] == name]
+    assert set(operation["responses"][status]["headers"]) == headers | {"traceparent"}
+
+
+def test_the_headers_of_a_request_are_declared() -> None:
+    taken = {
+        operation["operationId"]: {p["name"] for p in operation["parameters"] if p["in"] == "header"}
+        for _, _, operation in operations()
+    }
+    always = {"traceparent"}
+    assert taken["post_call"] == always | {"Idempotency-Key", "Prefer"}
+    assert taken["put_tool"] == always | {"If-Match", "If-None-Match"}
+    assert taken["get_wait"] == always | {"Prefer"}
+    assert all(headers >= always for headers in taken.values())
+    posts = {operation["operationId"] for _, method, operation in operations() if method == "post"}
+    assert posts == {name for name, headers in taken.items() if "Idempotency-Key" in headers}
+
+
+def test_no_parameter_of_an_address_is_null() -> None:
+    for _, _, operation in operations():
+        assert {"type": "null"} not in list(nodes(operation["parameters"]))
+
+
+def test_every_link_leads_to_an_operation_and_names_its_parameters() -> None:
+    parameters = {operation["operationId"]: operation["parameters"] for _, _, operation in operations()}
+    found = [
+        link
+        for _, _, operation in operations()
+        for response in operation["responses"].values()
+        for link in response.get("links", {}).values()
+    ]
+    assert found
+    for link in found:
+        assert set(link["parameters"]) <= {parameter["name"] for parameter in parameters[link["operationId"]]}
+
+
+def test_the_examples_are_taken(door: Door) -> None:
+    schemas = document()["components"]["schemas"]
+    (tool,) = schemas["ToolIn"]["examples"]
+    assert door.put("/tools/read_file", tool).status == 201
+    for example in schemas["CallIn"]["examples"]:
+        assert door.post("/calls", example).status == 200
+    for example in schemas["CheckIn"]["examples"]:
+        assert door.post("/check", example).status == 200
+    lists = document()["paths"]["/api/v1/tools/import"]["post"]["requestBody"]["content"]["application/json"][
+        "examples"
+    ]
+    for example in lists.values():
+        assert door.post("/tools/import", example["value"]).body["refused"] == []
 
 
 def test_an_answer_that_is_not_as_declared_would_be_found(door: Door) -> None:

@@ -19,9 +19,9 @@ def test_tools_are_listed_by_name_page_by_page(door: Door) -> None:
         door.put(f"/tools/{name}", {"input_schema": DEPLOY, "max_attempts": 2})
     first = door.get("/tools?limit=2")
     assert names(first) == ["a", "b/ä"]
-    assert first.body["tools"][0] | {"created_at": "", "updated_at": "", "schema_hash": ""} == {
+    assert first.body["tools"][0] | {"created_at": "", "updated_at": "", "schema_hash": "", "etag": ""} == {
         "name": "a", "kind": "tool_call", "description": "", "strict": True, "hold": False, "mode": None,
-        "max_attempts": 2, "expires_after": None, "on_expiry": None, "version": 1, "schema_hash": "",
+        "max_attempts": 2, "expires_after": None, "on_expiry": None, "version": 1, "schema_hash": "", "etag": "",
         "created_at": "", "updated_at": "", "link": "/api/v1/tools/a",
     }  # fmt: skip
     rest = door.get(first.body["next"].removeprefix("/api/v1"))

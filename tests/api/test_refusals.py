@@ -32,6 +32,8 @@ ROUTES: dict[str, tuple[str, str, Any]] = {
     "events": ("GET", "/events", None),
     "tools": ("GET", "/tools", None),
     "a tool": ("GET", "/tools/deploy", None),
+    "a tool named import": ("GET", "/tools/import", None),
+    "register a tool named import": ("PUT", "/tools/import", {"input_schema": DEPLOY}),
     "log of responses": ("GET", "/agent-responses", None),
     "try": ("POST", "/check", {"input_schema": DEPLOY, "arguments": RIGHT}),
     "nowhere": ("GET", "/nothing", None),

@@ -89,7 +89,7 @@ def check_look(page: Page, name: str) -> None:
 def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page = site.page
     check_look(page, f"inbox-{look}")
-    for tab in ("agent", "answered", "all"):
+    for tab in ("mine", "agent", "answered", "all", "snoozed"):
         page.goto(f"{site.url}/?show={tab}")
         check_look(page, f"inbox-{tab}-{look}")
     page.goto(f"{site.url}/?q=nothing-like-it")
@@ -102,10 +102,24 @@ def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page.get_by_text("Corrected arguments", exact=True).first.click()
     expect(page.locator("#preview")).to_contain_text("VAL-007")
     check_look(page, f"call-corrected-{look}")
+    page.keyboard.press("Escape")
+    page.keyboard.press("s")
+    expect(page.get_by_role("dialog", name="Put off until when?")).to_be_visible()
+    check_look(page, f"call-snooze-{look}")
+    page.goto(f"{site.url}/calls/{desk.blocked.public_id}/snooze/")
+    check_look(page, f"snooze-{look}")
+    page.goto(f"{site.url}/?tool=deploy_service")
+    page.get_by_role("link", name="Answer all").first.click()
+    page.locator("#id_text").fill("Use one of the regions that the schema names.")
+    expect(page.locator("#preview")).to_contain_text("The agent will read exactly this")
+    check_look(page, f"group-{look}")
+    page.get_by_role("button", name="Send to all that are ticked").click()
+    expect(page.get_by_role("heading", name="calls answered")).to_be_visible()
+    check_look(page, f"group-report-{look}")
     for name in ("settings", "components"):
         page.goto(f"{site.url}/{name}/")
         check_look(page, f"{name}-{look}")
-    page.goto(f"{site.url}/?tool=deploy_service&code=VAL-008")
+    page.goto(f"{site.url}/?tool=book_flight&code=VAL-008")
     check_look(page, f"inbox-filtered-{look}")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()

@@ -17,6 +17,8 @@ from tests.browser.test_desk import site as site
 from tests.factories import make_agent, make_blocked
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
     from retrycontract.store.models import Call
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -69,11 +71,67 @@ def test_the_search_and_the_sheet_have_keys(site: Site) -> None:
     expect(sheet).to_be_hidden()
 
 
+def test_calls_are_claimed_released_and_snoozed_in_the_list(site: Site) -> None:
+    first, second, third = three_calls()
+    site.page.reload()
+    for key, words in (("j", ""), ("j", ""), ("c", "you have it")):
+        site.page.keyboard.press(key)
+        expect(site.page.locator(f"#row-{second.public_id}")).to_contain_text(words, timeout=SOON)
+    expect(site.page.locator(f"#link-{second.public_id}")).to_be_focused()
+    site.page.keyboard.press("c")
+    expect(site.page.locator(f"#row-{second.public_id}")).not_to_contain_text("you have it", timeout=SOON)
+    site.page.keyboard.press("s")
+    dialog = site.page.get_by_role("dialog", name="Put off until when?")
+    expect(dialog.get_by_role("button", name="In an hour")).to_be_focused()
+    site.page.keyboard.press("k")  # no key acts under a dialog
+    site.page.keyboard.press("Enter")
+    expect(site.page.locator(f"#row-{second.public_id}")).to_have_count(0, timeout=SOON)
+    expect(site.page.locator(f"#link-{third.public_id}")).to_be_focused()
+    site.page.keyboard.press("k")
+    expect(site.page.locator(f"#link-{first.public_id}")).to_be_focused()
+
+
+def test_a_group_is_answered_by_keys_alone(site: Site) -> None:
+    calls = [make_blocked() for _ in range(3)]
+    site.page.reload()
+    site.page.keyboard.press("j")
+    site.page.keyboard.press("a")
+    expect(site.page.get_by_role("heading", name="One answer for all")).to_be_visible()
+    site.page.keyboard.press("g")
+    site.page.keyboard.type("Use eu-west-1.")
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page.get_by_role("heading", name="3 calls answered")).to_be_visible()
+    for call in calls:
+        call.refresh_from_db()
+        assert call.state == "guided"
+    site.page.keyboard.press("i")
+    expect(site.page.get_by_role("heading", name="Nobody waits for you")).to_be_visible()
+
+
+def test_no_key_acts_while_a_request_is_under_way(site: Site) -> None:
+    call, _, _ = three_calls()
+    site.open(call)
+    held: list[Route] = []
+    site.page.route("**/claim/", lambda route: held.append(route))
+    with site.page.expect_request("**/claim/"):
+        site.page.keyboard.press("c")
+    for key in ("i", "n", "s", "c"):
+        site.page.keyboard.press(key)
+    site.page.wait_for_timeout(300)
+    expect(site.page).to_have_url(re.compile(call.public_id))
+    expect(site.page.get_by_role("dialog")).to_be_hidden()
+    assert len(held) == 1
+    held[0].continue_()
+    expect(site.page.locator("#work")).to_contain_text("You have it until")
+    site.page.keyboard.press("i")
+    expect(site.page.get_by_role("heading", name="Inbox")).to_be_visible()
+
+
 def test_keys_that_were_turned_off_do_nothing(site: Site) -> None:
     call = make_blocked()
     keep_preferences(User.objects.get(username="mia"), time_zone="", has_shortcuts=False)
     site.open(call)
-    for key in ("g", "e", "i", "?"):
+    for key in ("g", "e", "i", "c", "s", "n", "?"):
         site.page.keyboard.press(key)
     expect(site.page).to_have_url(re.compile(call.public_id))
     expect(site.page.get_by_role("dialog")).to_be_hidden()

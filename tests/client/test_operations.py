@@ -272,6 +272,37 @@ def test_the_key_is_sent_to_no_other_address_than_the_services_own(scripted: Scr
     assert len(service.requests) == 1
 
 
+KNOWN: dict[str, Any] = {
+    "name": "files/open",
+    "kind": "tool_call",
+    "description": "Open a file",
+    "strict": True,
+    "version": 2,
+    "schema_hash": "ab12",
+}
+
+
+def test_tools_are_listed_page_by_page(scripted: Scripted) -> None:
+    service = scripted(
+        answer(200, {"tools": [KNOWN], "next": "/api/v1/tools?cursor=c"}),
+        answer(200, {"tools": [KNOWN | {"name": "read"}], "next": None}),
+    )
+    with service.client() as client:
+        found = list(client.tools(kind="tool_call"))
+    assert service.lines == ["GET /tools?kind=tool_call&limit=100", "GET /tools?cursor=c"]
+    assert [(tool.name, tool.version, tool.input_schema) for tool in found] == [
+        ("files/open", 2, None),
+        ("read", 2, None),
+    ]
+
+
+def test_a_tool_is_read_with_its_schema(scripted: Scripted) -> None:
+    service = scripted(answer(200, KNOWN | {"input_schema": {"type": "object"}}))
+    with service.client() as client:
+        assert client.tool("files/open").input_schema == {"type": "object"}
+    assert service.lines == ["GET /tools/files%2Fopen"]
+
+
 def test_a_dry_run_gives_the_verdict_and_the_models_text(scripted: Scripted) -> None:
     body = {"valid": False, "errors": [ERROR], "feedback": "Validation failed", "characters": 17, "tokens_estimate": 5}
     service = scripted(answer(200, body))

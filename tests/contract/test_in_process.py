@@ -126,6 +126,10 @@ def test_hold_keeps_a_blocked_call_closed_although_it_is_right_now() -> None:
     assert (outcome.status, outcome.errors, outcome.arguments) == ("blocked", (), None)
     assert outcome.tool_result is not None
     assert "The output is valid now, but a person was asked" in outcome.tool_result.content
+    assert outcome.escalation is not None
+    assert "Attempt 4: valid, and held until a person has answered" in outcome.escalation
+    assert "1. Look at the newest output, which is valid" in outcome.escalation
+    assert "unable to provide valid arguments" not in outcome.escalation
 
 
 def test_a_call_that_ended_is_followed_by_a_new_one() -> None:

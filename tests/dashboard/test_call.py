@@ -158,10 +158,12 @@ def test_after_the_answer_the_page_tells_its_way_to_the_outcome(desk: Client, mi
     assert "Answered, and solved" in page
 
 
-def test_the_next_blocked_call_is_one_click_away(desk: Client, mia: User) -> None:
+def test_the_next_blocked_call_is_one_click_away(desk: Client, viewer: Client, mia: User) -> None:
     call, other = make_blocked(), make_blocked()
     answer(call, mia)
-    assert f'href="{address(other)}"' in desk.get(address(call)).content.decode()
+    assert f'href="{address(other)}"' in viewer.get(address(call)).content.decode()
+    assert "Next call" in read(desk, call)
+    assert desk.post("/next/", {"beside": call.public_id}).headers["Location"] == address(other)
 
 
 def test_a_call_that_is_blocked_again_can_be_answered_again(desk: Client, mia: User) -> None:
@@ -212,11 +214,11 @@ def test_the_number_of_queries_does_not_grow_with_the_attempts(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     call = make_blocked()
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(11):
         desk.get(address(call))
     for _ in range(6):
         submit(make_agent(), WRONG, call=call)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(11):
         desk.get(address(call))
 
 

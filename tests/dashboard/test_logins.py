@@ -51,6 +51,16 @@ def test_another_address_and_another_name_are_let_in_meanwhile() -> None:
     assert log_in(Client(), name="bo") == 302
 
 
+@pytest.mark.parametrize("sent", [{}, {"username": "mia"}, {"password": PASSWORD}, {"username": "mia", "password": ""}])
+def test_a_form_that_is_not_filled_in_is_shown_again_and_is_no_guess(sent: dict[str, str]) -> None:
+    make_user("mia")
+    for _ in range(7):
+        response = Client().post("/login/", sent, REMOTE_ADDR=HERE)
+        assert response.status_code == 200
+        assert "Type your user name and your password." in text_of(response)
+    assert not FailedLogins.objects.exists()
+
+
 @pytest.mark.parametrize("name", ["MIA", " mia ", "Mia"])
 def test_another_spelling_of_the_name_gives_no_more_guesses(name: str) -> None:
     make_user("mia")

@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 from anyio.to_thread import run_sync
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.desk import Desk
@@ -130,6 +130,19 @@ def test_an_agent_does_not_see_the_calls_of_another(agent: AgentClient) -> None:
         assert json.loads(resource.text) == []  # type: ignore[union-attr]
 
     run(story, agent.service, agent.service.new_key("over-http-stranger"))
+
+
+@pytest.mark.parametrize(("scopes", "missing"), [("submit", "read"), ("read", "submit"), ("submit,read", "")])
+def test_a_key_for_some_things_is_told_what_it_may_not(agent: AgentClient, scopes: str, missing: str) -> None:
+    async def story(client: Client) -> None:
+        try:
+            said = text_of(await client.call_tool("check_tool_call", RIGHT))
+        except MCPError as error:
+            said = error.message
+        assert ("has not the scope" in said) is bool(missing)
+        assert f"'{missing}'" in said or not missing
+
+    run(story, agent.service, agent.service.manage("create_agent", "over-http", "--scopes", scopes))
 
 
 def test_a_service_that_is_told_to_stop_lets_nobody_wait(tmp_path: Path) -> None:

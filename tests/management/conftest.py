@@ -19,6 +19,7 @@ from retrycontract.store.models import (
     Channel,
     Door,
     Escalation,
+    Event,
     Guidance,
     Notice,
     OutboxMessage,
@@ -31,6 +32,8 @@ from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.snooze_call import snooze_call
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
+
+MOVES = ("data.imported", "data.restored")
 
 
 def printed(*arguments: str, **options: Any) -> str:
@@ -72,11 +75,13 @@ def fill() -> None:
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:
-    """Read every value of every row that is moved; links as sorted names."""
+    """Read every value of every row that is moved, but for what a move says of itself; links as sorted names."""
     found = {}
     for model in moved_models():
         rows = []
         for row in model._base_manager.order_by("pk"):
+            if isinstance(row, Event) and row.name in MOVES:
+                continue
             values = {field.attname: getattr(row, field.attname) for field in model._meta.concrete_fields}
             links = {
                 link.name: sorted(map(str, getattr(row, link.name).all())) for link in model._meta.local_many_to_many

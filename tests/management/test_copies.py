@@ -6,6 +6,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_django import Settings
 
 from retrycontract.management.copies.copying import restore
 from retrycontract.store.history import missing_guards
-from retrycontract.store.models import Agent, Attempt
+from retrycontract.store.models import Agent, Attempt, Event
 from tests.factories import RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
 from tests.management.conftest import everything, fill, printed
@@ -56,6 +57,18 @@ def test_a_backup_comes_back_as_it_was(backup: Path, file_database: Path) -> Non
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA journal_mode")
         assert cursor.fetchone() == ("wal",)
+
+
+def test_a_restore_is_in_the_trail_that_came_with_the_copy(backup: Path, data_dir: Path) -> None:
+    make_agent("newer")
+    printed("restore", str(backup), "--yes")
+    event = Event.objects.latest("pk")
+    (kept,) = data_dir.glob("before-restore-*.sqlite3")
+    assert (event.name, event.actor, event.door) == ("data.restored", "restore", "command")
+    assert event.data.keys() == {"file", "rows", "kept"}
+    assert (event.data["file"], event.data["kept"]) == ("monday.backup", kept.name)
+    assert event.data["rows"] > sum(map(len, everything().values())) / 2
+    assert event.stored_at - event.at < timedelta(minutes=1)
 
 
 def test_a_backup_is_a_whole_copy_for_its_owner_alone(backup: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from retrycontract.store.models import Rollup, hour_of
-from tests.factories import RIGHT, WRONG, make_agent, make_call, make_tool
+from retrycontract.store.models import Door, Rollup, hour_of
+from retrycontract.usecases.forget_calls import forget_calls
+from retrycontract.usecases.recount import rebuild_rollups
+from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool
 from tests.management.conftest import printed
 from tests.usecases.conftest import NOON
 
@@ -35,6 +40,34 @@ def test_counts_of_what_history_has_forgotten_stay() -> None:
     printed("rebuild_metrics", "--since", "2020-01-02")
     assert Rollup.objects.get().amount == 7
     printed("rebuild_metrics", "--since", "2020-01-01T12")
+    assert not Rollup.objects.exists()
+
+
+def test_counts_of_calls_that_retention_forgot_are_never_lost() -> None:
+    """One call is older than all that went and still open: what was counted beside it stays."""
+    make_tool(make_agent())
+    make_blocked(make_agent(), at=NOON)
+    make_call(make_agent(), [WRONG, RIGHT], at=NOON + timedelta(days=1))
+    before = Rollup.objects.all().tally()
+    later = NOON + timedelta(days=91, hours=1)
+    assert forget_calls(now=later) == 1
+    make_call(make_agent(), [RIGHT], at=later)
+    after = Rollup.objects.all().tally()
+    assert "since 2030-01-02 14:00 UTC" in printed("rebuild_metrics")
+    assert Rollup.objects.all().tally() == after
+    with pytest.raises(CommandError, match=r"Retention has forgotten .* Say --since 2030-01-02T14 or later"):
+        printed("rebuild_metrics", "--since", "2030-01-01")
+    assert Rollup.objects.all().tally() == after
+    assert before.items() <= after.items()
+
+
+def test_without_the_bound_they_would_be_lost() -> None:
+    make_tool(make_agent())
+    make_call(make_agent(), [WRONG, RIGHT], at=NOON)
+    forget_calls(now=NOON + timedelta(days=91))
+    assert Rollup.objects.exists()
+    by: dict[str, Any] = {"actor": "ada", "door": Door.COMMAND}
+    rebuild_rollups(since=NOON - timedelta(hours=1), now=NOON + timedelta(days=91), **by)
     assert not Rollup.objects.exists()
 
 

@@ -120,6 +120,11 @@ def test_hold_keeps_the_gate_closed_until_a_person_answered(send: Send) -> None:
     attempt = send(agent, RIGHT, call=call)
     assert (attempt.is_valid, attempt.status, attempt.call.state) == (True, "blocked", "blocked")
     assert "valid now, but a person was asked" in attempt.feedback
+    summary = call.escalations.get().text
+    assert "Attempt 4: valid, and held until a person has answered" in summary
+    assert "unable to provide valid arguments" not in summary
+    send(agent, WRONG, call=call)
+    assert "unable to provide valid arguments" in call.escalations.get().text
     answer(call, make_user(), Decision.ACCEPT)
     assert Call.objects.get(pk=call.pk).state == "accepted"
 

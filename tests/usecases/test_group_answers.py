@@ -49,7 +49,7 @@ def test_what_cannot_be_answered_is_told_with_its_reason() -> None:
     assert done.answered == (open_one.public_id,)
     assert set(done.left) == {
         LeftCall("call_unknown", Reason.UNKNOWN),
-        LeftCall(answered.public_id, Reason.ANSWERED),
+        LeftCall(answered.public_id, Reason.ANSWERED, "leo"),
         LeftCall(changed.public_id, Reason.CHANGED),
         LeftCall(claimed.public_id, Reason.CLAIMED, "leo"),
     }

@@ -92,6 +92,7 @@
     isWanted = true;
     htmx.trigger("#queue", "desk:poll");
   });
+  let at = -1; // of the focused row: when it leaves, the one that takes its place is focused
   document.addEventListener("htmx:beforeSwap", (event) => {
     const part = event.detail.target;
     if (!part.matches("[data-live]") || event.detail.xhr.status !== 200) return;
@@ -102,11 +103,15 @@
     }
     isWanted = false;
     one("#news")?.remove();
+    at = all(".row-link", part).indexOf(document.activeElement);
     unfolded = new Map(all("details[id]", part).map((fold) => [fold.id, fold.open]));
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (!event.detail.target.matches("[data-live]")) return;
     all("details[id]").forEach((fold) => { if (unfolded.has(fold.id)) fold.open = unfolded.get(fold.id); });
+    const links = all(".row-link");
+    if (at >= 0 && links.length && !links.includes(document.activeElement)) links[Math.min(at, links.length - 1)].focus();
+    at = -1;
     const titled = one("[data-title]");
     if (titled) document.title = titled.dataset.title;
     ready();
@@ -121,9 +126,13 @@
     if (hours) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
     return minutes ? `${minutes} min` : `${seconds} s`;
   };
-  const tick = () => all("time[data-since]").forEach((time) => {
-    const from = Date.parse(time.dateTime), suffix = time.dataset.since;
-    const text = suffix && Date.now() - skew - from < 10000 ? "just now" : since(from) + suffix;
+  const inWords = (time) => {
+    const at = Date.parse(time.dateTime), now = Date.now() - skew, suffix = time.dataset.since;
+    if (suffix === undefined) return since(2 * now - at); // time left
+    return suffix && now - at < 10000 ? "just now" : since(at) + suffix;
+  };
+  const tick = () => all("time[data-since], time[data-until]").forEach((time) => {
+    const text = inWords(time);
     if (time.textContent !== text) time.textContent = text;
   });
   setInterval(tick, 1000);
@@ -162,6 +171,25 @@
     });
   });
 
+  // ---- A question that has a page of its own is asked in a dialog, so that what was typed stays ----
+  const ask = one("#ask");
+  const askAt = (address) => htmx.ajax("GET", address, { target: "#ask-body", swap: "innerHTML" }).then(() => {
+    if (ask && one("#ask-body form") && !ask.open) ask.showModal();
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-ask]");
+    if (event.target === ask || event.target.closest("#ask [data-close]")) ask.close();
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    askAt(link.href);
+  });
+  document.addEventListener("desk:ask", (event) => askAt(event.detail));
+  document.addEventListener("desk:done", () => {
+    if (ask?.open) ask.close();
+    isWanted = true;
+    poll();
+  });
+
   // ---- The way down to the answer is shown while the answer is out of sight ----
   const answer = one("#answer");
   if (answer) new IntersectionObserver(([seen]) => { document.body.toggleAttribute("data-answer-seen", seen.isIntersecting); }).observe(answer);
@@ -174,12 +202,12 @@
     form.requestSubmit(form.querySelector("[data-send-next]") || form.querySelector("button.primary"));
   });
   document.addEventListener("submit", (event) => {
-    const form = event.target.closest("form[data-answer]");
-    if (!form) return;
+    const form = event.target.closest("form[data-answer], form[data-once]");
+    if (!form || event.defaultPrevented) return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
   });
-  addEventListener("pageshow", () => all("form[data-answer]").forEach((form) => delete form.dataset.sent));
+  addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
 
   const ready = () => {
     all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });

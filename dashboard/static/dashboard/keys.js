@@ -38,12 +38,22 @@
     const then = element.dataset.keyThen && one(element.dataset.keyThen);
     if (then) then.focus();
   };
+  // ---- What is done to a call in the list ----
+  const row = () => document.activeElement.closest("#queue[data-works] .row");
+  const address = () => row().querySelector(".row-link").href;
+  const claim = () => {
+    const values = { action: row().hasAttribute("data-mine") ? "release" : "claim" };
+    htmx.ajax("POST", `${address()}claim/`, { source: row(), swap: "none", values }).then(() => document.dispatchEvent(new Event("desk:done")));
+  };
+  const snooze = () => document.dispatchEvent(new CustomEvent("desk:ask", { detail: `${address()}snooze/` }));
+  const inRow = { c: claim, s: snooze, a: () => row().closest(".group")?.querySelector("[data-all]")?.click() };
+
   const keys = { j: () => move(1), k: () => move(-1), "?": openSheet };
   document.addEventListener("keydown", (event) => {
     if (!document.body.hasAttribute("data-shortcuts") || event.defaultPrevented || event.repeat && !"jk".includes(event.key)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event.target) || isBusy()) return;
     const wanted = all("[data-key]").find((element) => element.dataset.key === event.key && !element.disabled && element.checkVisibility());
-    const action = wanted ? () => act(wanted) : keys[event.key];
+    const action = wanted ? () => act(wanted) : row() && inRow[event.key] || keys[event.key];
     if (!action) return;
     event.preventDefault();
     action();

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.store.models import Door
+from retrycontract.contract.durations import parse_duration
+from retrycontract.store.models import Door, Scope
 from retrycontract.usecases.admit_agent import OtherNamespaceError, UnusableNameError, admit_agent, issue_key
 
 ACTOR = "create_agent"
+ALL = ", ".join(Scope)
 
 
 class Command(BaseCommand):
@@ -20,11 +23,21 @@ class Command(BaseCommand):
     help = "Make an agent, if it is new, and print an API key for it: one line, shown this once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the name and the namespace."""
+        """Take the name, the namespace, and what the key may do for how long."""
         parser.add_argument("name")
         parser.add_argument("--namespace", help="agents of one namespace share their tools (default: the name)")
+        parser.add_argument("--scopes", type=scopes_in, default=(), help=f"some of {ALL} (default: all of them)")
+        parser.add_argument("--expires-after", type=duration_in, help="30d, say (default: it holds until revoked)")
 
-    def handle(self, *_: Any, name: str, namespace: str | None, **__: Any) -> None:
+    def handle(
+        self,
+        *_: Any,
+        name: str,
+        namespace: str | None,
+        scopes: tuple[Scope, ...],
+        expires_after: timedelta | None,
+        **__: Any,
+    ) -> None:
         """Make the key."""
         now = timezone.now()
         try:
@@ -33,4 +46,22 @@ class Command(BaseCommand):
             raise CommandError(f"{error}; leave --namespace out.") from None
         except UnusableNameError as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND)[1])
+        end = now + expires_after if expires_after else None
+        text = issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND, expires_at=end, scopes=scopes)[1]
+        self.stdout.write(text)
+
+
+def scopes_in(text: str) -> tuple[Scope, ...]:
+    """Read scopes with commas between them."""
+    try:
+        return tuple(Scope(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise ArgumentTypeError(f"name some of {ALL}, with commas between them") from None
+
+
+def duration_in(text: str) -> timedelta:
+    """Read how long a key holds."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from retrycontract.management.transfer.arriving import NotEmptyError, UnreadableExportError, import_from
 
@@ -23,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
         """Read the file and say what came in."""
         try:
-            counts = import_from(file)
+            counts = import_from(file, now=timezone.now())
         except NotEmptyError as error:
             raise CommandError(str(error)) from None
         except UnreadableExportError as error:

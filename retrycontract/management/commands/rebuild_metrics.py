@@ -6,11 +6,11 @@ from argparse import ArgumentParser, ArgumentTypeError
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.store.models import Door
-from retrycontract.usecases.recount import first_hour, rebuild_rollups
+from retrycontract.usecases.recount import first_hour, first_whole_hour, rebuild_rollups
 from retrycontract.usecases.sum_up_counts import sum_up_everything
 
 
@@ -25,12 +25,16 @@ class Command(BaseCommand):
             "--since",
             type=_moment,
             metavar="DATE",
-            help="the first day or hour in UTC, such as 2030-01-31 or 2030-01-31T12; default: all that history has. "
-            "Name the day after which nothing was deleted, where history is deleted after a while.",
+            help="the first day or hour in UTC, such as 2030-01-31 or 2030-01-31T12; default: the first one of "
+            "which history says everything",
         )
 
     def handle(self, *_: Any, since: datetime | None, **__: Any) -> None:
         """Recount and say how much."""
+        whole = first_whole_hour()
+        if since and whole and since < whole:
+            told = f"Say --since {whole:%Y-%m-%dT%H} or later, or nothing."
+            raise CommandError(f"Retention has forgotten calls from before; their counts would be lost. {told}")
         start = since or first_hour()
         counted = 0
         if start:

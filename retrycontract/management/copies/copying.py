@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +16,9 @@ from retrycontract.management.copies.errors import CopyError, NotEmptyError, Not
 from retrycontract.management.copies.postgresql import PostgresqlCopies
 from retrycontract.management.copies.sqlite import SqliteCopies
 from retrycontract.management.private_files import new_private_file
+from retrycontract.store.models import Door
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import sanitizer
 
 OURS = "retrycontract"
 TABLE = "retrycontract_call"
@@ -46,7 +51,7 @@ def back_up(path: Path) -> None:
 
 
 def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
-    """Put a copy into the database's place, and return where what it replaces is kept, if there was anything.
+    """Put a copy into the database's place, say so in its trail, and return where what it replaces is kept, if any.
 
     Raises NotOursError, NotEmptyError and CopyError; in all cases the database is as it was.
     """
@@ -60,7 +65,35 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
+    _note(path, kept, now)
     return kept
+
+
+def _note(path: Path, kept: Path | None, now: datetime) -> None:
+    """Add the event to the trail that came with the copy, whose release may be an older one: in the columns of all."""
+    data = {"file": sanitizer().redact_identifier(path.name), "rows": _count(), "kept": kept.name if kept else None}
+    event = {
+        "name": "data.restored", "actor": "restore", "door": Door.COMMAND.value, "from_state": "", "to_state": "",
+        "data": json.dumps(data), "at": connection.ops.adapt_datetimefield_value(now),
+    }  # fmt: skip
+    columns = ", ".join(map(connection.ops.quote_name, event))
+    with write_transaction(), connection.cursor() as cursor:
+        places = ", ".join(["%s"] * len(event))
+        cursor.execute(f"INSERT INTO retrycontract_event ({columns}) VALUES ({places})", list(event.values()))  # noqa: S608 - our names
+
+
+def _count() -> int:
+    """Count the rows of ours that are there."""
+    rows = 0
+    with connection.cursor() as cursor:
+        for table in _ours(connection.introspection.table_names()):
+            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 - our table
+            rows += cursor.fetchone()[0]
+    return rows
+
+
+def _ours(tables: Iterable[str]) -> list[str]:
+    return sorted(table for table in tables if table.startswith((OURS, "auth_user")))
 
 
 def _free_name(beginning: Path, suffix: str) -> Path:
@@ -94,7 +127,7 @@ def _what_is_there() -> str:
         if tables and TABLE not in tables:
             return f"tables that are not ours, such as {min(tables)}"
         with connection.cursor() as cursor:
-            for table in sorted(table for table in tables if table.startswith((OURS, "auth_user"))):
+            for table in _ours(tables):
                 cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(table)} LIMIT 1")  # noqa: S608 - our table
                 if cursor.fetchone():
                     return f"rows of {table}"

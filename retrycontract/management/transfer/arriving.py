@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from retrycontract.management.transfer.tables import (
     schema_state,
     tables_of,
 )
+from retrycontract.store.models import Door, Event
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.contracts import sanitizer
 
 LOST = "refers to a row that is not there"
 REFUSALS = (DatabaseError, ValueError, OverflowError)
@@ -49,8 +52,8 @@ class NotEmptyError(RuntimeError):
         )
 
 
-def import_from(path: Path) -> dict[str, int]:
-    """Insert every row in one transaction and return how many of each model.
+def import_from(path: Path, *, now: datetime) -> dict[str, int]:
+    """Insert every row in one transaction, say so in the trail, and return how many of each model.
 
     Raises NotEmptyError and UnreadableExportError; in both cases the database is as it was.
     """
@@ -71,6 +74,8 @@ def import_from(path: Path) -> dict[str, int]:
         _check_forward(path)
         connection.check_constraints()
         _continue_numbering()
+        file, count = sanitizer().redact_identifier(path.name), sum(counts.values())
+        Event.record("data.imported", actor="import", door=Door.COMMAND, at=now, file=file, rows=count)
     return counts
 
 

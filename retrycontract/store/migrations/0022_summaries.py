@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0016_agent_response_log'),
+        ('retrycontract', '0019_scopes'),
     ]
 
     operations = [

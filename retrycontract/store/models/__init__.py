@@ -1,6 +1,6 @@
 """What the service remembers."""
 
-from retrycontract.store.models.agents import Agent, ApiKey
+from retrycontract.store.models.agents import Agent, ApiKey, Scope
 from retrycontract.store.models.answers import AnswerRecord, Mistake, StandingHint
 from retrycontract.store.models.calls import (
     Attempt,
@@ -56,6 +56,7 @@ __all__ = [
     "Preferences",
     "Rollup",
     "SavedReply",
+    "Scope",
     "Snooze",
     "Span",
     "StandingHint",

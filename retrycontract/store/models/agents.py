@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django.db import models
 
 KEY_PREFIX = "rc"
 SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
+UNLIMITED = frozenset({"agent"})  # written in keys from when no scope was looked at
+
+
+class Scope(StrEnum):
+    """What a key may be used for."""
+
+    SUBMIT = "submit"
+    READ = "read"
+    TOOLS = "tools"
 
 
 class Agent(models.Model):
@@ -43,7 +54,7 @@ class ApiKey(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="keys")
     prefix = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, unique=True)
-    scopes = models.CharField(max_length=200, default="agent")
+    scopes = models.CharField(max_length=200, blank=True, default="")  # words; none means all
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -58,14 +69,23 @@ class ApiKey(models.Model):
         return f"{self.agent}: {self.prefix}…"
 
     @classmethod
-    def create_for(cls, agent: Agent, now: datetime, *, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
-        """Make a key and return it with its text, which is shown this once."""
+    def create_for(
+        cls, agent: Agent, now: datetime, *, expires_at: datetime | None = None, scopes: Iterable[Scope] = ()
+    ) -> tuple[ApiKey, str]:
+        """Make a key and return it with its text, which is shown this once; without scopes it may do everything."""
         prefix = f"{KEY_PREFIX}_{secrets.token_hex(4)}"
         text = f"{prefix}_{secrets.token_urlsafe(32)}"
         key = cls.objects.create(
-            agent=agent, prefix=prefix, digest=cls.digest_of(text), created_at=now, expires_at=expires_at
-        )
+            agent=agent, prefix=prefix, digest=cls.digest_of(text), created_at=now, expires_at=expires_at,
+            scopes=" ".join(sorted(set(scopes))),
+        )  # fmt: skip
         return key, text
+
+    @property
+    def granted(self) -> frozenset[Scope]:
+        """Tell what the key may be used for."""
+        words = set(self.scopes.split())
+        return frozenset(scope for scope in Scope if words <= UNLIMITED or scope in words)
 
     @staticmethod
     def digest_of(text: str) -> str:

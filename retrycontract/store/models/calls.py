@@ -14,6 +14,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
+from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_call_id
@@ -283,6 +284,7 @@ class Attempt(models.Model):
     state = models.CharField(max_length=10, choices=AttemptState.choices)
     tool_call_id = models.CharField(max_length=200)
     turn = models.BigIntegerField(null=True)
+    traceparent = models.CharField(max_length=TRACEPARENT_LENGTH, null=True)
     submitted_at = models.DateTimeField()
 
     sealed = models.BinaryField(null=True)

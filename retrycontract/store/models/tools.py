@@ -17,6 +17,7 @@ from retrycontract.store.fields import JSONText
 from retrycontract.store.sealing import UnreadableError, seal, unseal
 
 SCHEMA = "schema"  # what was sealed for another purpose is none
+REVISED = ("description", "kind", "strict", "hold", "mode", "max_attempts", "expires_after", "on_expiry")
 KINDS = [(kind.value, kind.name.replace("_", " ").capitalize()) for kind in Kind]
 
 
@@ -80,6 +81,13 @@ class Tool(models.Model):
 
     def __str__(self) -> str:
         return visible(self.name)
+
+    @property
+    def revision(self) -> str:
+        """Hash all that a registration may set: by it one sees whether the tool has changed."""
+        contents = [self.current_version.schema_hash if self.current_version else None]
+        contents += [getattr(self, name) for name in REVISED]
+        return hashlib.sha256(json.dumps(contents, default=str).encode()).hexdigest()[:32]
 
 
 class ToolVersion(models.Model):

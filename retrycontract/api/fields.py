@@ -1,0 +1,55 @@
+"""What pydantic's types do not say of the API's fields: the document must allow what is taken, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
+
+from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
+from retrycontract.contract.tool_lists import MAX_NAME, MAX_TOOLS
+
+MAX_TURN = 2**53 - 1
+# Admission says the rest; what a validator of JSON could say of it is the metaschema, in several drafts.
+InputSchema = Annotated[JsonValue, WithJsonSchema({"type": ["object", "boolean"]})]
+
+
+_TOOL_NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[ -~]+$"}
+_NAMED = {"type": "object", "properties": {"name": _TOOL_NAME}, "required": ["name"]}
+_TOOL = {
+    "anyOf": [
+        {"type": "object", "properties": {"function": _NAMED}, "required": ["function"]},
+        _NAMED | {"properties": {"name": _TOOL_NAME, "function": {"not": {"type": "object"}}}},
+    ]
+}
+_TOOLS = {"type": "array", "items": _TOOL, "maxItems": MAX_TOOLS}
+# As OpenAI (chat), or as OpenAI (responses), Anthropic and MCP write them. The names may hold any printable character.
+ToolList = Annotated[
+    JsonValue,
+    WithJsonSchema({"anyOf": [_TOOLS, {"type": "object", "properties": {"tools": _TOOLS}, "required": ["tools"]}]}),
+]
+
+
+def _a_number(value: Any) -> Any:
+    """Refuse what pydantic would read a number from: the document says integer, and "3" or true is none."""
+    if isinstance(value, str | bool):
+        raise ValueError("must be a whole number")  # noqa: TRY004 - pydantic makes a fault of a ValueError only
+    return value
+
+
+def _duration(value: Any) -> timedelta:
+    return parse_duration(int(value) if isinstance(value, float) and value.is_integer() else value)  # 5.0 is 5 in JSON
+
+
+AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_number)]
+Turn = Annotated[int, Field(ge=-MAX_TURN, le=MAX_TURN), BeforeValidator(_a_number)]
+
+# A pattern cannot say that the text must not exceed 365d either.
+_DURATION = {
+    "anyOf": [
+        {"type": "integer", "minimum": SHORTEST.total_seconds(), "maximum": LONGEST.total_seconds()},
+        {"type": "string", "pattern": "^[0-9]{1,9}[smhd]?$"},
+    ]
+}
+Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(_DURATION)]

@@ -1,0 +1,58 @@
+"""Entity tags (RFC 9110): read a tool again only when it changed, and change it only when nobody else did."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from ninja import Header, Schema
+
+IfMatch = Annotated[
+    str | None,
+    Header(None, alias="If-Match", description="Change the tool only while it has one of these ETags; * for any."),
+]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(None, alias="If-None-Match", description="Answer only when no ETag of these is current; * for any."),
+]
+_ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
+
+
+def entity_tag(revision: str) -> str:
+    """Write a revision as a strong ETag."""
+    return f'"{revision}"'
+
+
+def tag_of(content: Schema) -> str:
+    """Make the ETag of an answer that has no revision of its own: it names exactly these bytes."""
+    return entity_tag(hashlib.sha256(content.model_dump_json().encode()).hexdigest()[:32])
+
+
+def is_known(if_none_match: str | None, tag: str) -> bool:
+    """Tell whether the client has the current answer already."""
+    return if_none_match is not None and _names(if_none_match, tag, weakly=True)
+
+
+def may_replace(if_match: str | None, if_none_match: str | None) -> Callable[[str | None], bool] | None:
+    """Say by the revision that is there, None for none, whether to go on; None when the client asked for nothing."""
+    if if_match is None and if_none_match is None:
+        return None
+
+    def holds(revision: str | None) -> bool:
+        tag = entity_tag(revision) if revision else None
+        is_as_known = if_match is None or _names(if_match, tag)
+        is_other = if_none_match is None or not _names(if_none_match, tag, weakly=True)
+        return is_as_known and is_other
+
+    return holds
+
+
+def _names(header: str, tag: str | None, *, weakly: bool = False) -> bool:
+    """Tell whether a list of tags names one; a list that cannot be read names none."""
+    if tag is None:
+        return False
+    if header.strip() == "*":
+        return True
+    return any(tag == f'"{opaque}"' and (weakly or not weak) for weak, opaque in _ENTITY_TAG.findall(header))

@@ -1,0 +1,169 @@
+"""One answer for a whole group at the desk: the choice, the exact preview, and the report."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from dashboard import group_answer
+from retrycontract.store.models import Call, Guidance
+from retrycontract.usecases.claim_call import claim_call
+from retrycontract.usecases.snooze_call import snooze_call
+from tests.dashboard.conftest import HTMX, text_of
+from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+HINT = {"decision": "hint", "text": "Use eu-west-1.", "grant": "2"}
+
+
+def make_group(size: int = 3, **more: Any) -> list[Call]:
+    now = timezone.now()
+    return [make_blocked(at=now - timedelta(minutes=size - n), **more) for n in range(size)]
+
+
+def page_of(call: Call) -> str:
+    return f"/calls/{call.public_id}/group/"
+
+
+def ids(*calls: Call) -> list[str]:
+    return [call.public_id for call in calls]
+
+
+def test_a_group_is_answered_at_once_and_the_report_says_so(desk: Client, mia: User) -> None:
+    calls = make_group()
+    assert f'href="{page_of(calls[0])}"' in desk.get("/").content.decode()
+    page = desk.get(page_of(calls[0]))
+    assert "3 calls wait with this mistake" in text_of(page)
+    assert page.content.decode().count(" checked") == 3 + 2
+    page = desk.post(page_of(calls[0]), HINT | {"call": ids(*calls)})
+    assert "3 calls answered" in text_of(page)
+    assert "No call waits with this mistake any more." in text_of(page)
+    assert set(Call.objects.values_list("state", flat=True)) == {"guided"}
+    assert set(Guidance.objects.values_list("operator", "granted")) == {(mia.pk, 2)}
+
+
+def test_what_could_not_be_answered_is_named_with_its_reason_and_a_link(desk: Client, mia: User) -> None:
+    agent = make_agent()
+    first, taken, late, changed, left_out = make_group(5)
+    now = timezone.now()
+    claim_call(taken, make_user("leo"), now=now)
+    answer(late, make_user("ada"))
+    submit(agent, {"service": 1, "region": "eu-west-1"}, call=changed)
+    page = desk.post(page_of(first), HINT | {"call": [*ids(first, taken, late, changed), "call_nowhere"]})
+    text = text_of(page)
+    assert "1 call answered, 4 not" in text
+    for call, why in ((taken, "leo has it"), (late, "ada answered it first"), (changed, "another mistake meanwhile")):
+        assert re.search(rf"{call.public_id}\W+[^.]{{0,20}}{why}", text), why
+        assert f'href="/calls/{call.public_id}/"' in page.content.decode()
+    assert "there is no such call" in text
+    assert "2 still wait with this mistake; your words stand below." in text
+    assert "Use eu-west-1.</textarea>" in page.content.decode()
+    left_out.refresh_from_db()
+    assert left_out.state == "blocked"
+
+
+def test_the_preview_is_the_text_that_the_first_of_them_reads(desk: Client) -> None:
+    first, second = make_group(2)
+    part = desk.post(page_of(first), HINT | {"call": ids(second)}, headers=HTMX)
+    assert "<html" not in part.content.decode()
+    page = desk.post(page_of(first), HINT | {"call": ids(first, second), "preview": "yes"})
+    assert "Use eu-west-1.</textarea>" in page.content.decode()
+    assert not Guidance.objects.exists()
+    desk.post(page_of(first), HINT | {"call": ids(first, second)})
+    rendered = " ".join(Guidance.objects.get(call=first).rendered.split())
+    assert rendered in text_of(page)
+    assert rendered in text_of(part)
+
+
+def test_a_group_is_rejected_with_a_reason(desk: Client) -> None:
+    calls = make_group(2)
+    desk.post(page_of(calls[0]), {"decision": "reject", "text": "Not on a Friday.", "call": ids(*calls)})
+    assert set(Call.objects.values_list("state", flat=True)) == {"rejected"}
+
+
+REFUSED: list[tuple[dict[str, str], bool, str]] = [
+    ({"text": ""}, True, "Write what the agent should read."),
+    ({"text": "x" * 4_001}, True, "at most 4000 can be sent"),
+    ({}, False, "Choose at least one call."),
+    ({"decision": "accept"}, True, "Select a valid choice"),
+    ({"grant": "9"}, True, "Select a valid choice"),
+]
+
+
+@pytest.mark.parametrize(("fields", "chooses", "why"), REFUSED, ids=[row[2] + str(row[0])[:20] for row in REFUSED])
+def test_an_answer_that_cannot_be_sent_comes_back_with_the_reason(
+    desk: Client, fields: dict[str, str], chooses: bool, why: str
+) -> None:
+    calls = make_group(2)
+    page = desk.post(page_of(calls[0]), HINT | fields | {"call": ids(*calls) if chooses else []})
+    assert page.status_code == 422
+    assert why in text_of(page)
+    assert not Guidance.objects.exists()
+
+
+def test_what_somebody_else_has_cannot_be_ticked(desk: Client) -> None:
+    first, taken = make_group(2)
+    claim_call(taken, make_user("leo"), now=timezone.now())
+    page = desk.get(page_of(first)).content.decode()
+    assert re.search(rf'value="{taken.public_id}" disabled', page)
+    assert re.search(rf'value="{first.public_id}" checked', page)
+
+
+def test_what_is_put_off_is_ticked_by_hand_only(desk: Client, mia: User) -> None:
+    first, asleep = make_group(2)
+    now = timezone.now()
+    snooze_call(asleep, mia, until=now + timedelta(hours=1), now=now)
+    page = desk.get(page_of(first))
+    assert "put off until" in text_of(page)
+    assert re.search(rf'value="{asleep.public_id}">', page.content.decode())
+    assert "2 calls answered" in text_of(desk.post(page_of(first), HINT | {"call": ids(first, asleep)}))
+
+
+def test_the_same_mistake_of_another_namespace_is_not_in_the_group(desk: Client) -> None:
+    mine, other = make_blocked(make_agent("a")), make_blocked(make_agent("b"))
+    page = desk.get(page_of(mine)).content.decode()
+    assert other.public_id not in page
+    desk.post(page_of(mine), HINT | {"call": ids(other)})
+    assert not Guidance.objects.exists()
+
+
+def test_a_call_without_a_fingerprint_is_answered_alone(desk: Client) -> None:
+    call = make_blocked()
+    Call.objects.update(fingerprint="")
+    assert desk.get(page_of(call)).headers["Location"] == f"/calls/{call.public_id}/"
+
+
+def test_a_large_group_is_answered_page_by_page(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_answer, "SHOWN", 2)
+    calls = make_group(3)
+    assert "2+ calls wait" in text_of(desk.get(page_of(calls[0])))
+    page = desk.post(page_of(calls[0]), HINT | {"call": ids(*calls[:2])})
+    assert "1 still wait" in text_of(page)
+
+
+def test_a_session_that_ended_loses_no_words(client: Client) -> None:
+    call = make_blocked()
+    page = client.post(page_of(call), HINT | {"text": "An hour of work", "call": ids(call)})
+    assert page.status_code == 401
+    assert "An hour of work" in page.content.decode()
+
+
+def test_the_number_of_queries_does_not_grow_with_the_group(
+    desk: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_tool(make_agent())
+    first = make_blocked()
+    with django_assert_num_queries(9):
+        desk.get(page_of(first))
+    make_group(6)
+    with django_assert_num_queries(9):
+        desk.get(page_of(first))
