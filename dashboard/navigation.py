@@ -43,8 +43,16 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             title="Inbox",
             route="dashboard:inbox",
             icon="inbox",
-            covers=("dashboard:call", "dashboard:preview", "dashboard:claim", "dashboard:snooze", "dashboard:group"),
+            covers=(
+                "dashboard:call",
+                "dashboard:preview",
+                "dashboard:keep_reply",
+                "dashboard:claim",
+                "dashboard:snooze",
+                "dashboard:group",
+            ),
         ),
+        Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
     (
         Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
@@ -57,7 +65,12 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(title="Insights", route="dashboard:insights", icon="insights"),
     ),
     (
-        Section(title="Settings", route="dashboard:settings", icon="settings"),
+        Section(
+            title="Settings",
+            route="dashboard:settings",
+            icon="settings",
+            covers=("dashboard:replies", "dashboard:reply"),
+        ),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

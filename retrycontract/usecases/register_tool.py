@@ -72,13 +72,14 @@ def register_tool(
     now: datetime,
     door: Door = Door.API,
     settings: ToolSettings | None = None,
-    actor: str | None = None,
     may_replace: Callable[[str | None], bool] | None = None,
+    actor: str | None = None,
 ) -> Registration:
     """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
 
-    `actor` is who did it where it was not the agent itself.
     `may_replace` is asked with the revision that is there, None for a new tool; its no raises ToolChangedError.
+    `actor` is who did it where it was not the agent itself.
+
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     admit(schema)
