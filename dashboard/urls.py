@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, group, inbox, live, login, settings, work
+from dashboard.pages import agent_responses, call, components, group, inbox, live, login, second_factor, settings, work
 
 app_name = "dashboard"
 urlpatterns = [
@@ -17,6 +17,7 @@ urlpatterns = [
     path("agent-responses/", agent_responses.log, name="agent_responses"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
+    path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
