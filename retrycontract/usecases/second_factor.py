@@ -53,6 +53,11 @@ def take_factor_away(operator: User, *, now: datetime, actor: str, door: Door) -
     return True
 
 
+def is_in_use() -> bool:
+    """Tell whether anybody's codes are asked for."""
+    return SecondFactor.objects.filter(confirmed_at__isnull=False).exists()
+
+
 def factor_of(operator: User, *, is_confirmed: bool) -> SecondFactor | None:
     """Give an operator's second factor: the one that is asked for, or the one that is being set up."""
     return SecondFactor.objects.filter(operator=operator, confirmed_at__isnull=not is_confirmed).first()

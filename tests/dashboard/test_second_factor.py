@@ -46,7 +46,9 @@ def log_in(code: str | None, password: str = PASSWORD) -> int:
 
 def test_the_login_asks_for_a_code_once_one_was_confirmed(mia: User) -> None:
     assert log_in(None) == 302
+    assert 'name="code"' not in Client().get("/login/").content.decode()
     secret = set_up(mia)
+    assert 'name="code"' in Client().get("/login/").content.decode()
     assert log_in(None) == log_in("000000x") == 200
     assert log_in(now_code(secret)) == 302
     assert [event.actor for event in Event.objects.filter(name="operator.second_factor_on")] == ["mia"]
