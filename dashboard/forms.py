@@ -16,6 +16,7 @@ from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
 from retrycontract.store.models import Door
 from retrycontract.store.models.replies import FIRST, LAST
 from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, note_failure
+from retrycontract.usecases.second_factor import check_factor
 from retrycontract.usecases.set_hint import LASTS as STANDS_FOR
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
@@ -25,8 +26,9 @@ KEYS = [("", "None"), *((str(key), str(key)) for key in range(FIRST, LAST + 1))]
 
 
 class LoginForm(AuthenticationForm):
-    """Ask for name and password, and make those wait who failed too often."""
+    """Ask for name, password and second factor, and make those wait who failed too often."""
 
+    code = forms.CharField(required=False, max_length=10)
     pause: timedelta | None = None
 
     def clean(self) -> dict[str, Any]:
@@ -40,6 +42,8 @@ class LoginForm(AuthenticationForm):
             raise forms.ValidationError(_told_to_wait(self.pause))
         try:
             cleaned = super().clean()
+            if not check_factor(self.get_user(), self.cleaned_data.get("code", ""), now=now):
+                raise self.get_invalid_login_error()  # as for a wrong password: that one is right is nobody's business
         except forms.ValidationError:
             note_failure(login, now=now, door=Door.DASHBOARD)
             raise

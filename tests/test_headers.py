@@ -37,7 +37,7 @@ ANSWERS: dict[str, tuple[str, str, str, int, str]] = {
     "a form of the admin": ("GET", "/admin/retrycontract/apikey/add/", "ada", 200, "no-store"),
     "a static file": ("GET", "/static/dashboard/favicon.svg", "nobody", 200, "max-age"),
     "the API's description": ("GET", "/api/v1/openapi.json", "nobody", 200, "no-store"),
-    "the API's pages": ("GET", "/api/v1/docs", "nobody", 200, "no-store"),
+    "pages that Django Ninja would have": ("GET", "/api/v1/docs", "nobody", 401, "no-store"),
     "a list of the API": ("GET", "/api/v1/calls", "agent", 200, "no-store"),
     "a route of the API that is none": ("GET", "/api/v1/nothing", "agent", 404, "no-store"),
     "a method of the API that is none": ("DELETE", "/api/v1/calls", "agent", 405, "no-store"),

@@ -47,6 +47,8 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
+    "GET /settings/second-factor/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /settings/second-factor/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),

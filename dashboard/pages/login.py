@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from dashboard.forms import LoginForm
 from dashboard.pages.answers import LOGIN_FIRST, TOO_MANY, is_htmx
 from dashboard.sessions import begin_session
+from retrycontract.usecases.second_factor import is_in_use
 
 
 class Login(LoginView):
@@ -23,6 +24,10 @@ class Login(LoginView):
     template_name = "dashboard/login.html"
     redirect_authenticated_user = True
     authentication_form = LoginForm
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        """Ask for a code where somebody has one."""
+        return super().get_context_data(**context) | {"asks_for_codes": is_in_use()}
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Log in, and note when."""

@@ -17,12 +17,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
-from retrycontract.store.models import FailedLogins, Preferences
+from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.admit_operator import admit_operator, change_operator
 from retrycontract.usecases.end_sessions import end_sessions
 from retrycontract.usecases.give_role import Role, role_of
 from retrycontract.usecases.log_in import free_operator
+from retrycontract.usecases.second_factor import take_factor_away
 
 if TYPE_CHECKING:
     _NewUser = AdminUserCreationForm[User]
@@ -82,7 +83,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
     search_fields = ("username", "email", "first_name", "last_name")
     ordering = ("username",)
     filter_horizontal = ()
-    actions = ("let_in_again", "log_out_everywhere")
+    actions = ("let_in_again", "log_out_everywhere", "take_second_factor_away")
     add_fieldsets = ((None, {"fields": ("username", "role", "usable_password", "password1", "password2")}),)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -159,6 +160,12 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
         ended = sum(end_sessions(operator, **by(request)) for operator in queryset)
         self.message_user(request, f"{ended} sessions ended.")
 
+    @admin.action(description="Take the second factor away", permissions=["view"])
+    def take_second_factor_away(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Call the use case for each."""
+        freed = sum(take_factor_away(operator, **by(request)) for operator in queryset)
+        self.message_user(request, f"{freed} operators log in by password alone.")
+
     @admin.display(description="role")
     def shown_role(self, user: User) -> str:
         """Show the role."""
@@ -188,3 +195,12 @@ class PreferencesPage(Page):
     list_display = ("operator", "time_zone", "has_shortcuts")
     list_select_related = ("operator",)
     fields = ("operator", "time_zone", "has_shortcuts")
+
+
+@admin.register(SecondFactor)
+class SecondFactorPage(Page):
+    """Show who is asked for a code; the secret is never shown."""
+
+    list_display = ("operator", "created_at", "confirmed_at")
+    list_select_related = ("operator",)
+    fields = ("operator", "created_at", "confirmed_at")

@@ -21,7 +21,7 @@ from retrycontract.admin.pages import by
 from retrycontract.usecases.admit_operator import change_operator
 
 GROUPS = {
-    "Who comes in": ("Agent", "ApiKey", "User", "Preferences", "FailedLogins"),
+    "Who comes in": ("Agent", "ApiKey", "User", "SecondFactor", "Preferences", "FailedLogins"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": (
         "Call",

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from django.db.models import Model
 
-from retrycontract.store.models import Attempt, Door, Event, ToolVersion, WebhookEndpoint
+from retrycontract.store.models import Attempt, Door, Event, SecondFactor, ToolVersion, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError, is_current, resealed
 from retrycontract.store.transactions import write_transaction
 
-SEALED: Final[tuple[type[Model], ...]] = (Attempt, WebhookEndpoint, ToolVersion)
+SEALED: Final[tuple[type[Model], ...]] = (Attempt, WebhookEndpoint, ToolVersion, SecondFactor)
 BATCH: Final = 100
 
 

@@ -35,6 +35,7 @@ from retrycontract.store.models import (
     WorkerBeat,
 )
 from retrycontract.usecases.log_in import LoginTry, begin_login
+from retrycontract.usecases.second_factor import begin_factor
 from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
@@ -78,6 +79,7 @@ def answered(ada: User) -> Call:
     WorkerBeat.objects.beat("worker-1", now)
     make_desk_work(ada, escalation, now)
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
+    begin_factor(ada, now=now)
     Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
     Summary.objects.write(Span.DAY, Span.DAY.beginning(now), Rollup.objects.all().tally())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)

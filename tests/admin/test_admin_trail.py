@@ -39,6 +39,7 @@ ACTIONS: dict[tuple[str, str], tuple[type[Model], str]] = {
     ("webhookendpoint", "rotate"): (WebhookEndpoint, "endpoint.secret_rotated"),
     ("user", "let_in_again"): (User, "operator.freed"),
     ("user", "log_out_everywhere"): (User, "operator.logged_out"),
+    ("user", "take_second_factor_away"): (User, "operator.second_factor_off"),
 }
 
 

@@ -39,6 +39,7 @@ from retrycontract.store.models import (
     Preferences,
     Rollup,
     SavedReply,
+    SecondFactor,
     Snooze,
     StandingHint,
     Summary,
@@ -54,7 +55,7 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
-HISTORY += [Preferences]
+HISTORY += [Preferences, SecondFactor]
 HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
 HISTORY += [FailedLogins]
 HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]

@@ -28,6 +28,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.usecases.keep_preferences import keep_preferences
 from retrycontract.usecases.save_reply import save_reply
+from retrycontract.usecases.second_factor import begin_factor
 from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.snooze_call import snooze_call
 from retrycontract.usecases.tend_endpoint import add_endpoint
@@ -48,6 +49,7 @@ def fill() -> None:
     mia = make_user("mia")
     make_user("ada", Role.ADMIN).user_permissions.add(Permission.objects.get(codename="view_call"))
     Group.objects.get(name="admin").permissions.set(Permission.objects.filter(codename__startswith="view_")[:3])
+    begin_factor(mia, now=timezone.now())
     keep_preferences(mia, time_zone="Europe/Zurich", has_shortcuts=False)
     agent = make_agent()
     ApiKey.create_for(agent, timezone.now())

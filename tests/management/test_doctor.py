@@ -24,6 +24,8 @@ from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.service_settings import load
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
+from retrycontract.usecases.one_time_codes import code_at, step_of
+from retrycontract.usecases.second_factor import begin_factor, confirm_factor
 from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
@@ -185,6 +187,12 @@ def closed_endpoint(service: Setup) -> None:
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 
+def closed_second_factor(service: Setup) -> None:
+    noa, now = make_user("noa"), timezone.now()
+    assert confirm_factor(noa, code_at(begin_factor(noa, now=now).secret, step_of(now)), now=now)
+    service.set(encryption_keys=[Fernet.generate_key().decode()])
+
+
 def known_token(service: Setup) -> None:
     service.set(metrics_token="short")
 
@@ -246,6 +254,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(x.example\) does not take them \(no\)"),
     (gone_endpoint, "warn", "endpoints", r"1 were switched off, as their receivers are gone \(410\)"),
     (closed_endpoint, "FAIL", "endpoints", "The secrets of 1 cannot be opened, so they are told nothing: add the key"),
+    (closed_second_factor, "FAIL", "operators", "The second factor of 1 cannot be opened, such as that of noa"),
     (setting(database_url="postgresql://me:Postgres@db/x"), "FAIL", "passwords", "DATABASE_URL is one that everybody"),
     (known_token, "warn", "passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed"),
     (first_password, "warn", "passwords", "still the one in .*operator_password: change it"),

@@ -14,11 +14,12 @@ from pytest_django import Settings
 
 from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.service_settings import load
-from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, WebhookEndpoint
+from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, SecondFactor, WebhookEndpoint
 from retrycontract.usecases import reseal
+from retrycontract.usecases.second_factor import begin_factor
 from retrycontract.usecases.sweep import judge_waiting
 from retrycontract.usecases.tend_endpoint import add_endpoint
-from tests.factories import RIGHT, make_agent, make_tool, submit
+from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
 from tests.management.conftest import printed
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +67,9 @@ def rotate(house: House) -> None:
 def test_after_a_rotation_the_new_key_alone_opens_everything(house: House) -> None:
     (old,) = house.keys
     secret = WebhookEndpoint.objects.get().secrets_at(timezone.now())
+    codes = begin_factor(make_user(), now=timezone.now()).secret
     rotate(house)
+    assert SecondFactor.objects.get().secret == codes
     assert len(house.keys) == 1
     assert house.keys != [old]
     assert WebhookEndpoint.objects.get().secrets_at(timezone.now()) == secret

@@ -39,9 +39,11 @@ from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.give_role import Role
 from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
+from retrycontract.usecases.one_time_codes import code_at, step_of
 from retrycontract.usecases.recount import rebuild_rollups
 from retrycontract.usecases.reseal import note_keys, reseal_all
 from retrycontract.usecases.save_reply import delete_reply, save_reply
+from retrycontract.usecases.second_factor import begin_factor, confirm_factor, take_factor_away
 from retrycontract.usecases.send_again import send_again
 from retrycontract.usecases.set_hint import set_hint_from, switch_off_hint
 from retrycontract.usecases.snooze_call import snooze_call, wake_call
@@ -174,6 +176,13 @@ def hint() -> StandingHint:
     return set_hint_from(guidance(), User.objects.get(), now=NOON)
 
 
+def confirmed_factor() -> User:
+    mia = make_user()
+    secret = begin_factor(mia, now=NOON).secret
+    assert confirm_factor(mia, code_at(secret, step_of(NOON)), now=NOON)
+    return mia
+
+
 def forget(_: Settings) -> None:
     cancel_call(call(), now=NOON)
     forget_calls(now=NOON + timedelta(days=91))
@@ -228,6 +237,9 @@ TABLE: list[tuple[str, Change, Told]] = [
      ("call.woken", "mia", "dashboard")),
     ("tidy_queue._clear", lambda _: (snoozed(), tidy_queue(now=NOON + timedelta(days=1))),
      ("call.woken", "sweep", "worker")),
+    ("second_factor.confirm_factor", lambda _: confirmed_factor(), ("operator.second_factor_on", "mia", "dashboard")),
+    ("second_factor.take_factor_away", lambda _: take_factor_away(confirmed_factor(), **BY),
+     ("operator.second_factor_off", "ada", "admin")),
     ("send_again.send_again", lambda _: send_again(message(delivered_at=NOON), **BY),
      ("message.sent_again", "ada", "admin")),
     ("submit_attempt._record", lambda _: submit(agent(), WRONG, at=NOON), ("attempt.judged", "deployer", "api")),
@@ -246,6 +258,8 @@ TABLE: list[tuple[str, Change, Told]] = [
 QUIET = {
     "claim_call.renew_claim": "the same claim goes on",
     "keep_preferences.keep_preferences": "how an operator likes to see the desk",
+    "second_factor.begin_factor": "a secret that is asked for only once it is confirmed, which is told",
+    "second_factor.check_factor": "a code that was used; the login is told",
     "tidy_queue.forget_answers": "counts of what worked, no history",
     "drain_endpoints._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease",

@@ -48,6 +48,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from work.workers(now)
         yield from work.messages(now)
         yield from work.endpoints(now)
+        yield from work.second_factors()
         yield from work.quarantine()
     except DatabaseError as error:
         yield fail(

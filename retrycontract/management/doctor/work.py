@@ -12,7 +12,7 @@ from django.conf import settings
 
 from retrycontract.contract.sanitizer import visible
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
-from retrycontract.store.models import Attempt, OutboxMessage, ToolVersion, WebhookEndpoint, WorkerBeat
+from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.usecases.reseal import still_old
 
@@ -126,6 +126,17 @@ def endpoints(now: datetime) -> Iterator[Finding]:
     if gone:
         yield warn(
             "endpoints", f"{gone} were switched off, as their receivers are gone (410): correct them in the admin."
+        )
+
+
+def second_factors() -> Iterator[Finding]:
+    """Look for operators who cannot log in, as no known key opens what their codes are made of."""
+    asked = SecondFactor.objects.filter(confirmed_at__isnull=False).select_related("operator")
+    if lost := [factor.operator.get_username() for factor in asked if not _opens(bytes(factor.sealed))]:
+        yield fail(
+            "operators",
+            f"The second factor of {len(lost)} cannot be opened, such as that of {lost[0]}, who cannot log in: add the "
+            "key it was made with to RETRYCONTRACT_ENCRYPTION_KEYS, or manage.py free_operator NAME --second-factor",
         )
 
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0019_scopes'),
+        ('retrycontract', '0019_second_factors'),
     ]
 
     operations = [

@@ -21,6 +21,7 @@ from retrycontract.store.models.preferences import Preferences
 from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.rollups import Count, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models.second_factors import SecondFactor
 from retrycontract.store.models.summaries import Span, Summary
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
@@ -57,6 +58,7 @@ __all__ = [
     "Rollup",
     "SavedReply",
     "Scope",
+    "SecondFactor",
     "Snooze",
     "Span",
     "StandingHint",
