@@ -58,7 +58,16 @@ def read_at_hand(story: Story, operator: User, *, now: datetime) -> AtHand:
     return AtHand(
         tuple(replies[:SHOWN_REPLIES]),
         max(len(replies) - SHOWN_REPLIES, 0),
-        tuple(filter(None, (_proposal(story, guidance) for guidance in suggest_guidance(call)))),
+        tuple(
+            filter(
+                None,
+                (
+                    _proposal(story, guidance)
+                    for guidance in suggest_guidance(call)
+                    if guidance.worked or not guidance.tried
+                ),
+            )
+        ),
         StandingHint.objects.active(now).about(Mistake.of(call)).select_related("owner").first() if can_stand else None,
         can_stand,
     )

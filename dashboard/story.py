@@ -13,7 +13,7 @@ from dashboard.changes import Change, compare
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.sanitizer import visible
-from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance
+from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
 from retrycontract.usecases.give_guidance import redacted_places
 from retrycontract.usecases.propose_correction import proposed_arguments
 
@@ -209,6 +209,11 @@ class Story:
         later = [attempt for attempt in self.attempts if attempt.submitted_at >= self.answer.given_at]
         base = self.answer.base_id or 0
         return [AttemptEntry(attempt, is_newest=False) for attempt in reversed(later) if attempt.pk > base]
+
+    @property
+    def told_hint(self) -> StandingHint | None:
+        """Give the standing hint that the agent was told, if it was told any."""
+        return next((attempt.standing_hint for attempt in self.attempts if attempt.standing_hint), None)
 
     @property
     def newest_judged(self) -> Attempt | None:

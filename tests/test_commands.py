@@ -6,7 +6,10 @@ import re
 import socket
 import sqlite3
 import stat
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -23,6 +26,7 @@ from pytest_django import Settings
 from dashboard.roles import Role, may_answer
 from retrycontract.management import demo
 from retrycontract.management.commands import up
+from retrycontract.management.data_lock import sole_service
 from retrycontract.store.models import Agent, ApiKey, Tool
 from tests.file_database import file_database as file_database
 
@@ -211,6 +215,39 @@ def test_up_says_when_its_address_is_taken(data_dir: Path) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"127\.0\.0\.1:{port} cannot be used .*--port"):
             printed("up", port=port)
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from retrycontract.management.data_lock import sole_service
+with sole_service(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def another_service(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Hold the folder as a service in another process does, until it is killed."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("command", [("up", "--port", "1"), ("restore", "monday.backup")], ids=["up", "restore"])
+def test_a_folder_has_one_service_at_a_time(data_dir: Path, command: tuple[str, ...]) -> None:
+    with another_service(data_dir) as process:
+        told = rf"A service is running on {data_dir} \(process {process.pid}\)\. Stop it first"
+        with pytest.raises(CommandError, match=told):
+            printed(*command)
+    with sole_service(data_dir):  # killed without a word, and free again
+        assert (data_dir / "service.lock").read_text().isdigit()
 
 
 @pytest.mark.django_db

@@ -266,7 +266,7 @@ def _broken_marks(base: Attempt, arguments: Any) -> list[str]:
     return [
         str(operation["path"]) or ROOT
         for operation in make_patch(base.output, arguments)
-        if isinstance(left := operation.get("value"), str) and TRACE in left and not has_redaction(left)
+        if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
     ]
 
 

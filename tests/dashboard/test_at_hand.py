@@ -44,14 +44,19 @@ def test_what_was_answered_before_is_offered_with_its_record(desk: Client) -> No
     answered_before()
     answered_before(output=WRONG)
     page = open_page(desk, make_blocked())
-    assert "What was answered before" in page
+    assert "Answered before" in page
     assert "Use eu-west-1." in page
     assert "Hint, 2 times, next attempt valid once" in page
 
 
 def test_nothing_is_offered_for_a_mistake_that_nobody_answered(desk: Client) -> None:
     answered_before()
-    assert "What was answered before" not in open_page(desk, make_blocked(output={"service": "web"}))
+    assert "Answered before" not in open_page(desk, make_blocked(output={"service": "web"}))
+
+
+def test_what_never_worked_is_not_offered(desk: Client) -> None:
+    answered_before(output=WRONG)
+    assert "Answered before" not in open_page(desk, make_blocked())
 
 
 def test_a_proposal_joins_what_was_typed_and_waits_to_be_sent(desk: Client) -> None:

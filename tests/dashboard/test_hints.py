@@ -45,7 +45,9 @@ def test_an_answer_stands_for_the_next_agent_and_its_record_says_what_it_was_goo
     listed = text_of(desk.get("/hints/"))
     for part in ("deploy", "/region VAL-008", "Use eu-west-1.", "mia", "shown once, next attempt valid once", "6 d"):
         assert part in listed, part
-    assert "standing hint of mia" in text_of(desk.get(f"/calls/{told.call.public_id}/"))
+    page = text_of(desk.get(f"/calls/{told.call.public_id}/"))
+    assert "It was told a standing hint of mia with this feedback." in page
+    assert "Nobody had to be asked." in page
 
 
 def test_without_the_tick_nothing_stands(desk: Client) -> None:

@@ -6,11 +6,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.management.copies.copying import restore
 from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
+from retrycontract.management.data_lock import DataInUseError, sole_service
 
 
 class Command(BaseCommand):
@@ -26,11 +28,14 @@ class Command(BaseCommand):
     def handle(self, *_: Any, file: Path, yes: bool, **__: Any) -> None:
         """Restore and say what to do next."""
         try:
-            kept = restore(file, now=timezone.now(), may_replace=yes)
+            with sole_service(settings.RETRYCONTRACT.data_dir):
+                kept = restore(file, now=timezone.now(), may_replace=yes)
         except NotOursError as error:
             raise CommandError(f"{file} cannot be restored: {error}. Nothing was changed.") from None
         except (NotEmptyError, CopyError) as error:
             raise CommandError(str(error)) from None
+        except DataInUseError as error:
+            raise CommandError(f"{error}. Nothing was changed.") from None
         if kept is not None:
             self.stdout.write(f"What was there is kept in {kept}.")
         self.stdout.write(f"Restored {file}. Start the service with 'manage.py up', or run 'manage.py migrate' first.")

@@ -23,6 +23,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from retrycontract.management import demo
+from retrycontract.management.data_lock import DataInUseError, sole_service
 
 GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations
@@ -44,11 +45,18 @@ class Command(BaseCommand):
         """Prepare and serve until told to stop."""
         if data_dir is not None and data_dir.resolve() != settings.RETRYCONTRACT.data_dir.resolve():
             _again_with(data_dir)
+        try:
+            with sole_service(settings.RETRYCONTRACT.data_dir):
+                self._run(host, port, with_demo=demo)
+        except DataInUseError as error:
+            raise CommandError(f"{error}, or choose another --data-dir.") from None
+
+    def _run(self, host: str, port: int, *, with_demo: bool) -> None:
         _check_free(host, port)
         settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
         self._migrate()
         call_command("collectstatic", interactive=False, verbosity=0)
-        self._serve(host, port, with_demo=demo)
+        self._serve(host, port, with_demo=with_demo)
 
     def _migrate(self) -> None:
         executor = MigrationExecutor(connection)
