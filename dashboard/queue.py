@@ -97,7 +97,7 @@ class Queue:
     def version(self) -> str:
         """Digest what the page shows: equal digests need no new page."""
         parts = [f"{call.pk}:{call.state}:{call.updated_at.timestamp()}" for call in self.calls]
-        parts += [f"{group.first_pk}:{group.size}" for group in self.found]
+        parts += [f"{group.keys[0]}:{group.size}" for group in self.found]
         parts += [f"{call}:{claim.operator_id}" for call, claim in sorted(self.claims.items())]
         parts += [f"{call}:{snooze.until.timestamp()}" for call, snooze in sorted(self.snoozes.items())]
         counted = [str(count) for count in self.counts.values()]
@@ -155,9 +155,10 @@ def read_snoozes(calls: Collection[Call], now: datetime) -> dict[int, Snooze]:
 
 def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ...], tuple[Found, ...], str]:
     found = find_groups(calls, beyond=_moment(place), number=PAGE + 1)
-    next_page = _key(found[PAGE - 1].first_at, found[PAGE - 1].first_pk) if len(found) > PAGE else ""
     shown = tuple(found[:PAGE])
-    return tuple(first_calls(calls, shown)), shown, next_page
+    listed = tuple(first_calls(shown))
+    last = next((call for call in listed if call.pk == shown[-1].keys[0]), None) if len(found) > PAGE else None
+    return listed, shown, _key(last) if last else ""
 
 
 def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tuple[tuple[Call, ...], str]:
@@ -168,9 +169,10 @@ def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tu
     return listed[:PAGE], str(listed[PAGE - 1].pk) if len(listed) > PAGE else ""
 
 
-def _key(at: datetime, pk: int) -> str:
+def _key(call: Call) -> str:
     """Write where a page of groups ends: the microsecond of blocking, then the primary key."""
-    return f"{(at - EPOCH) // timedelta(microseconds=1)}.{pk}"
+    assert call.blocked_at is not None
+    return f"{(call.blocked_at - EPOCH) // timedelta(microseconds=1)}.{call.pk}"
 
 
 def _parse(after: str) -> list[int]:
