@@ -54,7 +54,7 @@ def document(sections: Sequence[tuple[str, str]], command: str, peers: dict[str,
 def service_document(sections: Sequence[tuple[str, str]], command: str) -> str:
     """Put the service's sections below what they were measured on, and their notes below."""
     conditions = f"""\
-`{command}` on {datetime.now(UTC):%Y-%m-%d}: {_machine()}; load of the machine while it ran: {os.getloadavg()[2]:.1f}.
+`{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine()}; load of the machine while it ran: {os.getloadavg()[2]:.1f}.
 
 Floors and ours are answered by the same processes, in turns; each ratio is the median over the rounds, each turn beside
 the floor's of the same round. What asks runs on the same machine and takes its share."""
@@ -67,14 +67,15 @@ def _document(parts: list[str], sections: Sequence[tuple[str, str]], notes: str)
     return "\n\n".join([*parts, f"## Notes\n\n{noted}"]) + "\n"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Name what was measured on."""
     return f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}, {platform.system()}"
 
 
 def _conditions(command: str, peers: dict[str, str]) -> str:
     ours = {name: importlib.metadata.version(name) for name in OUR_PACKAGES}
     return f"""\
-`{command}` on {datetime.now(UTC):%Y-%m-%d}: {_machine()}.
+`{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.
 Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}.
 
 Each row is measured in turns with its floor, in one process and without the garbage collector, peers in a process of

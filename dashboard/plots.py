@@ -25,30 +25,21 @@ LEAST_SEEN: Final = 0.75  # a bar that is not nothing is not drawn as nothing
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Hold one part of the columns: its colour, its name and what it adds up to; `key` names it to the page."""
+    """Hold one part of the columns: its colour, what it adds up to, and its shape; `key` names it to the page."""
 
     tone: str
     key: str
     total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Hold one part of a column, as it is drawn."""
-
-    tone: str
-    y: str
-    height: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold one step of time: its name, its amounts by series, and how they are drawn."""
+    """Hold one step of time: its name, where it stands, and its amounts by series."""
 
     label: str
-    amounts: tuple[int, ...]
     x: str
-    segments: tuple[Segment, ...]
+    amounts: tuple[int, ...]
 
     @property
     def total(self) -> int:
@@ -116,15 +107,19 @@ def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[dat
         totals[key] += amount
     ranked = sorted(totals, key=lambda key: (-totals[key], key))
     shown, rest = ranked[:MOST_SERIES], ranked[MOST_SERIES:]
-    series = [Series(str(number), key, totals[key]) for number, key in enumerate(shown, 1)]
-    if rest:
-        series.append(Series(REST, "", sum(totals[key] for key in rest)))
     parts = [[key] for key in shown] + [rest] * bool(rest)
     table = [[sum(amounts.get((at, key), 0) for key in part) for part in parts] for at in steps]
     top, step = _scale(max(map(sum, table), default=0))
-    rows = zip(steps.values(), table, strict=True)
-    columns = tuple(_column(index, label, row, series, top) for index, (label, row) in enumerate(rows))
-    return Columns(tuple(series), columns, top, step)
+    columns = [
+        Column(label, _place(index), tuple(row))
+        for index, (label, row) in enumerate(zip(steps.values(), table, strict=True))
+    ]
+    tones = [(str(number), key) for number, key in enumerate(shown, 1)] + [(REST, "")] * bool(rest)
+    series = [
+        Series(tone, key, sum(column.amounts[number] for column in columns), _path(columns, number, top))
+        for number, (tone, key) in enumerate(tones)
+    ]
+    return Columns(tuple(series), tuple(columns), top, step)
 
 
 def draw_bars(rows: Iterable[tuple[str, int, str]], *, of: int | None = None) -> tuple[Bar, ...]:
@@ -141,14 +136,19 @@ def percent(part: float) -> str:
     return f"{min(floor(part * 100 + 0.5), 99) if part < 1 else 100}%"
 
 
-def _column(index: int, label: str, row: list[int], series: list[Series], top: int) -> Column:
-    segments, below = [], 0.0
-    for one, amount in zip(series, row, strict=True):
-        if amount:
-            height = HEIGHT * amount / top
-            below += height
-            segments.append(Segment(one.tone, _number(HEIGHT - below), _number(height)))
-    return Column(label, tuple(row), _number(index * STEP + (STEP - WIDTH) / 2), tuple(segments))
+def _place(index: int) -> str:
+    return _number(index * STEP + (STEP - WIDTH) / 2)
+
+
+def _path(columns: Iterable[Column], number: int, top: int) -> str:
+    """Draw all parts of one series as one shape, each on the parts below it."""
+    drawn = []
+    for column in columns:
+        if column.amounts[number]:
+            y = HEIGHT - HEIGHT * sum(column.amounts[: number + 1]) / top
+            height = HEIGHT * column.amounts[number] / top
+            drawn.append(f"M{column.x} {_number(y)}h{_number(WIDTH)}v{_number(height)}h-{_number(WIDTH)}z")
+    return "".join(drawn)
 
 
 def _scale(most: int) -> tuple[int, int]:

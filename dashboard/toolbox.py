@@ -143,7 +143,7 @@ def list_tools(span: TimeRange, *, search: str = "") -> list[ToolLine]:
 def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
     """Read everything about a tool."""
     scope = span.scope(tool)
-    found, listed = read_insights(scope), list(tool.versions.order_by("-number")[: MOST_VERSIONS + 1])
+    found, listed = read_insights(scope, is_by_tool=False), list(tool.versions.order_by("-number")[: MOST_VERSIONS + 1])
     first = found.first_try
     rate = ToolRate(
         tool.namespace, tool.name, found.judged, sum(one.valid for one in found.attempts), first.judged, first.valid

@@ -82,7 +82,7 @@ class Entry:
 def insights(request: HttpRequest) -> HttpResponse:
     """Show the plots."""
     span, tool = _asked(request)
-    found = read_insights(span.scope(tool))
+    found = read_insights(span.scope(tool), is_by_tool=tool is None)
     tools = list(Tool.objects.order_by("name", "namespace").values_list("pk", "name", "namespace")[:MAX_OPTIONS])
     context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode()}
     if not found.judged and not found.answer_times.answers:

@@ -172,17 +172,18 @@ class Insights:
         return sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
 
 
-def read_insights(scope: Scope) -> Insights:
-    """Read everything, in as many queries for an hour as for a year."""
+def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
+    """Read everything, in as many queries for an hour as for a year; failures by tool where they are asked for."""
     points = read_points(scope)
     totals = _totals(points)
+    failed = read_failed(scope) if is_by_tool else {}
     return Insights(
         failures=tuple(
             FailurePoint(point.at, point.label, amount)
             for point, amount in sorted(points.items())
             if point.measure == Measure.FAILURE
         ),
-        tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(read_failed(scope).items())),
+        tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(failed.items())),
         attempts=_attempts(totals),
         answer_times=_answer_times(totals),
         decisions=_decisions(totals),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,11 +29,15 @@ def test_columns_add_up_and_stay_within_the_picture(amounts: dict[tuple[datetime
     ]
     assert plot.top >= max(column.total for column in plot.columns)
     assert (plot.ticks[0], plot.ticks[-1], len(plot.ticks) <= 6) == (plot.top, 0, True)
-    for column in plot.columns:
-        assert sum(float(part.height) for part in column.segments) == pytest.approx(
-            100 * column.total / plot.top, abs=0.1
-        )
-        assert all(float(part.y) >= -0.02 for part in column.segments)
+    heights = [sum(map(float, re.findall(r"v([\d.]+)", one.path))) for one in plot.series]
+    assert heights == pytest.approx([100 * one.total / plot.top for one in plot.series], abs=0.1)
+    assert all(float(y) >= 0 for one in plot.series for y in re.findall(r"M[\d.]+ ([-\d.]+)h", one.path))
+
+
+def test_parts_stand_on_each_other() -> None:
+    plot = draw_columns({(DAY, "a"): 3, (DAY, "b"): 1}, {DAY: "day", DAY + timedelta(days=1): "next"})
+    assert [one.path for one in plot.series] == ["M1 25h8v75h-8z", "M1 0h8v25h-8z"]
+    assert [column.amounts for column in plot.columns] == [(3, 1), (0, 0)]
 
 
 def test_series_beyond_the_largest_six_are_one() -> None:
