@@ -1,4 +1,4 @@
-"""Run every benchmark, write RESULTS.md and SERVICE.md beside this file: `make bench`, or quickly `ARGS=--quick`."""
+"""Run every benchmark, write RESULTS.md, SERVICE.md and DESK.md here: `make bench`, or quickly `ARGS=--quick`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import rows, service_rows
+from benchmarks import inbox_page, rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
 from benchmarks.report import FOLDER, document, service_document
 
-CONTRACT, SERVICE = "contract", "service"
+CONTRACT, SERVICE, DESK = "contract", "service", "desk"
 PEERS_TIME = 600  # seconds that the peers may take together
 
 
@@ -23,18 +23,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one short round of everything, to see that it runs")
     parser.add_argument("--peers", type=Path, help="the Python of the environment in which the peers are installed")
     parser.add_argument(
-        "--only", choices=(CONTRACT, SERVICE), help="measure one half; the other stays as it was written"
+        "--only", choices=(CONTRACT, SERVICE, DESK), help="measure one part; the others stay as they were written"
     )
     parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
     options = parser.parse_args()
-    if options.only != SERVICE:
+    if options.only in (None, CONTRACT):
         peers = _peers(options.peers, quick=options.quick)
         text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
         options.output.write_text(text, encoding="utf-8")
         print(text)
-    if options.only != CONTRACT:
+    if options.only in (None, SERVICE):
         text = service_document(_service_sections(quick=options.quick), "make bench")
         options.output.with_name("SERVICE.md").write_text(text, encoding="utf-8")
+        print(text)
+    if options.only in (None, DESK):
+        text = inbox_page.inbox_document(service_rows.QUICK if options.quick else service_rows.THOROUGH)
+        options.output.with_name("DESK.md").write_text(text, encoding="utf-8")
         print(text)
 
 

@@ -10,19 +10,19 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils import timezone
 
+from retrycontract.contract.guidance import MAX_STANDING
 from retrycontract.contract.json_text import JsonFault, parse_json
 from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
 from retrycontract.store.models import Door
+from retrycontract.store.models.replies import FIRST, LAST
 from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, note_failure
 from retrycontract.usecases.second_factor import check_factor
+from retrycontract.usecases.set_hint import LASTS as STANDS_FOR
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
-DECISIONS = [
-    (Decision.HINT.value, "Hint", "Say what to change. The agent corrects its call itself."),
-    (Decision.CORRECTED.value, "Corrected arguments", "Write the arguments. The agent sends exactly these."),
-    (Decision.ACCEPT.value, "Accept as is", "The output is right, the schema too strict. The agent runs it."),
-    (Decision.REJECT.value, "Reject", "Stop. Nothing is executed, and the agent is told so."),
-]
+DECISIONS = [(decision.value, decision.value) for decision in Decision]
+LASTS = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year")]  # the longest that may stand
+KEYS = [("", "None"), *((str(key), str(key)) for key in range(FIRST, LAST + 1))]
 
 
 class LoginForm(AuthenticationForm):
@@ -54,7 +54,7 @@ class LoginForm(AuthenticationForm):
 class AnswerForm(forms.Form):
     """Take an operator's answer; whether it can be sent is the use case's to say."""
 
-    decision = forms.ChoiceField(choices=[choice[:2] for choice in DECISIONS], initial=Decision.HINT.value)
+    decision = forms.ChoiceField(choices=DECISIONS, initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
     arguments = forms.CharField(required=False, strip=False)
@@ -62,15 +62,36 @@ class AnswerForm(forms.Form):
     # The attempt that was newest when the page was read: the answer is about that one, whatever came since.
     base = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
 
+    # Let the answer stand for the next agent that makes the mistake, and for how many days.
+    standing = forms.BooleanField(required=False)
+    lasts = forms.ChoiceField(choices=LASTS, initial=str(STANDS_FOR.days), required=False)
+    fault: JsonFault | None = None
+
     def clean(self) -> dict[str, Any]:
         """Parse the corrected arguments as strictly as an agent's output is parsed."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("decision") == Decision.CORRECTED:
-            value, fault = parse_json(cleaned.get("arguments") or "")
-            if fault is not None:
-                self.add_error("arguments", _told(fault))
-            cleaned["value"] = value
+            cleaned["value"], self.fault = parse_json(cleaned.get("arguments") or "")
+            if self.fault is not None:
+                self.add_error("arguments", _told(self.fault))
+        length = len(cleaned.get("text", "").strip())
+        if self.stands and length > MAX_STANDING:
+            self.add_error(
+                "standing",
+                f"What agents are told next time has {MAX_STANDING} characters at most, and this has {length}: "
+                "shorten it, or send it without letting it stand.",
+            )
         return cleaned
+
+    @property
+    def stands(self) -> bool:
+        """Tell whether the answer is to stand: only words can, what was corrected fits one output."""
+        return bool(self.cleaned_data.get("standing")) and self.cleaned_data.get("decision") == Decision.HINT
+
+    @property
+    def lasting(self) -> timedelta:
+        """Give how long it is to stand."""
+        return timedelta(days=int(self.cleaned_data.get("lasts") or STANDS_FOR.days))
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -82,6 +103,25 @@ class AnswerForm(forms.Form):
             "arguments": cleaned.get("value"),
             "grant": int(cleaned["grant"] or DEFAULT_GRANT),
             "base_number": cleaned["base"],
+        }
+
+
+class ReplyForm(forms.Form):
+    """Take a reply to keep; whether it can be kept is the use case's to say."""
+
+    title = forms.CharField(required=False)
+    text = forms.CharField(required=False)
+    position = forms.ChoiceField(choices=KEYS, required=False)
+    shared = forms.BooleanField(required=False)
+
+    @property
+    def reply(self) -> dict[str, Any]:
+        """Give the reply as the use case takes it."""
+        cleaned = self.cleaned_data
+        return {
+            "title": cleaned["title"],
+            "text": cleaned["text"].replace("\r\n", "\n"),
+            "position": int(cleaned["position"]) if cleaned["position"] else None,
         }
 
 

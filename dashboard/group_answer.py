@@ -86,7 +86,7 @@ def read_waiting(
     mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None = None
 ) -> WaitingGroup:
     """Read the calls to choose from: chosen is what `only` names, or without it all that is not put off."""
-    calls = list(mistake.calls.select_related("agent", "version")[: SHOWN + 1])
+    calls = list(mistake.calls.select_related("agent")[: SHOWN + 1])
     shown = calls[:SHOWN]
     choices = []
     for row in rows_of(shown, read_claims(shown, now), read_snoozes(shown, now)):

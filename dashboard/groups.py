@@ -18,6 +18,7 @@ from retrycontract.store.models import Attempt, Call, Claim, Snooze
 from retrycontract.store.models.calls import CallQuerySet
 
 SHOWN_CALLS = 3  # of a group; the rest is one click away
+MOST_GROUPED = 10_000  # Blocked calls that are looked at, the longest waiting: 40 ms even then
 # A call without a fingerprint has a mistake of its own.
 MISTAKE = Case(
     When(fingerprint="", then=Concat(Value("call "), Cast("pk", CharField()))),
@@ -104,7 +105,8 @@ class Found:
 
 def find_groups(calls: CallQuerySet, *, beyond: tuple[datetime, int] | None, number: int) -> list[Found]:
     """Find the groups of Blocked calls that follow a place, by how long their first call waits."""
-    counted = calls.annotate(mistake=MISTAKE).order_by().values(*SHARED)
+    looked_at = Call.objects.filter(pk__in=calls.order_by("blocked_at", "pk").values("pk")[:MOST_GROUPED])
+    counted = looked_at.annotate(mistake=MISTAKE).order_by().values(*SHARED)
     groups = counted.annotate(first_at=Min("blocked_at"), first_pk=Min("pk"), size=Count("pk"))
     if beyond is not None:
         at, pk = beyond

@@ -43,12 +43,34 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             title="Inbox",
             route="dashboard:inbox",
             icon="inbox",
-            covers=("dashboard:call", "dashboard:preview", "dashboard:claim", "dashboard:snooze", "dashboard:group"),
+            covers=(
+                "dashboard:call",
+                "dashboard:preview",
+                "dashboard:keep_reply",
+                "dashboard:claim",
+                "dashboard:snooze",
+                "dashboard:group",
+            ),
         ),
+        Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
-    (Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),),
     (
-        Section(title="Settings", route="dashboard:settings", icon="settings"),
+        Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
+        Section(
+            title="Tools",
+            route="dashboard:tools",
+            icon="tools",
+            covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
+        ),
+        Section(title="Insights", route="dashboard:insights", icon="insights"),
+    ),
+    (
+        Section(
+            title="Settings",
+            route="dashboard:settings",
+            icon="settings",
+            covers=("dashboard:replies", "dashboard:reply"),
+        ),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

@@ -124,7 +124,7 @@ class Queue:
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     filters = filters.bounded(are_few=tab.holds_few)
-    calls = filters.apply(tab.calls(operator, now).select_related("agent", "version"), now)
+    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
     counts = {each: Count(each.calls(operator, now).order_by()[: MOST_COUNTED + 1].count()) for each in Tab}
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls, _parse(after))

@@ -14,3 +14,10 @@ def may_answer(user: AbstractBaseUser | AnonymousUser) -> bool:
     if not isinstance(user, User):
         return False
     return user.is_superuser or user.groups.filter(name__in=[Role.OPERATOR, Role.ADMIN]).exists()
+
+
+def is_administrator(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Tell whether a user may change what all operators share."""
+    if not isinstance(user, User):
+        return False
+    return user.is_superuser or user.groups.filter(name=Role.ADMIN).exists()

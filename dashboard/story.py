@@ -13,7 +13,8 @@ from dashboard.changes import Change, compare
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.sanitizer import visible
-from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance
+from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
+from retrycontract.usecases.give_guidance import redacted_places
 from retrycontract.usecases.propose_correction import proposed_arguments
 
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
@@ -86,6 +87,7 @@ class GuidanceEntry:
     """Show one operator's answer."""
 
     guidance: Guidance
+    expiries: tuple[datetime, ...] = ()
 
     @property
     def at(self) -> datetime:
@@ -97,6 +99,12 @@ class GuidanceEntry:
         """Give what was decided."""
         return Decision(self.guidance.decision)
 
+    @property
+    def is_late(self) -> bool:
+        """Tell whether nobody had answered in time."""
+        asked = self.guidance.escalation.opened_at
+        return any(asked <= expired <= self.at for expired in self.expiries)
+
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -106,6 +114,7 @@ class Story:
     attempts: tuple[Attempt, ...]
     guidance: tuple[Guidance, ...]
     escalations: tuple[Escalation, ...]
+    expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
 
     @property
     def version(self) -> str:
@@ -116,7 +125,7 @@ class Story:
     def entries(self) -> list[AttemptEntry | GuidanceEntry]:
         """Give attempts and guidance, newest first."""
         newest = self.attempts[0].pk if self.attempts else None
-        entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given) for given in self.guidance]
+        entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given, self.expiries) for given in self.guidance]
         earlier = [*self.attempts[1:], None]
         entries += [
             AttemptEntry(attempt, attempt.pk == newest, before)
@@ -167,6 +176,23 @@ class Story:
         """Give the newest guidance."""
         return self.guidance[0] if self.guidance else None
 
+    @property
+    def is_answer_late(self) -> bool:
+        """Tell whether the newest guidance came after the call had expired."""
+        return self.answer is not None and GuidanceEntry(self.answer, self.expiries).is_late
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """Tell when the person was asked whose answer the page shows, or who is to answer."""
+        asked = self.answer.escalation if self.answer is not None else self.escalation
+        return asked.opened_at if asked is not None else None
+
+    @property
+    def expired_at(self) -> datetime | None:
+        """Tell when nobody had answered that request in time."""
+        asked = self.asked_at
+        return next((expired for expired in self.expiries if asked is not None and expired >= asked), None)
+
     def is_open(self, escalation_id: str) -> bool:
         """Tell whether that request for a person still waits for its answer."""
         return self.open_escalation is not None and self.open_escalation.public_id == escalation_id
@@ -185,6 +211,11 @@ class Story:
         return [AttemptEntry(attempt, is_newest=False) for attempt in reversed(later) if attempt.pk > base]
 
     @property
+    def told_hint(self) -> StandingHint | None:
+        """Give the standing hint that the agent was told, if it was told any."""
+        return next((attempt.standing_hint for attempt in self.attempts if attempt.standing_hint), None)
+
+    @property
     def newest_judged(self) -> Attempt | None:
         """Give the attempt that an answer would be about."""
         return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
@@ -195,10 +226,19 @@ class Story:
         return self.newest_judged is not None and self.newest_judged.is_parsed
 
     @property
+    def newest_parsed(self) -> Attempt | None:
+        """Give the last attempt whose output was JSON: what a correction is written on."""
+        return next((attempt for attempt in self.attempts if attempt.is_parsed), None)
+
+    @property
     def editable_arguments(self) -> str:
         """Write the last output that parsed as JSON to edit: characters that hide are escapes in it."""
-        parsed = next((attempt for attempt in self.attempts if attempt.is_parsed), None)
-        return editable(parsed.output) if parsed else "{\n  \n}"
+        return editable(self.newest_parsed.output) if self.newest_parsed else "{\n  \n}"
+
+    @property
+    def kept_places(self) -> list[str]:
+        """List the places of the values that only the agent has, and that it keeps when they are left alone."""
+        return list(redacted_places(self.newest_parsed.output)) if self.newest_parsed else []
 
     @property
     def suggested_arguments(self) -> str | None:
@@ -226,9 +266,12 @@ def read_story(call: Call) -> Story:
     """Read what the page of a call shows."""
     return Story(
         call,
-        tuple(call.attempts.order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]),
+        tuple(
+            call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
+        ),
         _guidance_of(call),
         tuple(call.escalations.order_by("-round")),
+        tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
     )
 
 

@@ -3,7 +3,22 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import agent_responses, call, components, group, inbox, live, login, second_factor, settings, work
+from dashboard.pages import (
+    agent_responses,
+    call,
+    components,
+    group,
+    hints,
+    inbox,
+    insights,
+    live,
+    login,
+    replies,
+    second_factor,
+    settings,
+    tools,
+    work,
+)
 
 app_name = "dashboard"
 urlpatterns = [
@@ -14,10 +29,23 @@ urlpatterns = [
     path("calls/<slug:public_id>/snooze/", work.snooze, name="snooze"),
     path("calls/<slug:public_id>/group/", group.group, name="group"),
     path("next/", work.take_next, name="next"),
+    path("calls/<slug:public_id>/keep-reply/", call.keep_reply, name="keep_reply"),
+    path("hints/", hints.hints, name="hints"),
+    path("hints/<int:hint_id>/off/", hints.switch_off, name="switch_off_hint"),
     path("agent-responses/", agent_responses.log, name="agent_responses"),
+    path("insights/", insights.insights, name="insights"),
+    path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),
+    path("tools/", tools.tools, name="tools"),
+    path("tools/new/", tools.new_tool, name="new_tool"),
+    path("tools/<int:pk>/", tools.tool, name="tool"),
+    path("tools/<int:pk>/schema/", tools.edit_schema, name="edit_schema"),
+    path("tools/<int:pk>/versions/<int:number>/release/", tools.release, name="release_version"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("settings/replies/", replies.replies, name="replies"),
+    path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
+    path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

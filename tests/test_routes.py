@@ -15,6 +15,8 @@ from django.utils import timezone
 
 from dashboard.roles import Role
 from retrycontract.store.models import ApiKey
+from retrycontract.usecases.save_reply import save_reply
+from retrycontract.usecases.set_hint import set_hint_from
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +36,14 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
     "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
     "POST /next/": (LOGIN, LOGIN, NO, LOGIN, LOGIN),
+    "POST /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /hints/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /hints/<int:hint_id>/off/": (LOGIN, LOGIN, NO, 302, 302),
+    "GET /settings/replies/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /settings/replies/": (LOGIN, LOGIN, NO, 422, 422),
+    "GET /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, 422),
+    "POST /settings/replies/<int:reply_id>/delete/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
@@ -41,6 +51,15 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /settings/second-factor/": (LOGIN, LOGIN, 302, 302, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/new/": (401, 401, NO, NO, 422),
+    "GET /tools/<int:pk>/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /tools/<int:pk>/schema/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /tools/<int:pk>/schema/": (401, 401, NO, NO, 422),
+    "POST /tools/<int:pk>/versions/<int:number>/release/": (LOGIN, LOGIN, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
@@ -65,7 +84,9 @@ def visitors() -> dict[str, Visitor]:
     """One of each role, and a call that was answered."""
     agent = make_agent()
     _, key = ApiKey.create_for(agent, timezone.now())
-    answer(make_blocked(agent), make_user("bo"))
+    bo, now = make_user("bo"), timezone.now()
+    set_hint_from(answer(make_blocked(agent), bo), bo, now=now)
+    save_reply(make_user("ada", Role.ADMIN), "Shared", "By all.", now=now, shared=True)
     found = {
         "anonymous": Visitor(Client(), {}),
         "an agent's key": Visitor(Client(), {"Authorization": f"Bearer {key}"}),
@@ -94,11 +115,29 @@ def test_every_address_is_in_a_table() -> None:
     assert len([path for path in addresses() if path.startswith("/admin/")]) > 80
 
 
+OF_ROWS = {
+    "<slug:public_id>": ("Call", "public_id"),
+    "<int:hint_id>": ("StandingHint", "pk"),
+    "<int:reply_id>": ("SavedReply", "pk"),
+    "<int:pk>": ("Tool", "pk"),
+}
+OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}
+
+
+def of_desk(path: str) -> str:
+    """Give an address of the desk with the key of the row that is there."""
+    for name, word in OF_WORDS.items():
+        path = path.replace(name, word)
+    for name, (model, key) in OF_ROWS.items():
+        if name in path:
+            path = path.replace(name, str(getattr(apps.get_model("retrycontract", model).objects.get(), key)))
+    return path
+
+
 @pytest.mark.parametrize(("address", "expected"), DESK.items(), ids=list(DESK))
 def test_the_desk_lets_in_by_role(visitors: dict[str, Visitor], address: str, expected: tuple[int, ...]) -> None:
     method, path = address.split()
-    call = apps.get_model("retrycontract", "Call").objects.get()
-    path = path.replace("<slug:public_id>", call.public_id)
+    path = of_desk(path)
     assert {name: visitors[name].status(method, path) for name in ROLES} == dict(zip(ROLES, expected, strict=True))
 
 
@@ -113,8 +152,7 @@ OTHERS = [
 @pytest.mark.parametrize("address", OTHERS)
 def test_what_is_in_no_table_is_refused_to_everybody(visitors: dict[str, Visitor], address: str) -> None:
     method, path = address.split()
-    call = apps.get_model("retrycontract", "Call").objects.get()
-    path = path.replace("<slug:public_id>", call.public_id)
+    path = of_desk(path)
     assert {visitors[name].status(method, path) for name in ROLES} <= {LOGIN, 401, 405}
     assert visitors["admin"].status(method, path) == 405
 

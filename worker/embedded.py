@@ -15,6 +15,7 @@ from retrycontract.usecases.doorbell import DESK_BELL, agent_bell
 from retrycontract.usecases.forget_calls import forget_calls
 from retrycontract.usecases.recount import fold_rollups
 from retrycontract.usecases.repeat_request import forget_requests
+from retrycontract.usecases.sum_up_counts import sum_up_counts
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
 from retrycontract.waiting import bells
@@ -81,6 +82,7 @@ class EmbeddedWorker:
                     forget_requests(now=timezone.now())
                     forget_calls(now=timezone.now())
                     fold_rollups(now=timezone.now())
+                    sum_up_counts(now=timezone.now())
                     WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:

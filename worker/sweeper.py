@@ -77,6 +77,7 @@ class Sweeper:
         from retrycontract.usecases.forget_calls import forget_calls
         from retrycontract.usecases.recount import fold_rollups
         from retrycontract.usecases.repeat_request import forget_requests
+        from retrycontract.usecases.sum_up_counts import sum_up_counts
         from retrycontract.usecases.sweep import BATCH, expire_overdue
         from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
 
@@ -90,6 +91,7 @@ class Sweeper:
         forget_requests(now=now)
         forget_calls(now=now)
         fold_rollups(now=now)
+        sum_up_counts(now=now)
         WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -17,14 +17,19 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.forms import DECISIONS, AnswerForm
+from dashboard.at_hand import AtHand, read_at_hand
+from dashboard.filling import filled, is_asked
+from dashboard.forms import AnswerForm
+from dashboard.json_lines import line_at, lines_of
 from dashboard.pages.answers import LOGIN_FIRST, REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.pages.replies import keep_words
 from dashboard.queue import next_blocked
 from dashboard.roles import may_answer
 from dashboard.story import Story, read_story, read_version
+from dashboard.wording import choices_for
 from dashboard.work import read_work
-from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Call, Escalation
+from retrycontract.contract.errors import ValidationError
+from retrycontract.store.models import Call, Escalation, Guidance, LostRaceError
 from retrycontract.usecases.claim_call import claim_next
 from retrycontract.usecases.give_guidance import (
     AlreadyAnsweredError,
@@ -32,6 +37,8 @@ from retrycontract.usecases.give_guidance import (
     draft_guidance,
     give_guidance,
 )
+from retrycontract.usecases.save_reply import UnusableReplyError
+from retrycontract.usecases.set_hint import UnusableHintError, set_hint_from
 
 
 @login_not_required  # an answer that comes after the session ended must not lose what was typed
@@ -56,12 +63,46 @@ def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     found = _get(public_id)
     if not may_answer(request.user):
         raise PermissionDenied
-    story = read_story(found)
-    form = AnswerForm(_with_suggestion(request, story) if "suggestion" in request.POST else request.POST)
+    if is_asked(request.POST):
+        return _filled(request, found)
+    form = AnswerForm(request.POST)
     drafted = _drafted(form, found) | {"is_preview": True}
     if is_htmx(request):
         return render(request, "dashboard/_preview.html", drafted | {"form": form})
-    return _page(request, story, form=form, **drafted)
+    return _page(request, read_story(found), form=form, **drafted)
+
+
+def _filled(request: HttpRequest, found: Call) -> HttpResponse:
+    """Show the form with what a button stands for put into it."""
+    story = read_story(found)
+    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+    form = AnswerForm(filled(request.POST, story, at_hand))
+    return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
+
+
+def _form_again(request: HttpRequest, story: Story, form: AnswerForm, context: dict[str, Any]) -> HttpResponse:
+    """Show the form after it was filled in or kept, within its page where no script asked."""
+    context |= _drafted(form, story.call)
+    if not is_htmx(request):
+        return _page(request, story, form=form, **context)
+    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+    shared = _story_context(request, story) | _offered(story, at_hand)
+    return render(request, "dashboard/_answer_fields.html", shared | {"form": form} | context)
+
+
+@require_POST
+@never_cache
+def keep_reply(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Keep the typed words as a reply of one's own; the form comes back as it was."""
+    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    if not may_answer(operator):
+        raise PermissionDenied
+    context: dict[str, Any] = {"is_preview": True}
+    try:
+        context["kept_reply"] = keep_words(operator, request.POST.get("text", ""), now=now)
+    except UnusableReplyError as error:
+        context["not_kept"] = str(error)
+    return _form_again(request, read_story(found), AnswerForm(request.POST), context)
 
 
 def _answer(request: HttpRequest, found: Call) -> HttpResponse:
@@ -73,21 +114,43 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
         return _page(request, read_story(found), form=form, status=REFUSED)
     escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
     try:
-        give_guidance(escalation, cast(User, request.user), now=timezone.now(), **form.answer)
+        given = give_guidance(escalation, cast(User, request.user), now=timezone.now(), **form.answer)
     except RefusedAnswerError as refused:
-        return _page(request, read_story(_get(found.public_id)), form=form, refused=refused, status=REFUSED)
+        return _page(
+            request,
+            read_story(_get(found.public_id)),
+            form=form,
+            refused=refused,
+            faults=_placed(form, refused),
+            status=REFUSED,
+        )
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
-    return _after_answer(request, found)
+    following = _following(request, found)
+    if form.stands:
+        _let_stand(request, given, form)
+    return redirect("dashboard:call", public_id=(following or found).public_id)
 
 
-def _after_answer(request: HttpRequest, found: Call) -> HttpResponse:
-    """Go on: to the call that was answered, or to the next, with a way back."""
+def _following(request: HttpRequest, found: Call) -> Call | None:
+    """Claim the next call where that was asked for, and say where the answer that was sent is."""
     here, goes_on = reverse("dashboard:call", args=[found.public_id]), request.POST.get("then") == "next"
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
     words = 'Your <a href="{}">answer</a> is on its way to {}.' if following else "Your answer is on its way to {1}."
     messages.success(request, format_html(words, here, found.agent))
-    return redirect("dashboard:call", public_id=(following or found).public_id)
+    return following
+
+
+def _let_stand(request: HttpRequest, given: Guidance, form: AnswerForm) -> None:
+    """Tell the next agents, too; the answer is on its way whatever becomes of this."""
+    now = timezone.now()
+    try:
+        hint = set_hint_from(given, cast(User, request.user), now=now, expires_at=now + form.lasting)
+    except (UnusableHintError, LostRaceError) as error:
+        messages.warning(request, f"It does not stand for the next agent, though: {error}")
+    else:
+        until = timezone.localtime(hint.expires_at).strftime("%Y-%m-%d")
+        messages.success(request, f"Agents that make the same mistake are told it until {until}.")
 
 
 def _live(request: HttpRequest, found: Call) -> HttpResponse:
@@ -113,9 +176,13 @@ def _page(
             }
         )
     shared |= _asked(story, form["escalation"].value() if form else "")
-    return render(
-        request, "dashboard/call.html", shared | {"form": form, "decisions": DECISIONS} | context, status=status
-    )
+    if form is not None:
+        shared |= _offered(story, read_at_hand(story, cast(User, request.user), now=timezone.now()))
+    return render(request, "dashboard/call.html", shared | {"form": form} | context, status=status)
+
+
+def _offered(story: Story, at_hand: AtHand) -> dict[str, Any]:
+    return {"choices": choices_for(story.call.kind), "at_hand": at_hand}
 
 
 def _asked(story: Story, escalation_id: str) -> dict[str, Any]:
@@ -134,15 +201,13 @@ def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
     try:
         return {"draft": draft_guidance(found, **form.answer)}
     except RefusedAnswerError as refused:
-        return {"refused": refused}
+        return {"refused": refused, "faults": _placed(form, refused)}
 
 
-def _with_suggestion(request: HttpRequest, story: Story) -> QueryDict:
-    """Put the suggested arguments into what was typed; the person still looks at them and sends them."""
-    typed = request.POST.copy()
-    typed["decision"] = Decision.CORRECTED
-    typed["arguments"] = story.suggested_arguments or typed.get("arguments", "")
-    return typed
+def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[ValidationError, int]]:
+    """Give what is wrong with corrected arguments, each with its line in the text that was typed."""
+    lines = lines_of(form.cleaned_data["arguments"]) if refused.errors else {}
+    return [(error, line_at(lines, error.field_path)) for error in refused.errors]
 
 
 def _session_ended(request: HttpRequest) -> HttpResponse:

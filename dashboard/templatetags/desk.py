@@ -16,10 +16,14 @@ from django.utils.safestring import SafeString
 from dashboard.json_view import render_json, render_text
 from dashboard.navigation import Section, sections_for
 from dashboard.source_view import render_source
+from dashboard.wording import WORDINGS
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback_text import shown_pointer
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.store.models import StandingHint
+from retrycontract.usecases.suggest_guidance import times
 
 register = template.Library()
 
@@ -98,6 +102,12 @@ def pointer(path: str) -> SafeString:
     return format_html('<code class="pointer"><bdi>{}</bdi></code>', shown_pointer(path))
 
 
+@register.filter
+def thousands(number: int) -> str:
+    """Write a number that is easy to read."""
+    return f"{number:,}"
+
+
 @register.simple_tag
 def ago(at: datetime | None, now: datetime, suffix: str = " ago") -> SafeString:
     """Show a time as the time since, the exact one on hover; our script keeps it going."""
@@ -121,6 +131,27 @@ def until(at: datetime, now: datetime) -> SafeString:
         exact(at),
         since(at - now),
     )
+
+
+@register.filter
+def noun(kind: str) -> str:
+    """Name what a person corrects of an output of a kind."""
+    return WORDINGS[Kind(kind)].noun
+
+
+@register.filter
+def whole(kind: str) -> str:
+    """Name what an agent sent: its call, its response."""
+    return WORDINGS[Kind(kind)].whole
+
+
+@register.filter
+def record(hint: StandingHint) -> str:
+    """Say what a standing hint was good for."""
+    if not hint.shown:
+        return "not shown yet"
+    tried = f", next attempt valid {times(hint.worked)}" if hint.tried else ", no next attempt yet"
+    return f"shown {times(hint.shown)}{tried}"
 
 
 @register.filter

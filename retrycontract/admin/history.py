@@ -11,7 +11,17 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, json_block, line
-from retrycontract.store.models import Attempt, Call, Escalation, Event, Guidance, IdempotencyKey, LostRaceError, Rollup
+from retrycontract.store.models import (
+    Attempt,
+    Call,
+    Escalation,
+    Event,
+    Guidance,
+    IdempotencyKey,
+    LostRaceError,
+    Rollup,
+    Summary,
+)
 from retrycontract.usecases.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
@@ -269,3 +279,24 @@ class RollupPage(Page):
     def shown_tool(self, rollup: Rollup) -> str:
         """Show the name that an agent gave its tool; none for tools that nobody registered."""
         return line(rollup.tool_name)
+
+
+@admin.register(Summary)
+class SummaryPage(Page):
+    """Show what hours and days came to."""
+
+    list_display = ("at", "span", "namespace", "shown_tool", "judged", "valid")
+    list_filter = ("span", "is_whole")
+    ordering = ("-at", "-pk")
+    fields = ("span", "at", "namespace", "shown_tool", "judged", "valid", "first_judged", "first_valid", "shown_counts")
+    readonly_fields = ("shown_tool", "shown_counts")
+
+    @admin.display(description="tool")
+    def shown_tool(self, summary: Summary) -> str:
+        """Show the name that an agent gave its tool; all tools together where there is none."""
+        return "all" if summary.is_whole else line(summary.tool_name)
+
+    @admin.display(description="counts")
+    def shown_counts(self, summary: Summary) -> SafeString | str:
+        """Show what was counted, and in which places a tool's calls failed."""
+        return json_block(summary.counts | {"places": summary.places})

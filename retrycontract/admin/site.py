@@ -33,6 +33,7 @@ GROUPS = {
         "Event",
         "IdempotencyKey",
         "Rollup",
+        "Summary",
     ),
     "How people answer": ("Claim", "Snooze", "SavedReply", "AnswerRecord", "StandingHint"),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),

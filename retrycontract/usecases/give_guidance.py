@@ -44,6 +44,8 @@ from retrycontract.usecases.tell_endpoints import tell_endpoints
 
 MAX_PLACES = 5  # that a refusal names
 MAX_PLACE = 80  # characters of each
+ROOT = "the root"
+TRACE = "REDACTED"  # what is left of a mark that somebody typed into
 MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
 
@@ -119,7 +121,7 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
     if contract is None:
         return ()
     findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
-    hidden = set(_redacted_places(arguments))
+    hidden = set(redacted_places(arguments))
     return tuple(
         error
         for error in findings.errors
@@ -232,6 +234,8 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     errors = check_correction(call, arguments)
     if errors:
         raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
+    if broken := _broken_marks(base, arguments):
+        raise _refused_marks(broken)
     chosen = (
         _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
     )
@@ -250,12 +254,27 @@ def _by_patch(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answ
     if not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
     patch = make_patch(base.output, arguments)
-    if any(has_redaction(operation) for operation in patch):
-        raise RefusedAnswerError(
-            "A redacted value was moved or edited, or something under a redacted name. "
-            "Leave '[REDACTED: …]' where it stands, or replace the whole value by one that is no secret."
-        )
+    if edited := [str(operation["path"]) or ROOT for operation in patch if has_redaction(operation)]:
+        raise _refused_marks(edited)
     return replace(answer, patch=patch)
+
+
+def _broken_marks(base: Attempt, arguments: Any) -> list[str]:
+    """Name the places whose mark was typed into so that it is none any more: it would be sent as the value."""
+    if not base.is_parsed or not has_redaction(base.output):
+        return []
+    return [
+        str(operation["path"]) or ROOT
+        for operation in make_patch(base.output, arguments)
+        if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
+    ]
+
+
+def _refused_marks(places: list[str]) -> RefusedAnswerError:
+    return RefusedAnswerError(
+        f"A redacted value was moved or edited, or something under a redacted name, at {_named(places)}. "
+        "Leave '[REDACTED: …]' where it stands, or replace the whole value by one that is no secret."
+    )
 
 
 def _contract(call: Call) -> CompiledTool | None:
@@ -272,6 +291,10 @@ def _secret_places(call: Call, arguments: Any) -> str:
     contract = _contract(call)
     marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
+    return _named(places)
+
+
+def _named(places: list[str]) -> str:
     named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]
     return ", ".join([*named, "…"][: len(places)])
 
@@ -285,16 +308,17 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
         for index, (item, other) in enumerate(zip(value, redacted, strict=True)):
             yield from _differences(item, other, pointers.join(pointer, index))
     elif value != redacted:
-        yield pointer or "the root"
+        yield pointer or ROOT
 
 
-def _redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
+def redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
+    """Yield the places of the values that hold a redaction mark."""
     if isinstance(value, dict):
         for key, member in value.items():
-            yield from _redacted_places(member, pointers.join(pointer, key))
+            yield from redacted_places(member, pointers.join(pointer, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _redacted_places(item, pointers.join(pointer, index))
+            yield from redacted_places(item, pointers.join(pointer, index))
     elif has_redaction(value):
         yield pointer
 

@@ -1,46 +1,27 @@
-"""Read how agents and their tools fare, from the hourly counts: history itself is never looked through."""
+"""Read how agents and their tools fare, from the counts: history itself is never looked through."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
-
-from django.db.models import QuerySet, Sum
-from django.db.models.functions import TruncDay, TruncHour
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Measure, Rollup
-from retrycontract.store.models.rollups import RollupQuerySet
+from retrycontract.store.models import Measure
 from retrycontract.usecases.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
+from retrycontract.usecases.read_counts import (
+    RATED,
+    Point,
+    Scope,
+    read_failed,
+    read_places,
+    read_points,
+    read_tool_totals,
+)
 
-FINE: Final = timedelta(days=3)  # a longer time is shown by days
 MOST_HEAT: Final = 200  # cells of a map, the hottest
 CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Say what is looked at: from the hour of `start` to before `end`, and of which namespace and tool."""
-
-    start: datetime
-    end: datetime
-    namespace: str | None = None
-    tool_name: str | None = None
-
-    @property
-    def step(self) -> timedelta:
-        """Give what one point of a series stands for: an hour or a day, in UTC."""
-        return timedelta(hours=1) if self.end - self.start <= FINE else timedelta(days=1)
-
-    def counted(self, *measures: Measure) -> RollupQuerySet:
-        """Find the counters of some measures."""
-        chosen = {name: value for name, value in asdict(self).items() if name in NAMES and value is not None}
-        return Rollup.objects.filter(measure__in=measures, hour__gte=self.start, hour__lt=self.end, **chosen)
-
-
-NAMES: Final = ("namespace", "tool_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +57,20 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class FailurePoint:
-    """Hold how often a tool failed with a code in one step of a series."""
+    """Hold how many attempts failed with a code in one step of a series."""
+
+    at: datetime
+    code: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailurePoint:
+    """Hold how many attempts of a tool failed in one step of a series."""
 
     at: datetime
     namespace: str
     tool_name: str
-    code: str
     amount: int
 
 
@@ -145,6 +134,7 @@ class Insights:
     """Hold all that the page shows of a scope."""
 
     failures: tuple[FailurePoint, ...]
+    tool_failures: tuple[ToolFailurePoint, ...]
     attempts: tuple[AttemptRate, ...]
     answer_times: AnswerTimes
     decisions: tuple[DecisionRate, ...]
@@ -152,65 +142,82 @@ class Insights:
     escalations: int
     outcomes: dict[str, int]
 
+    @property
+    def judged(self) -> int:
+        """Count the attempts."""
+        return sum(rate.judged for rate in self.attempts)
+
+    @property
+    def first_try(self) -> AttemptRate:
+        """Give how first attempts went."""
+        return next((rate for rate in self.attempts if rate.number == "1"), AttemptRate("1", 0, 0))
+
+    @property
+    def recovered(self) -> int:
+        """Count the calls that failed at first and were valid later."""
+        return sum(rate.valid for rate in self.attempts) - self.first_try.valid
+
+    @property
+    def recovery_rate(self) -> float:
+        """Give the part of the calls that failed at first and were valid later.
+
+        Calls begin in one time and may end in another: of a short time it is near the truth.
+        """
+        failed = self.first_try.judged - self.first_try.valid
+        return min(self.recovered / failed, 1.0) if failed else 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Estimate the tokens that retries cost."""
+        return sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+
 
 def read_insights(scope: Scope) -> Insights:
-    """Read everything in three queries."""
-    totals = _totals(scope)
+    """Read everything, in as many queries for an hour as for a year."""
+    points = read_points(scope)
+    totals = _totals(points)
     return Insights(
-        failures=_failures(scope),
+        failures=tuple(
+            FailurePoint(point.at, point.label, amount)
+            for point, amount in sorted(points.items())
+            if point.measure == Measure.FAILURE
+        ),
+        tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(read_failed(scope).items())),
         attempts=_attempts(totals),
         answer_times=_answer_times(totals),
         decisions=_decisions(totals),
-        costs=_costs(scope),
+        costs=tuple(
+            CostPoint(point.at, amount)
+            for point, amount in sorted(points.items())
+            if point.measure == Measure.RETRY_TEXT
+        ),
         escalations=totals[Measure.ESCALATION, ""],
         outcomes={label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME},
     )
 
 
 def read_tool_rates(scope: Scope) -> tuple[ToolRate, ...]:
-    """Read how each tool fared, the busiest first; one query."""
-    found: dict[tuple[str, str], Counter[str]] = {}
-    rows = scope.counted(Measure.JUDGED, Measure.VALID).order_by().values_list(*NAMES, "measure", "label")
-    for namespace, tool, measure, label, amount in rows.annotate(total=Sum("amount")):
-        counter = found.setdefault((namespace, tool), Counter())
-        counter[measure] += amount
-        counter[f"first {measure}"] += amount if label == "1" else 0
-    rates = [
-        ToolRate(*key, each[Measure.JUDGED], each[Measure.VALID], each["first judged"], each["first valid"])
-        for key, each in found.items()
-    ]
+    """Read how each tool fared, the busiest first."""
+    rates = [ToolRate(*names, *map(totals.__getitem__, RATED)) for names, totals in read_tool_totals(scope).items()]
     return tuple(sorted(rates, key=lambda rate: (-rate.judged, rate.namespace, rate.tool_name)))
 
 
 def read_heat_map(scope: Scope) -> tuple[Heat, ...]:
-    """Read which fields failed with which codes, the hottest first; one query."""
-    rows = scope.counted(Measure.PLACE).order_by().values_list("label").annotate(total=Sum("amount"))
-    found = []
-    for label, amount in rows.order_by("-total", "label")[:MOST_HEAT]:
-        code, _, place = label.partition(" ")
-        found.append(Heat(place, code, amount))
-    return tuple(found)
+    """Read which fields failed with which codes, the hottest first."""
+    hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
+    return tuple(_heat(label, amount) for label, amount in hottest)
 
 
-def _totals(scope: Scope) -> Counter[tuple[str, str]]:
-    measures = [measure for measure in Measure if measure not in (Measure.PLACE, Measure.FAILURE, Measure.RETRY_TEXT)]
-    rows = scope.counted(*measures).order_by().values_list("measure", "label").annotate(total=Sum("amount"))
-    return Counter({(measure, label): amount for measure, label, amount in rows})
+def _heat(label: str, amount: int) -> Heat:
+    code, _, place = label.partition(" ")
+    return Heat(place, code, amount)
 
 
-def _failures(scope: Scope) -> tuple[FailurePoint, ...]:
-    rows = _stepped(scope, Measure.FAILURE).values_list("at", *NAMES, "label").annotate(total=Sum("amount"))
-    return tuple(FailurePoint(*row) for row in rows.order_by("at", *NAMES, "label"))
-
-
-def _costs(scope: Scope) -> tuple[CostPoint, ...]:
-    rows = _stepped(scope, Measure.RETRY_TEXT).values_list("at").annotate(total=Sum("amount"))
-    return tuple(CostPoint(*row) for row in rows.order_by("at"))
-
-
-def _stepped(scope: Scope, measure: Measure) -> QuerySet[Any]:
-    step = TruncHour if scope.step < timedelta(days=1) else TruncDay
-    return scope.counted(measure).order_by().annotate(at=step("hour", tzinfo=UTC))
+def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for point, amount in points.items():
+        totals[point.measure, point.label] += amount
+    return totals
 
 
 def _attempts(totals: Counter[tuple[str, str]]) -> tuple[AttemptRate, ...]:

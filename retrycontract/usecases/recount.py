@@ -10,7 +10,7 @@ from typing import Final
 from django.db.models import Prefetch
 
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Summary, Tally, hour_of
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.follow_answers import is_first_try
 from retrycontract.usecases.keep_count import (
@@ -38,6 +38,7 @@ def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -
     tally = Counter({count: amount for count, amount in recount(since=start).items() if count.hour < end})
     with write_transaction():
         Rollup.objects.replace(tally, start=start, end=end)
+        Summary.objects.forget_from(start)
         Event.record("metrics.rebuilt", actor=actor, door=door, at=now, since=start.isoformat(), counters=len(tally))
     return len(tally)
 

@@ -73,10 +73,13 @@ def register_tool(
     door: Door = Door.API,
     settings: ToolSettings | None = None,
     may_replace: Callable[[str | None], bool] | None = None,
+    actor: str | None = None,
 ) -> Registration:
     """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
 
     `may_replace` is asked with the revision that is there, None for a new tool; its no raises ToolChangedError.
+    `actor` is who did it where it was not the agent itself.
+
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     admit(schema)
@@ -102,7 +105,7 @@ def register_tool(
             tool.updated_at = now
             tool.save()
             Event.record(
-                "tool.registered", actor=agent.name, door=door, at=now, tool=name, namespace=tool.namespace,
+                "tool.registered", actor=actor or agent.name, door=door, at=now, tool=name, namespace=tool.namespace,
                 version=version.number, changed=sorted(given if is_new else changes),
             )  # fmt: skip
     return Registration(tool, version, is_new, is_new_version)

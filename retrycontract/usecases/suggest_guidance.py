@@ -30,8 +30,8 @@ class SuggestedGuidance:
     def record(self) -> str:
         """Say how it went."""
         if not self.tried:
-            return f"{_times(self.given)}, not tried yet"
-        return f"{_times(self.given)}, next attempt valid {_times(self.worked)}"
+            return f"{times(self.given)}, not tried yet"
+        return f"{times(self.given)}, next attempt valid {times(self.worked)}"
 
     @property
     def worth(self) -> float:
@@ -54,5 +54,6 @@ def suggest_guidance(call: Call) -> tuple[SuggestedGuidance, ...]:
     return tuple(sorted(found, key=lambda one: (-one.worth, -one.given))[:MOST])
 
 
-def _times(number: int) -> str:
+def times(number: int) -> str:
+    """Say how often."""
     return {1: "once"}.get(number, f"{number} times")

@@ -26,8 +26,11 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Preferences,
+    Rollup,
     SavedReply,
     Snooze,
+    Span,
+    Summary,
     WebhookDelivery,
     WorkerBeat,
 )
@@ -78,6 +81,7 @@ def answered(ada: User) -> Call:
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
     begin_factor(ada, now=now)
     Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
+    Summary.objects.write(Span.DAY, Span.DAY.beginning(now), Rollup.objects.all().tally())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 

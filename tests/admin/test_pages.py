@@ -42,6 +42,7 @@ from retrycontract.store.models import (
     SecondFactor,
     Snooze,
     StandingHint,
+    Summary,
     Tool,
     ToolVersion,
     WebhookDelivery,
@@ -55,7 +56,8 @@ pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
 HISTORY += [Preferences, SecondFactor]
-HISTORY += [IdempotencyKey, Rollup, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat, FailedLogins]
+HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
+HISTORY += [FailedLogins]
 HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

@@ -91,7 +91,7 @@ def test_an_extraction_ends_with_the_arguments_that_a_person_corrected(
         )
         call_id = opened(page, service, client, running)
         expect(page.get_by_text("VAL-008").first).to_be_visible()
-        page.get_by_text("Corrected arguments", exact=True).first.click()
+        page.get_by_text("Corrected extraction", exact=True).first.click()
         page.locator("textarea[name=arguments]").fill(json.dumps({"total": 42, "currency": "CHF"}))
         expect(page.locator("#preview")).to_contain_text("Send exactly this")
         send(page)

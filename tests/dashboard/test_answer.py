@@ -17,6 +17,8 @@ from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from retrycontract.store.models import Call
 
 pytestmark = pytest.mark.django_db
@@ -133,13 +135,46 @@ def test_a_redacted_value_that_is_left_alone_keeps_the_agents_own(desk: Client) 
     assert given.patch == [{"op": "replace", "path": "/region", "value": "eu-west-1"}]
 
 
-def test_a_redacted_value_that_was_edited_is_refused(desk: Client) -> None:
+@pytest.mark.parametrize("edit", [str.lower, "{}-new".format, lambda mark: mark[:-1], lambda mark: mark[1:]])
+def test_a_redacted_value_that_was_edited_is_refused_by_name(desk: Client, edit: Callable[[str], str]) -> None:
     call = make_secret_call()
     mark = call.attempts.last().output["api_key"]  # type: ignore[union-attr]  # as above
-    edited = {**SECRET, "region": "eu-west-1", "api_key": f"{mark}-new"}
+    edited = {**SECRET, "region": "eu-west-1", "api_key": edit(mark)}
     response = send(desk, call, decision="corrected", arguments=json.dumps(edited))
     assert response.status_code == 422
-    assert "Leave '[REDACTED: …]' where it stands" in text_of(response)
+    assert "at /api_key. Leave '[REDACTED: …]' where it stands" in text_of(response)
+    assert not Guidance.objects.exists()
+
+
+def test_the_page_names_the_values_that_only_the_agent_has(desk: Client) -> None:
+    page = text_of(desk.get(f"/calls/{make_secret_call().public_id}/"))
+    assert "The agent keeps its own value where a mark such as [REDACTED: …] is left alone: /api_key." in page
+    assert "keeps its own value" not in text_of(desk.get(f"/calls/{make_blocked().public_id}/"))
+
+
+def test_what_is_wrong_with_corrected_arguments_has_its_line(desk: Client) -> None:
+    typed = '{\n "service": "web",\n "region":\n  "mars", "x": 1}'
+    page = text_of(send(desk, make_blocked(), decision="corrected", arguments=typed))
+    assert "Line 3 /region VAL-008" in page
+    assert "Line 4 /x VAL-005" in page
+    broken = send(desk, make_blocked(), to="preview/", headers=HTMX, decision="corrected", arguments='{\n"a": }')
+    assert 'data-line="2" data-column="6"' in broken.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "caption"),
+    [
+        ("tool_call", "Corrected argumentsWrite the arguments. The agent sends exactly these."),
+        ("agent_response", "Corrected responseWrite the response. The agent sends exactly this."),
+        ("extraction", "Corrected extractionWrite the extraction. The agent sends exactly this."),
+    ],
+)
+def test_the_choices_speak_of_the_kind_of_output(desk: Client, kind: str, caption: str) -> None:
+    make_tool(make_agent(), kind=kind)
+    more = {"task_id": "t", "turn": 1} if kind == "agent_response" else {}
+    page = text_of(desk.get(f"/calls/{make_blocked(kind=kind, **more).public_id}/"))
+    assert caption in page
+    assert ("arguments" in page.partition("Your answer")[2].partition("Keys Close")[0]) == (kind == "tool_call")
 
 
 def test_the_second_operator_learns_who_was_first_and_keeps_the_own_words(desk: Client) -> None:

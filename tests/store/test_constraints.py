@@ -26,6 +26,7 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Rollup,
+    Summary,
     Tool,
     ToolVersion,
     WebhookDelivery,
@@ -274,6 +275,25 @@ def count_in_two_places() -> None:
         counted()
 
 
+def summed(**changes: object) -> Summary:
+    values: dict[str, object] = dict.fromkeys(("judged", "valid", "first_judged", "first_valid"), 1)
+    values |= {"span": "day", "at": hour_of(timezone.now()), "is_whole": False, "namespace": "n", "tool_name": "t"}
+    return Summary.objects.create(**(values | changes))
+
+
+def sum_up_a_week() -> None:
+    summed(span="week")
+
+
+def sum_up_twice() -> None:
+    for _ in range(2):
+        summed()
+
+
+def name_one_tool_for_all() -> None:
+    summed(is_whole=True)
+
+
 BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("attempt_unique_number", repeat_a_number),
     ("attempt_state_known", invent_an_attempt_state),
@@ -316,6 +336,9 @@ BREAKS: list[tuple[str, Callable[[], None]]] = [
     ("delivery_status_is_http", answer_with_no_status),
     ("rollup_measure_known", count_what_nobody_knows),
     ("rollup_unique", count_in_two_places),
+    ("summary_span_known", sum_up_a_week),
+    ("summary_unique", sum_up_twice),
+    ("summary_whole_names_nothing", name_one_tool_for_all),
     ("guidanceversion_one_each", keep_a_stage_of_an_answer_twice),
     ("guidanceversion_stage_known", invent_a_stage_of_an_answer),
     *DESK_BREAKS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,12 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Guidance, Measure, Rollup
 from retrycontract.usecases.claim_call import claim_call
+from retrycontract.usecases.read_counts import Scope
 from retrycontract.usecases.read_inbox import BoundedCount, count_tabs, read_groups
 from retrycontract.usecases.read_insights import (
     CostPoint,
     FailurePoint,
     Heat,
-    Scope,
+    ToolFailurePoint,
     read_heat_map,
     read_insights,
     read_tool_rates,
@@ -82,14 +84,20 @@ def test_rates_of_tools_are_those_of_history() -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_failures_over_time_are_those_of_history() -> None:
-    expected: Counter[Any] = Counter()
+@pytest.mark.parametrize("tool", [None, "deploy", "scale"])
+def test_failures_over_time_are_those_of_history(tool: str | None) -> None:
+    codes: Counter[Any] = Counter()
+    tools: Counter[Any] = Counter()
     for attempt in attempts():
         assert attempt.judged_at is not None
-        at = attempt.judged_at.replace(minute=0)
-        for code in {error["error_code"] for error in blocking(attempt)}:
-            expected[at, attempt.call.agent.namespace, attempt.call.tool_name, code] += 1
-    assert set(read_insights(WHOLE).failures) == {FailurePoint(*key, amount) for key, amount in expected.items()}
+        at, name = attempt.judged_at.replace(minute=0), attempt.call.tool_name
+        if attempt.is_valid or tool not in (None, name):
+            continue
+        tools[at, attempt.call.agent.namespace, name] += 1
+        codes.update((at, code) for code in {error["error_code"] for error in blocking(attempt)})
+    found = read_insights(replace(WHOLE, tool_name=tool))
+    assert set(found.failures) == {FailurePoint(*key, amount) for key, amount in codes.items()}
+    assert set(found.tool_failures) == {ToolFailurePoint(*key, amount) for key, amount in tools.items()}
 
 
 @pytest.mark.usefixtures("history")
@@ -133,7 +141,7 @@ def test_the_heat_map_names_fields_codes_and_nothing_that_a_model_made_up() -> N
 def test_a_scope_leaves_out_other_tools_namespaces_and_times() -> None:
     one = Scope(NOON, NOON + DAY, namespace="one", tool_name="deploy")
     assert [(rate.namespace, rate.tool_name) for rate in read_tool_rates(one)] == [("one", "deploy")]
-    assert {(point.namespace, point.tool_name) for point in read_insights(one).failures} == {("one", "deploy")}
+    assert {(point.namespace, point.tool_name) for point in read_insights(one).tool_failures} == {("one", "deploy")}
     assert read_tool_rates(Scope(NOON - DAY, NOON)) == ()
     assert read_insights(Scope(NOON - DAY, NOON)).attempts == ()
     assert sum(heat.amount for heat in read_heat_map(one)) == sum(

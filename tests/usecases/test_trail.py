@@ -266,6 +266,7 @@ QUIET = {
     "drain_outbox._delivered": "the message keeps when",
     "log_in.begin_login": "counts; what follows from the count is told",
     "recount.fold_rollups": "the same counts in fewer rows",
+    "sum_up_counts.sum_up_counts": "the same counts, summed up",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request.forget_requests": "the same, after a day",
 }

@@ -217,4 +217,5 @@
     tick();
   };
   ready();
+  document.addEventListener("desk:ready", ready); // a part of the page is new
 })();

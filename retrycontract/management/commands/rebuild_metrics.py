@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from retrycontract.store.models import Door
 from retrycontract.usecases.recount import first_hour, first_whole_hour, rebuild_rollups
+from retrycontract.usecases.sum_up_counts import sum_up_everything
 
 
 class Command(BaseCommand):
@@ -38,6 +39,7 @@ class Command(BaseCommand):
         counted = 0
         if start:
             counted = rebuild_rollups(since=start, now=timezone.now(), actor="rebuild_metrics", door=Door.COMMAND)
+            sum_up_everything(now=timezone.now())
         said = f" since {start:%Y-%m-%d %H:00} UTC" if start else ""
         self.stdout.write(f"Rebuilt {counted} counters{said}.")
 

@@ -22,9 +22,10 @@ from retrycontract.management.seeding.stories import STORIES, Story, Teller
 from retrycontract.management.seeding.templates import COPIED, CallTemplate, columns, shifted, template_of
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.identifiers import ALPHABET, LENGTH
-from retrycontract.store.models import Agent, AnswerRecord, Rollup, Tally
+from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.register_tool import register_tool
+from retrycontract.usecases.sum_up_counts import sum_up_everything
 
 PREFIX: Final = "seed-"  # of agents and the operator
 CHUNK: Final = 2_000  # calls of one transaction
@@ -68,6 +69,8 @@ class Planter:
             report(done)
         with write_transaction():
             _reset_sequences()
+            Summary.objects.forget_from(self.begin)
+        sum_up_everything(now=self.end)
 
     def _templates(self, number: int) -> dict[str, list[CallTemplate]]:
         """Tell stories of tools, read what the database made of them, and take them back.

@@ -15,13 +15,14 @@ APPS = ("auth", "retrycontract")
 # Made by every migration, with keys that differ: referred to by name.
 MADE_BY_MIGRATIONS: tuple[type[Model], ...] = (Permission,)
 # Signs of life of the workers here, whose turn it is among them, what this service's key has hashed, and who looks
-# after what for the next minutes.
+# after what for the next minutes; sums of what is moved are made again.
 STAYING = (
     "retrycontract.workerbeat",
     "retrycontract.channelturn",
     "retrycontract.claim",
     "retrycontract.idempotencykey",
     "retrycontract.failedlogins",
+    "retrycontract.summary",
 )
 
 

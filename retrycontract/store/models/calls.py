@@ -145,6 +145,8 @@ class Call(models.Model):
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),
+            # What failed of a tool lately: its page, and what a changed schema is tried on.
+            models.Index(fields=("tool", "-id"), name="call_failed_by_tool", condition=~Q(fingerprint="")),
             # The log of agents' responses: all, an agent's, a task's.
             models.Index(fields=("-id",), name="call_responses", condition=Q(kind=Kind.AGENT_RESPONSE.value)),
             models.Index(

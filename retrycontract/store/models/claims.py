@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 
 from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.models.escalations import Escalation, EscalationState
@@ -82,27 +82,28 @@ class Snooze(models.Model):
         return f"{self.escalation} until {self.until:%Y-%m-%d %H:%M}"
 
 
+# Few calls are put off or taken on: they are read once, and not looked for with each call of the queue.
+
+
 def snoozed_calls(now: datetime) -> CallQuerySet:
-    """Give the Blocked calls that are put off, the next to come back first."""
-    return Call.objects.filter(Exists(_of_call(Snooze.objects.active(now)))).order_by("blocked_at", "pk")
+    """Give the Blocked calls that are put off, the longest waiting first."""
+    return Call.objects.blocked().filter(pk__in=_calls_of(Snooze.objects.active(now)))
 
 
 def awake_calls(now: datetime) -> CallQuerySet:
     """Give the operators' queue without what is put off, the longest waiting first."""
-    # Few are put off: read once, not looked for with each call of the queue.
-    return Call.objects.blocked().exclude(pk__in=Snooze.objects.active(now).order_by().values("escalation__call"))
+    return Call.objects.blocked().exclude(pk__in=_calls_of(Snooze.objects.active(now)))
 
 
 def free_calls(now: datetime) -> CallQuerySet:
     """Give what nobody looks after and nobody has put off, the longest waiting first."""
-    return awake_calls(now).exclude(Exists(_of_call(Claim.objects.active(now))))
+    return awake_calls(now).exclude(pk__in=_calls_of(Claim.objects.active(now)))
 
 
 def claimed_calls(operator_id: int, now: datetime) -> CallQuerySet:
     """Give what an operator has taken on."""
-    mine = Claim.objects.active(now).filter(operator=operator_id)
-    return Call.objects.blocked().filter(Exists(_of_call(mine)))
+    return Call.objects.blocked().filter(pk__in=_calls_of(Claim.objects.active(now).filter(operator=operator_id)))
 
 
-def _of_call(rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-    return rows.filter(escalation__call=OuterRef("pk"))
+def _calls_of(rows: models.QuerySet[Any]) -> models.QuerySet[Any, Any]:
+    return rows.order_by().values("escalation__call")

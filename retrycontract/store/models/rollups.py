@@ -137,8 +137,6 @@ class Rollup(models.Model):
         indexes = (
             # What is still to be folded.
             models.Index(fields=("hour",), name="rollup_spread", condition=Q(shard__gt=0)),
-            # One chart of a long time.
-            models.Index(fields=("measure", "hour"), name="rollup_by_measure"),
         )
 
     def __str__(self) -> str:

@@ -1,0 +1,172 @@
+"""Plots as values: columns over time and bars side by side, with everything that a template needs to draw them.
+
+Shapes are drawn in a picture that stretches with the page, words stand around it as text: nothing is too small on a
+telephone. Each plot has its numbers as a table, so that nobody depends on seeing it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil, floor, log10
+from typing import Final
+
+MOST_SERIES: Final = 6  # colours that most people tell apart; what is rarer is one series
+HEIGHT: Final = 100.0
+STEP: Final = 10.0  # of a column, with the gap beside it
+WIDTH: Final = 8.0
+TICKS: Final = 4
+LABELS: Final = 5  # along the time: more do not fit on a telephone
+REST: Final = "rest"
+LEAST_SEEN: Final = 0.75  # a bar that is not nothing is not drawn as nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Hold one part of the columns: its colour, its name and what it adds up to; `key` names it to the page."""
+
+    tone: str
+    key: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Hold one part of a column, as it is drawn."""
+
+    tone: str
+    y: str
+    height: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Hold one step of time: its name, its amounts by series, and how they are drawn."""
+
+    label: str
+    amounts: tuple[int, ...]
+    x: str
+    segments: tuple[Segment, ...]
+
+    @property
+    def total(self) -> int:
+        """Add it up."""
+        return sum(self.amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Hold a plot of amounts over time, in columns of stacked parts."""
+
+    series: tuple[Series, ...]
+    columns: tuple[Column, ...]
+    top: int
+    step: int
+
+    @property
+    def total(self) -> int:
+        """Add everything up."""
+        return sum(one.total for one in self.series)
+
+    @property
+    def width(self) -> str:
+        """Give the width of the picture."""
+        return _number(len(self.columns) * STEP)
+
+    @property
+    def ticks(self) -> list[int]:
+        """List the amounts beside the picture, from the top."""
+        return list(range(self.top, -1, -self.step))
+
+    @property
+    def lines(self) -> list[str]:
+        """List the heights of the lines behind the columns."""
+        return [_number(HEIGHT - HEIGHT * tick / self.top) for tick in self.ticks]
+
+    @property
+    def labels(self) -> list[str]:
+        """List the names of a few steps, evenly from the first to the last."""
+        last = len(self.columns) - 1
+        number = min(LABELS, last + 1)
+        places = [round(index * last / max(number - 1, 1)) for index in range(number)]
+        return [self.columns[place].label for place in places]
+
+    @property
+    def highest(self) -> Column:
+        """Give the step with the most."""
+        return max(self.columns, key=lambda column: column.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Hold one row of a table with a bar: `width` is drawn, of 100."""
+
+    label: str
+    amount: int
+    width: str
+    note: str = ""
+
+
+def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[datetime, str]) -> Columns:
+    """Stack amounts by step and series; series beyond the largest six are one, steps without amounts are empty."""
+    totals: Counter[str] = Counter()
+    for (_, key), amount in amounts.items():
+        totals[key] += amount
+    ranked = sorted(totals, key=lambda key: (-totals[key], key))
+    shown, rest = ranked[:MOST_SERIES], ranked[MOST_SERIES:]
+    series = [Series(str(number), key, totals[key]) for number, key in enumerate(shown, 1)]
+    if rest:
+        series.append(Series(REST, "", sum(totals[key] for key in rest)))
+    parts = [[key] for key in shown] + [rest] * bool(rest)
+    table = [[sum(amounts.get((at, key), 0) for key in part) for part in parts] for at in steps]
+    top, step = _scale(max(map(sum, table), default=0))
+    rows = zip(steps.values(), table, strict=True)
+    columns = tuple(_column(index, label, row, series, top) for index, (label, row) in enumerate(rows))
+    return Columns(tuple(series), columns, top, step)
+
+
+def draw_bars(rows: Iterable[tuple[str, int, str]], *, of: int | None = None) -> tuple[Bar, ...]:
+    """Draw rows of label, amount and note as long as they are of `of`, or of the largest."""
+    listed = list(rows)
+    whole = of or max((amount for _, amount, _ in listed), default=0)
+    return tuple(Bar(label, amount, _length(amount, whole), note) for label, amount, note in listed)
+
+
+def percent(part: float) -> str:
+    """Write a part of one; what is nearly nothing or nearly all is not rounded to it."""
+    if 0 < part < 0.01:
+        return "<1%"
+    return f"{min(floor(part * 100 + 0.5), 99) if part < 1 else 100}%"
+
+
+def _column(index: int, label: str, row: list[int], series: list[Series], top: int) -> Column:
+    segments, below = [], 0.0
+    for one, amount in zip(series, row, strict=True):
+        if amount:
+            height = HEIGHT * amount / top
+            below += height
+            segments.append(Segment(one.tone, _number(HEIGHT - below), _number(height)))
+    return Column(label, tuple(row), _number(index * STEP + (STEP - WIDTH) / 2), tuple(segments))
+
+
+def _scale(most: int) -> tuple[int, int]:
+    """Choose where the axis ends and its steps: round numbers, the end above all columns."""
+    if most <= TICKS:
+        return max(most, 1), 1
+    rough = most / TICKS
+    size = 10 ** floor(log10(rough))
+    step = next(int(size * factor) for factor in (1, 2, 5, 10) if size * factor >= rough and size * factor >= 1)
+    return ceil(most / step) * step, step
+
+
+def _length(amount: int, whole: int) -> str:
+    if not amount or not whole:
+        return "0"
+    return _number(max(100 * min(amount / whole, 1), LEAST_SEEN))
+
+
+def _number(value: float) -> str:
+    """Write a length as SVG reads it, in whichever language the page is."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

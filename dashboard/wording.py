@@ -1,0 +1,58 @@
+"""What the desk calls an output and what may be decided about it: the words fit the kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Name an output of one kind, and what its agent does with it."""
+
+    noun: str  # what a person corrects
+    whole: str  # what the agent sent
+    these: str
+    use: str
+    used: str
+    judge: str  # what an output may be too good for
+
+
+WORDINGS: Final = {
+    Kind.TOOL_CALL: Wording("arguments", "call", "these", "runs it", "executed", "schema"),
+    Kind.AGENT_RESPONSE: Wording("response", "response", "this", "goes on with it", "used", "schema"),
+    Kind.SOURCE_FILE: Wording("file", "file", "this", "writes it", "written", "check"),
+    Kind.EXTRACTION: Wording("extraction", "extraction", "this", "goes on with it", "used", "schema"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Offer one decision."""
+
+    decision: Decision
+    title: str
+    what: str
+
+
+def choices_for(kind: str) -> list[Choice]:
+    """Offer what may be decided about an output of a kind; a file is sent whole, so nobody corrects it here."""
+    words = WORDINGS[Kind(kind)]
+    offered = [
+        Choice(Decision.HINT, "Hint", f"Say what to change. The agent corrects its {words.whole} itself."),
+        Choice(
+            Decision.CORRECTED,
+            f"Corrected {words.noun}",
+            f"Write the {words.noun}. The agent sends exactly {words.these}.",
+        ),
+        Choice(
+            Decision.ACCEPT,
+            "Accept as is",
+            f"The output is right, the {words.judge} too strict. The agent {words.use}.",
+        ),
+        Choice(Decision.REJECT, "Reject", f"Stop. Nothing is {words.used}, and the agent is told so."),
+    ]
+    return [choice for choice in offered if kind != Kind.SOURCE_FILE or choice.decision is not Decision.CORRECTED]

@@ -1,0 +1,133 @@
+"""Counts of hours and days that are over, summed up: one row where the hourly counts have hundreds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import models
+from django.db.models import Max, Min, Q
+
+from retrycontract.store.fields import JSONText
+from retrycontract.store.models.rollups import Measure, Tally
+
+MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
+CHUNK: Final = 500  # rows of one statement
+Reach = dict[str, tuple[datetime, datetime]]
+
+
+class Span(models.TextChoices):
+    """Name what a row sums up."""
+
+    HOUR = "hour"
+    DAY = "day"  # in UTC
+
+    @property
+    def length(self) -> timedelta:
+        """Tell how long it lasts."""
+        return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
+
+    def beginning(self, moment: datetime) -> datetime:
+        """Give when the one that a moment belongs to began."""
+        hour = moment.replace(minute=0, second=0, microsecond=0)
+        return hour if self is Span.HOUR else hour.replace(hour=0)
+
+
+class SummaryQuerySet(models.QuerySet["Summary"]):
+    """Write sums, and find them."""
+
+    def whole(self) -> SummaryQuerySet:
+        """Keep the sums of all tools together."""
+        return self.filter(is_whole=True)
+
+    def reach(self) -> Reach:
+        """Tell from when to before when hours and days are summed up; what is left out between had nothing counted."""
+        rows = self.whole().order_by().values_list("span").annotate(first=Min("at"), last=Max("at"))
+        return {span: (first, last + Span(span).length) for span, first, last in rows}
+
+    def write(self, span: Span, at: datetime, tally: Tally) -> int:
+        """Write what an hour or a day came to; who did so before, at the same moment, said the same."""
+        rows = [Summary.of(span, at, tally), *Summary.of_tools(span, at, tally)]
+        self.bulk_create(rows, CHUNK, ignore_conflicts=True)
+        return len(rows)
+
+    def forget_hours_before(self, moment: datetime) -> None:
+        """Forget hours that are only shown as days any more."""
+        self.filter(span=Span.HOUR, at__lt=moment).delete()
+
+    def forget_from(self, start: datetime) -> None:
+        """Forget what begins or goes on after a moment: the counts that it stands on have changed."""
+        self.filter(at__gte=Span.DAY.beginning(start)).delete()
+
+
+class Summary(models.Model):
+    """What an hour or a day came to, of one tool or of all; made from the hourly counts, and made anew with them."""
+
+    span = models.CharField(max_length=4, choices=Span.choices)
+    at = models.DateTimeField()
+    is_whole = models.BooleanField()
+    namespace = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=300)
+    # What every list of tools shows: summed up without opening the counts.
+    judged = models.BigIntegerField()
+    valid = models.BigIntegerField()
+    first_judged = models.BigIntegerField()
+    first_valid = models.BigIntegerField()
+    counts = JSONText(default=dict)  # measure -> label -> amount
+    places = JSONText(default=dict)  # label -> amount; of a tool alone
+
+    objects = SummaryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        verbose_name_plural = "summaries"
+        constraints = (
+            # One chart of all tools is one range, and so are the tools of a time.
+            models.UniqueConstraint(fields=("span", "is_whole", "at", "namespace", "tool_name"), name="summary_unique"),
+            models.CheckConstraint(condition=Q(span__in=Span.values), name="summary_span_known"),
+            models.CheckConstraint(
+                condition=Q(is_whole=False) | Q(namespace="", tool_name=""), name="summary_whole_names_nothing"
+            ),
+        )
+        indexes = (
+            # One chart of one tool.
+            models.Index(fields=("namespace", "tool_name", "span", "at"), name="summary_by_tool"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.span} {self.at:%Y-%m-%d %H:%M}"
+
+    # Factories
+
+    @classmethod
+    def of(cls, span: Span, at: datetime, tally: Tally) -> Summary:
+        """Sum up all tools."""
+        return cls._summed(span, at, tally, places={}, is_whole=True, namespace="", tool_name="")
+
+    @classmethod
+    def of_tools(cls, span: Span, at: datetime, tally: Tally) -> Iterable[Summary]:
+        """Sum up each tool."""
+        by_tool: dict[tuple[str, str], Tally] = defaultdict(Counter)
+        for count, amount in tally.items():
+            by_tool[count.namespace, count.tool_name][count] += amount
+        for (namespace, tool_name), own in sorted(by_tool.items()):
+            places: Counter[str] = Counter()
+            for count, amount in own.items():
+                places[count.label] += amount if count.measure == Measure.PLACE else 0
+            shown = {label: amount for label, amount in places.most_common(MOST_PLACES) if amount}
+            yield cls._summed(span, at, own, places=shown, is_whole=False, namespace=namespace, tool_name=tool_name)
+
+    @classmethod
+    def _summed(cls, span: Span, at: datetime, tally: Tally, **more: Any) -> Summary:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for count, amount in tally.items():
+            if count.measure != Measure.PLACE:
+                counts[count.measure][count.label] += amount
+        judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]
+        return cls(
+            span=span, at=at, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
+            first_valid=valid["1"], counts={measure: dict(labels) for measure, labels in counts.items() if labels},
+            **more,
+        )  # fmt: skip

@@ -1,0 +1,174 @@
+"""Read the counts of any time: sums where hours and days are over, the hourly counts for what is left."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Final, NamedTuple
+
+from django.db.models import F, Q, QuerySet, Sum
+
+from retrycontract.store.models import Measure, Rollup, Span, Summary
+
+FINE: Final = timedelta(days=3)  # a longer time is shown by days
+PLACELESS: Final = [measure for measure in Measure if measure is not Measure.PLACE]
+NAMES: Final = ("namespace", "tool_name")
+RATED: Final = ("judged", "valid", "first_judged", "first_valid")
+Stretch = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Say what is looked at: from the hour of `start` to before `end`, and of which namespace and tool."""
+
+    start: datetime
+    end: datetime
+    namespace: str | None = None
+    tool_name: str | None = None
+
+    @property
+    def span(self) -> Span:
+        """Name what one point of a series stands for: an hour or a day, in UTC."""
+        return Span.HOUR if self.end - self.start <= FINE else Span.DAY
+
+    @property
+    def step(self) -> timedelta:
+        """Tell how long that lasts."""
+        return self.span.length
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Give what narrows it."""
+        names = {"namespace": self.namespace, "tool_name": self.tool_name}
+        return {name: value for name, value in names.items() if value is not None}
+
+
+class Point(NamedTuple):
+    """Name a counter of a series."""
+
+    at: datetime
+    measure: str
+    label: str
+
+
+class ToolPoint(NamedTuple):
+    """Name a tool in a step of a series; the name is empty for tools that nobody registered."""
+
+    at: datetime
+    namespace: str
+    tool_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Hold where the counts of a scope are found: which sums, and which hours that nobody has summed up yet."""
+
+    scope: Scope
+    summed: tuple[tuple[Span, Stretch], ...]
+    left: tuple[Stretch, ...]
+
+    @classmethod
+    def of(cls, scope: Scope) -> _Sources:
+        reach = Summary.objects.reach()
+        days, rest = _days(scope, reach.get(Span.DAY))
+        cut = [_hours(stretch, reach.get(Span.HOUR)) for stretch in rest]
+        hours = [(Span.HOUR, summed) for summed, _ in cut if summed]
+        return cls(
+            scope, (*([(Span.DAY, days)] if days else []), *hours), tuple(part for _, left in cut for part in left)
+        )
+
+    def sums(self, *, is_whole: bool) -> QuerySet[Summary]:
+        """Find the sums."""
+        if not self.summed:
+            return Summary.objects.none()
+        parts = [Q(span=span, at__gte=start, at__lt=end) for span, (start, end) in self.summed]
+        return Summary.objects.filter(reduce(or_, parts), is_whole=is_whole, **self.scope.names).order_by()
+
+    def counts(self, *measures: Measure) -> QuerySet[Rollup]:
+        """Find the hourly counts."""
+        if not self.left:
+            return Rollup.objects.none()
+        parts = [Q(hour__gte=start, hour__lt=end) for start, end in self.left]
+        return Rollup.objects.filter(reduce(or_, parts), measure__in=measures, **self.scope.names).order_by()
+
+
+def read_points(scope: Scope) -> Counter[Point]:
+    """Read every counter but those of places, by step; three queries."""
+    sources, step = _Sources.of(scope), scope.span.beginning
+    found: Counter[Point] = Counter()
+    for at, counts in sources.sums(is_whole=not scope.names).values_list("at", "counts"):
+        for measure, labels in counts.items():
+            for label, amount in labels.items():
+                found[Point(step(at), measure, label)] += amount
+    rows = sources.counts(*PLACELESS).values_list("hour", "measure", "label").annotate(total=Sum("amount"))
+    for hour, measure, label, amount in rows:
+        found[Point(step(hour), measure, label)] += amount
+    return found
+
+
+def read_tool_totals(scope: Scope) -> dict[tuple[str, str], Counter[str]]:
+    """Read how each tool fared: judged, valid, and both of first attempts, by namespace and name; three queries."""
+    sources, found = _Sources.of(scope), defaultdict[tuple[str, str], Counter[str]](Counter)
+    sums = sources.sums(is_whole=False).values_list(*NAMES).annotate(*map(Sum, RATED))
+    for namespace, tool_name, *amounts in sums:
+        found[namespace, tool_name].update(dict(zip(RATED, amounts, strict=True)))
+    rows = sources.counts(Measure.JUDGED, Measure.VALID).values_list(*NAMES, "measure", "label")
+    for namespace, tool_name, measure, label, amount in rows.annotate(total=Sum("amount")):
+        found[namespace, tool_name].update({measure: amount, f"first_{measure}": amount if label == "1" else 0})
+    return found
+
+
+def read_failed(scope: Scope) -> Counter[ToolPoint]:
+    """Read how many attempts of each tool failed in each step; three queries."""
+    sources, step = _Sources.of(scope), scope.span.beginning
+    found: Counter[ToolPoint] = Counter()
+    failed = F("judged") - F("valid")
+    for at, namespace, tool_name, amount in sources.sums(is_whole=False).values_list("at", *NAMES, failed):
+        found[ToolPoint(step(at), namespace, tool_name)] += amount
+    rows = sources.counts(Measure.JUDGED, Measure.VALID).values_list("hour", *NAMES, "measure")
+    for hour, namespace, tool_name, measure, amount in rows.annotate(total=Sum("amount")):
+        found[ToolPoint(step(hour), namespace, tool_name)] += amount if measure == Measure.JUDGED else -amount
+    return +found
+
+
+def read_places(scope: Scope) -> Counter[str]:
+    """Read how often which code came up in which place; three queries."""
+    sources = _Sources.of(scope)
+    found: Counter[str] = Counter()
+    for places in sources.sums(is_whole=False).values_list("places", flat=True):
+        found.update(places)
+    found.update(dict(sources.counts(Measure.PLACE).values_list("label").annotate(total=Sum("amount"))))
+    return found
+
+
+def _days(scope: Scope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
+    """Cut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
+    if scope.span is Span.HOUR:
+        return None, [(scope.start, scope.end)]
+    begin = Span.DAY.beginning(scope.start + Span.DAY.length - timedelta.resolution)
+    end = min(Span.DAY.beginning(scope.end), reach[1]) if reach else begin
+    if end <= begin:
+        return None, [(scope.start, scope.end)]
+    return (begin, end), [part for part in ((scope.start, begin), (end, scope.end)) if part[0] < part[1]]
+
+
+def _hours(stretch: Stretch, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
+    """Cut a stretch into the hours that are summed up, and what lies before and behind them."""
+    if reach is None:
+        return None, [stretch]
+    begin, end = max(stretch[0], reach[0]), min(stretch[1], reach[1])
+    if end <= begin:
+        return None, [stretch]
+    return (begin, end), [part for part in ((stretch[0], begin), (end, stretch[1])) if part[0] < part[1]]
+
+
+def steps_of(scope: Scope) -> Iterator[datetime]:
+    """List the steps of a scope, those without a count among them."""
+    at = scope.span.beginning(scope.start)
+    while at < scope.end:
+        yield at
+        at += scope.step

@@ -1,0 +1,195 @@
+"""The answer in a real browser: replies, what worked before, the editor, hints that stand; every state to be seen."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from retrycontract.store.models import Guidance, SavedReply, StandingHint
+from retrycontract.usecases.save_reply import save_reply
+from tests.browser.states import WRONG, make_states
+from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
+from tests.browser.test_desk import site as site
+from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+    from pytest_django.live_server_helper import LiveServer
+
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [*LOOKS, ("light", 1600)], ids=str)
+def test_every_state_of_a_call_is_fit_to_be_seen_and_used(
+    live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
+) -> None:
+    states, look = make_states(make_user("mia"), timezone.now()), f"{scheme}-{width}"
+    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 900}))
+    complaints: list[str] = []
+    site.page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    site.log_in()
+    for name, call in states.items():
+        site.open(call)
+        check_look(site.page, f"state-{name}-{look}")
+    site.open(states["blocked"])
+    editor = correct(site.page)
+    editor.fill(json.dumps(WRONG | {"env": {"DB_PASSWORD": "[REDACTED: PASSWORD]"}}, indent=2))
+    expect(site.page.locator("#preview [data-line]").first).to_be_visible()
+    check_look(site.page, f"editor-{look}")
+    for path in (
+        "hints/",
+        "settings/replies/",
+        f"settings/replies/{SavedReply.objects.first().pk}/",
+        "hints/?show=ended",
+    ):  # type: ignore[union-attr]  # there are three
+        site.page.goto(f"{site.url}/{path}")
+        check_look(site.page, f"{path.replace('/', '-').replace('?', '')}-{look}")
+    assert complaints == []
+
+
+def correct(page: Page) -> Any:
+    """Choose to correct the arguments; gives their field."""
+    page.get_by_text("Corrected arguments", exact=True).first.click()
+    return page.locator("#id_arguments")
+
+
+def words(page: Page) -> Any:
+    return page.get_by_label("What should the agent change?")
+
+
+def test_a_reply_is_put_where_the_caret_is_and_can_be_taken_back(site: Site) -> None:
+    save_reply(User.objects.get(), "Regions", "Use eu-west-1.", now=timezone.now(), position=1)
+    site.open(make_blocked())
+    field = words(site.page)
+    field.fill("Before.\nAfter.")
+    field.evaluate("field => field.setSelectionRange(7, 7)")
+    site.page.get_by_role("button", name="Regions").click()
+    expect(field).to_have_value("Before.\nUse eu-west-1.\nAfter.")
+    expect(site.page.locator("#preview")).to_contain_text("> Use eu-west-1.")
+    field.press("Control+z")
+    expect(field).to_have_value("Before.\nAfter.")
+
+
+def test_an_answer_is_given_by_keys_with_a_saved_reply(site: Site) -> None:
+    save_reply(User.objects.get(), "Regions", "Use eu-west-1.", now=timezone.now(), position=4)
+    call = make_blocked()
+    site.open(call)
+    site.page.keyboard.press("4")
+    expect(words(site.page)).to_have_value("Use eu-west-1.")
+    site.page.keyboard.type(" 4 is a letter here")
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    assert Guidance.objects.get().text == "Use eu-west-1. 4 is a letter here"
+
+
+def test_what_worked_before_is_taken_over_by_one_key_and_the_page_stays(site: Site) -> None:
+    earlier = make_blocked()
+    answer(earlier, make_user("noah"), text="Use eu-west-1.")
+    submit(make_agent(), RIGHT, call=earlier)
+    call = make_blocked()
+    site.open(call)
+    expect(site.page.get_by_text("Hint, once, next attempt valid once")).to_be_visible()
+    words(site.page).fill("Mind:")
+    words(site.page).press("Escape")
+    site.page.evaluate("document.documentElement.dataset.same = 'yes'")
+    site.page.keyboard.press("u")
+    expect(words(site.page)).to_have_value("Mind:\nUse eu-west-1.")
+    expect(words(site.page)).to_be_focused()
+    expect(site.page.locator("#preview")).to_contain_text("> Use eu-west-1.")
+    assert site.page.evaluate("document.documentElement.dataset.same") == "yes"
+    expect(site.page.get_by_role("button", name="Preview", exact=True)).to_be_hidden()
+    site.page.keyboard.press("Control+Enter")
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+
+
+def test_words_are_kept_as_a_reply_while_one_answers(site: Site) -> None:
+    site.open(make_blocked())
+    words(site.page).fill("Use eu-west-1.")
+    site.page.get_by_role("button", name="Save as reply").click()
+    expect(site.page.get_by_role("status").get_by_text("Kept as")).to_be_visible()
+    expect(words(site.page)).to_have_value("Use eu-west-1.")
+    expect(site.page.locator("[data-key='1']")).to_contain_text("Use eu-west-1.")
+
+
+def test_the_editor_names_the_line_leads_there_and_lays_out(site: Site) -> None:
+    site.open(make_blocked())
+    editor = correct(site.page)
+    expect(site.page.locator("#schema")).to_have_attribute("open", "")
+    editor.fill('{\n  "service": "web",\n  "region": "mars"\n}')
+    link = site.page.get_by_role("link", name="Line 3")
+    expect(link).to_be_visible()
+    expect(site.page.locator(".editor-line.is-wrong")).to_have_text('  "region": "mars"')
+    link.click()
+    expect(editor).to_be_focused()
+    assert editor.evaluate("f => f.value.slice(f.selectionStart, f.selectionEnd)") == '  "region": "mars"'
+    editor.fill('{"service": "web", "region": "eu-west-1"')
+    site.page.get_by_role("link", name="Go there").click()
+    expect(editor).to_be_focused()
+    editor.fill('{"service": "web", "region": "eu-west-1"}')
+    site.page.get_by_role("button", name="Pretty-print").click()
+    expect(editor).to_have_value('{\n  "service": "web",\n  "region": "eu-west-1"\n}')
+    expect(site.page.locator(".is-wrong")).to_have_count(0)
+    expect(site.page.locator("#preview")).to_contain_text("Send exactly these")
+
+
+def test_a_new_line_is_indented_and_tab_leaves_the_editor(site: Site) -> None:
+    site.open(make_blocked())
+    editor = correct(site.page)
+    editor.fill("")
+    editor.press_sequentially('{\n"region": 1')
+    expect(editor).to_have_value('{\n  "region": 1')
+    editor.press("Tab")
+    expect(editor).not_to_be_focused()
+
+
+def test_a_redacted_value_is_marked_and_an_edited_mark_is_refused_by_name(site: Site) -> None:
+    agent = make_agent()
+    make_tool(agent, "rotate", {"type": "object", "properties": {"region": {"enum": ["eu"]}, "api_key": {}}})
+    call = make_blocked(agent, {"region": "europe", "api_key": "hunter2-correct-horse-9"}, tool="rotate")
+    site.open(call)
+    editor = correct(site.page)
+    expect(site.page.locator(".editor-lines mark")).to_have_count(1)
+    expect(site.page.get_by_text("The agent keeps its own value")).to_be_visible()
+    mended = editor.input_value().replace("europe", "eu")
+    editor.fill(mended.replace("REDACTED", "REDACTED2"))
+    expect(site.page.locator("#preview")).to_contain_text("at /api_key")
+    editor.fill(mended)
+    expect(site.page.locator("#preview")).to_contain_text("The agent will read exactly this")
+    editor.press("Control+Enter")
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    assert Guidance.objects.get().patch == [{"op": "replace", "path": "/region", "value": "eu"}]
+
+
+def test_an_answer_is_let_stand_and_switched_off(site: Site) -> None:
+    site.open(make_blocked())
+    words(site.page).fill("Use eu-west-1.")
+    site.page.get_by_label("Use this answer next time").check()
+    site.page.get_by_label("How long it stands").select_option("7 days")
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_text("Agents that make the same mistake are told it until")).to_be_visible()
+    site.page.get_by_role("link", name="Standing hints").click()
+    site.page.get_by_role("button", name="Switch off").click()
+    expect(site.page.get_by_text("No answer stands yet")).to_be_visible()
+    assert StandingHint.objects.get().off_at is not None
+
+
+def test_without_scripts_everything_at_hand_is_taken_by_the_page(live_server: LiveServer, new_page: NewPage) -> None:
+    mia = make_user("mia")
+    save_reply(mia, "Regions", "Use eu-west-1.", now=timezone.now(), position=1)
+    site = Site(live_server.url, new_page(java_script_enabled=False))
+    site.log_in()
+    site.open(make_blocked())
+    words(site.page).fill("Mind:")
+    site.page.get_by_role("button", name="Regions").click()
+    expect(words(site.page)).to_have_value("Mind:\nUse eu-west-1.")
+    site.page.get_by_role("button", name="Save as reply").click()
+    expect(site.page.get_by_text("Kept as")).to_be_visible()
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()

@@ -1,0 +1,132 @@
+"""The insights: numbers of history as plots, tables and files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from dashboard.exports import csv_lines
+from retrycontract.store.models import Rollup, Tool
+from tests.dashboard.conftest import text_of
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def worked(desk: Client) -> Client:
+    """A desk after some work: four calls, one of them put before a person and answered."""
+    make_tool(make_agent())
+    make_tool(make_agent("other"), "scale")
+    make_call(make_agent(), [RIGHT])
+    make_call(make_agent(), [WRONG, RIGHT])
+    make_call(make_agent("other"), [{}, RIGHT], tool="scale")
+    call = make_blocked(at=timezone.now() - timedelta(minutes=4))
+    answer(call, make_user("noah"))
+    return desk
+
+
+def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) -> None:
+    text = text_of(worked.get("/insights/"))
+    said = [
+        "Valid at first try 25% 1 of 4 calls", "Recovered 67% 2 of the 3 that failed at first",
+        "Put before a person 1 1 answer given", "Time to guidance 4 min", "Failures by mistake", "Failures by tool",
+        "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
+        "How calls ended", "tokens, estimated at four characters each",
+    ]  # fmt: skip
+    places = [text.index(word) for word in said]
+    assert places == sorted(places)
+
+
+def test_each_plot_says_in_words_and_in_a_table_what_it_draws(worked: Client) -> None:
+    page = worked.get("/insights/").content.decode()
+    assert page.count('role="img"') == page.count("</title>\n      <desc id=") == 3
+    assert "5 failed attempts; the most, 5, at" in page
+    assert page.count("<table") == 8
+    assert "style=" not in page
+
+
+def test_a_tool_and_a_time_are_chosen_in_the_address(worked: Client) -> None:
+    tool = Tool.objects.get(name="scale")
+    text = text_of(worked.get(f"/insights/?range=24h&tool={tool.pk}"))
+    assert "0 of 1 calls" in text
+    assert "Failures by tool" not in text
+    page = worked.get(f"/insights/?range=24h&tool={tool.pk}").content.decode()
+    assert f'href="?range=90d&amp;tool={tool.pk}"' in page
+    assert f"/insights/failures.csv?range=24h&amp;tool={tool.pk}" in page
+    assert worked.get("/insights/?tool=99999").status_code == 404
+    assert worked.get("/insights/?tool=x").status_code == 404
+    assert worked.get("/insights/?range=century").status_code == 200
+
+
+def test_a_service_without_calls_says_what_to_do_and_an_idle_time_what_to_look_at(desk: Client) -> None:
+    assert "Nothing to learn from yet" in text_of(desk.get("/insights/"))
+    make_tool(make_agent())
+    make_call(make_agent(), [RIGHT], at=timezone.now() - timedelta(days=20))
+    assert "Nothing was checked in the last 7 days" in text_of(desk.get("/insights/"))
+    assert "Valid at first try 100%" in text_of(desk.get("/insights/?range=30d"))
+
+
+def rows_of(client: Client, path: str) -> Iterator[dict[str, str]]:
+    return csv.DictReader(StringIO(b"".join(client.get(path)).decode()))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("attempts", [("1", "4", "1"), ("2", "3", "2"), ("3", "1", "0")]),
+        ("outcomes", [("valid", "3")]),
+        ("guidance", [("hint", "1", "0"), ("corrected", "0", "0"), ("accept", "0", "0"), ("reject", "0", "0")]),
+    ],
+)
+def test_a_table_is_a_file(worked: Client, table: str, expected: list[tuple[str, ...]]) -> None:
+    rows = [tuple(row.values())[: len(expected[0])] for row in rows_of(worked, f"/insights/{table}.csv")]
+    assert rows == expected
+    lines = b"".join(worked.get(f"/insights/{table}.jsonl")).decode().splitlines()  # type: ignore[arg-type]
+    assert [tuple(map(str, json.loads(line).values()))[: len(expected[0])] for line in lines] == expected
+
+
+@pytest.mark.parametrize("table", ["failures", "tools", "guidance-time", "tokens"])
+def test_files_over_time_name_their_hours(worked: Client, table: str) -> None:
+    answered: Any = worked.get(f"/insights/{table}.csv?range=24h")
+    assert answered["Content-Disposition"] == f'attachment; filename="{table}-24h.csv"'
+    assert len(b"".join(answered).splitlines()) > 1
+    assert worked.get("/insights/secrets.csv").status_code == 404
+    assert worked.get(f"/insights/{table}.xlsx").status_code == 404
+
+
+def test_no_spreadsheet_takes_a_cell_for_a_formula() -> None:
+    text = "".join(csv_lines(["a"], [["=1+1"], ["+x"], ["-x"], ["@x"], ["\tx"], ["plain"], [-5]]))
+    cells = [row[0] for row in csv.reader(StringIO(text))]
+    assert cells == ["a", "'=1+1", "'+x", "'-x", "'@x", "'\tx", "plain", "-5"]
+
+
+def test_names_of_tools_are_text(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent, "<b>x\u202e")
+    make_call(agent, [WRONG, {}], tool="<b>x\u202e")
+    page = desk.get("/insights/").content.decode()
+    assert "<b>x" not in page
+    assert "\u202e" not in page
+
+
+def test_the_page_costs_the_same_however_much_there_is(worked: Client) -> None:
+    asked = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            worked.get("/insights/?range=90d")
+        asked.append(len(queries))
+        for number in range(5):
+            make_blocked(make_agent(f"agent-{number}"), tool=f"tool-{number}")
+    assert asked[0] == asked[1]
+    assert Rollup.objects.count() > 40

@@ -1,0 +1,243 @@
+"""The tools at the desk: how each fares, and a schema that is looked at before it is registered."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from dashboard.roles import Role
+from dashboard.toolbox import draw_heat
+from retrycontract.contract.kinds import Kind
+from retrycontract.store.models import Event, Tool
+from retrycontract.usecases.read_insights import Heat
+from retrycontract.usecases.register_tool import register_tool
+from tests.dashboard.conftest import logged_in, text_of
+from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+TOKEN = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+WIDER = copy.deepcopy(DEPLOY)
+WIDER["properties"]["region"]["enum"].append("europe")
+
+
+@pytest.fixture
+def admin() -> Client:
+    """The browser of somebody who may change tools."""
+    return logged_in(make_user("ada", Role.ADMIN))
+
+
+@pytest.fixture
+def tool() -> Tool:
+    """A tool with a failure and a success."""
+    made = make_tool(make_agent())
+    make_call(make_agent(), [WRONG, RIGHT])
+    return made
+
+
+def send(client: Client, tool: Tool, schema: Any, step: str, base: int | str = 1) -> Any:
+    text = schema if isinstance(schema, str) else json.dumps(schema)
+    return client.post(f"/tools/{tool.pk}/schema/", {"schema": text, "step": step, "base": base})
+
+
+def test_the_list_begins_with_the_tool_that_fails_most(desk: Client, tool: Tool) -> None:
+    make_tool(make_agent("other"), "a_quiet_one")
+    text = text_of(desk.get("/tools/"))
+    assert "deploy deployer 0% 50% 2 1 Enforced" in text.replace("deploydeployer", "deploy deployer")
+    assert text.index("deploy") < text.index("a_quiet_one")
+    assert "not called" in text
+
+
+def test_the_list_is_searched_by_a_part_of_the_name(desk: Client, tool: Tool) -> None:
+    make_tool(make_agent(), "scale")
+    page = desk.get("/tools/?q=PLO").content.decode()
+    assert (f'href="/tools/{tool.pk}/?range=7d"' in page, ">scale<" in page) == (True, False)
+    assert "No tool is called" in text_of(desk.get("/tools/?q=%00x"))
+
+
+def test_no_tool_yet_is_said_with_what_to_do(desk: Client) -> None:
+    assert "No tool is registered yet" in text_of(desk.get("/tools/"))
+
+
+def test_the_page_says_where_it_fails_how_it_is_judged_and_what_failed_last(desk: Client, tool: Tool) -> None:
+    text = text_of(desk.get(f"/tools/{tool.pk}/"))
+    for words in ("Right at first try 0%", "Where it fails", "/region", "VAL-008", "deployer, attempt 1",
+                  "A Blocked call waits 7 days as configured", "Version 1"):  # fmt: skip
+        assert words in text
+    assert "Edit the schema" not in text, "an operator may not"
+
+
+def test_versions_are_compared_by_place(desk: Client, tool: Tool) -> None:
+    register_tool(make_agent(), "deploy", WIDER, now=timezone.now())
+    text = text_of(desk.get(f"/tools/{tool.pk}/"))
+    assert "Version 2 present" in text
+    assert "added /properties/region/enum/2" in text
+
+
+def test_failures_of_an_observed_tool_are_marked(desk: Client) -> None:
+    tool = make_tool(make_agent())
+    Tool.objects.update(mode="observe")
+    make_call(make_agent(), [WRONG])
+    text = text_of(desk.get(f"/tools/{tool.pk}/"))
+    assert "Its failures below blocked nothing" in text
+    assert "let through" in text
+    assert "Observed" in text_of(desk.get("/tools/"))
+
+
+def test_a_version_in_quarantine_is_shown_and_released(admin: Client, desk: Client, tool: Tool) -> None:
+    assert tool.current_version is not None
+    tool.current_version.quarantine(timezone.now())
+    assert "quarantine" in text_of(desk.get("/tools/"))
+    assert "Release version 1" not in text_of(desk.get(f"/tools/{tool.pk}/"))
+    assert "Release version 1" in text_of(admin.get(f"/tools/{tool.pk}/"))
+    admin.post(f"/tools/{tool.pk}/versions/1/release/")
+    assert "quarantine" not in text_of(admin.get(f"/tools/{tool.pk}/"))
+    event = Event.objects.get(name="version.released")
+    assert (event.actor, event.door) == ("ada", "dashboard")
+    assert admin.post(f"/tools/{tool.pk}/versions/9/release/").status_code == 404
+
+
+def test_a_schema_is_tried_and_nothing_is_stored(admin: Client, tool: Tool) -> None:
+    page = send(admin, tool, WIDER, "try")
+    text = text_of(page)
+    assert "failures that would be valid 1 of 1" in text
+    assert "valid outputs that would fail 0 of 1" in text
+    assert "added /properties/region/enum/2" in text
+    assert json.dumps("europe") in page.content.decode().replace("&quot;", '"')
+    assert tool.versions.count() == 1
+
+
+def test_what_was_redacted_is_said_plainly(admin: Client, tool: Tool) -> None:
+    make_call(make_agent(), [WRONG | {"service": TOKEN}])
+    text = text_of(send(admin, tool, WIDER, "try"))
+    assert "1 output could not be tried: secrets in them were taken out" in text
+    assert TOKEN not in text
+
+
+def test_a_schema_is_registered_by_whom_the_trail_names(admin: Client, tool: Tool) -> None:
+    page = text_of(admin.get(send(admin, tool, WIDER, "save")["Location"]))
+    assert "Version 2 is registered" in page
+    event = Event.objects.filter(name="tool.registered").latest("pk")
+    assert (event.actor, event.door, event.data["version"]) == ("ada", "dashboard", 2)
+    assert "Version 1 is the present one" in text_of(admin.get(send(admin, tool, DEPLOY, "save", 2)["Location"]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "objekt"}, "At /type:"),
+        ({"properties": {"a": {"$ref": "https://x.example/y"}}}, "At /properties/a/$ref:"),
+        ('{"type": "object"', "This is not JSON yet"),
+        ('{"const": "[REDACTED: GITHUB_TOKEN]"}', "Write the value where"),
+        ("", "This field is required"),
+    ],
+    ids=["metaschema", "remote", "no JSON", "redacted", "empty"],
+)
+@pytest.mark.parametrize("step", ["try", "save"])
+def test_a_refusal_is_told_at_its_place_and_the_text_is_kept(
+    admin: Client, tool: Tool, schema: Any, said: str, step: str
+) -> None:
+    page = send(admin, tool, schema, step)
+    assert page.status_code == 422
+    assert said in text_of(page)
+    typed = schema if isinstance(schema, str) else json.dumps(schema)
+    assert typed.replace('"', "&quot;") in page.content.decode()
+    assert tool.versions.count() == 1
+
+
+def test_a_version_that_came_meanwhile_is_not_replaced_unseen(admin: Client, tool: Tool) -> None:
+    other = WIDER | {"title": "Other"}
+    register_tool(make_agent(), "deploy", other, now=timezone.now())
+    page = send(admin, tool, WIDER, "save", 1)
+    assert page.status_code == 409
+    assert "Somebody registered version 2 while you were writing" in text_of(page)
+    assert send(admin, tool, WIDER, "save", 2).status_code == 302
+
+
+def test_a_session_that_ended_keeps_the_schema(admin: Client, tool: Tool) -> None:
+    Session.objects.all().delete()
+    page = send(admin, tool, WIDER, "save")
+    assert page.status_code == 401
+    assert "The schema was not sent" in text_of(page)
+    assert "europe" in page.content.decode()
+
+
+def new(client: Client, **fields: Any) -> Any:
+    given = {"agent": make_agent().pk, "name": "scale", "kind": "tool_call", "schema": json.dumps(DEPLOY)}
+    return client.post("/tools/new/", given | fields)
+
+
+def test_a_tool_is_registered_at_the_desk(admin: Client) -> None:
+    assert new(admin, kind="extraction", description="Reads invoices").status_code == 302
+    tool = Tool.objects.get()
+    assert (tool.namespace, tool.name, tool.kind, tool.description) == (
+        "deployer", "scale", Kind.EXTRACTION, "Reads invoices",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "deploy"}, "has a tool of that name already"),
+        ({"name": "a\x1fb"}, "Enter a valid value"),
+        ({"name": ""}, "This field is required"),
+        ({"schema": '{"type": 3}'}, "At /type:"),
+        ({"kind": "source_file"}, "x-language"),
+    ],
+    ids=["taken", "control", "nameless", "schema", "language"],
+)
+def test_a_tool_that_cannot_be_is_refused_with_all_that_was_typed(
+    admin: Client, tool: Tool, fields: dict[str, Any], said: str
+) -> None:
+    page = new(admin, description="What it does", **fields)
+    assert page.status_code == 422
+    assert said in text_of(page)
+    assert "What it does" in page.content.decode()
+    assert Tool.objects.count() == 1
+
+
+def test_secrets_of_a_schema_are_not_shown_to_be_edited(admin: Client) -> None:
+    tool = make_tool(make_agent(), schema={"properties": {"key": {"const": TOKEN}}})
+    page = admin.get(f"/tools/{tool.pk}/schema/")
+    assert TOKEN not in page.content.decode()
+    assert "This schema holds secrets" in text_of(page)
+
+
+def test_names_and_outputs_are_text(desk: Client) -> None:
+    tool = make_tool(make_agent(), "<b>x\u202e", WIDER)
+    make_call(make_agent(), [{"<script>y": "\u202e"}], tool="<b>x\u202e")
+    for path in ("/tools/", f"/tools/{tool.pk}/", "/tools/?q=%3Cb%3Ex"):
+        page = desk.get(path).content.decode()
+        assert "<b>x" not in page
+        assert "<script>y" not in page
+        assert "\u202e" not in page
+
+
+def test_a_heat_map_has_the_hottest_fields_and_says_how_many_others() -> None:
+    heat = draw_heat([Heat(f"/f{n}", "VAL-001", 100 - n) for n in range(25)] + [Heat("/f0", "VAL-008", 1)])
+    assert [row.place for row in heat.rows][:2] == ["/f0", "/f1"]
+    assert (len(heat.rows), heat.hidden, [str(code) for code in heat.codes]) == (20, 5, ["VAL-001", "VAL-008"])
+    assert [(cell.amount, cell.degree) for cell in heat.rows[0].cells] == [(100, 5), (1, 1)]
+    assert draw_heat([]).rows == ()
+
+
+@pytest.mark.parametrize("path", ["/tools/", "/tools/{}/"])
+def test_a_page_costs_the_same_however_much_there_is(desk: Client, tool: Tool, path: str) -> None:
+    asked = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            desk.get(path.format(tool.pk))
+        asked.append(len(queries))
+        for number in range(6):
+            make_tool(make_agent(), f"tool-{number}")
+            make_call(make_agent(), [{}, [], RIGHT], at=timezone.now() - timedelta(hours=number))
+        register_tool(make_agent(), "deploy", WIDER, now=timezone.now())
+    assert asked[0] == asked[1]
