@@ -56,6 +56,19 @@ def test_counts_of_attempts_failures_escalations_and_ends() -> None:
 
 
 @pytest.mark.django_db
+def test_failures_of_an_observed_tool_are_told_apart_from_those_that_held_something_up() -> None:
+    make_tool(make_agent(), mode="observe")
+    for _ in range(3):
+        make_call(make_agent(), [WRONG], at=NOON)
+    make_call(make_agent(), [RIGHT], at=NOON)
+    found = read(now=NOON + timedelta(minutes=5))
+    assert found[f'attempts_total{{{OF},attempt="1",result="failed"}}'] == 3
+    assert found[f'outcomes_total{{{OF},state="observed"}}'] == 3
+    assert found[f'outcomes_total{{{OF},state="valid"}}'] == 1
+    assert not [series for series in found if series.startswith("escalations_total")]
+
+
+@pytest.mark.django_db
 def test_how_things_stand(settings: Any) -> None:
     make_blocked(at=NOON - timedelta(minutes=2))
     configure(settings, judge="worker")

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0019_second_factors'),
+        ('retrycontract', '0018_scopes'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0019_scopes'),
+        ('retrycontract', '0019_summaries'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
