@@ -25,8 +25,8 @@ class SchemaForm(forms.Form):
     """Take a schema as text; what is wrong with it is told with its place."""
 
     schema = forms.CharField(strip=False)
-    # The version that was shown when the form was opened: a newer one must not be replaced unseen.
-    base = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
+    # The revision that was shown when the form was opened: a newer one must not be replaced unseen.
+    base = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
 
     refused: InvalidSchema | None = None
 

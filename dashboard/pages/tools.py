@@ -27,7 +27,7 @@ from retrycontract.contract.source_code import UnknownLanguageError
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
 from retrycontract.usecases.change_tool import release_version
-from retrycontract.usecases.register_tool import Registration, ToolSettings, register_tool
+from retrycontract.usecases.register_tool import Registration, ToolChangedError, ToolSettings, register_tool
 from retrycontract.usecases.replay_failures import replay
 
 MAX_SEARCH: Final = 200
@@ -82,7 +82,7 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     found = _get(pk)
     if request.method != "POST":
         base = found.current_version
-        initial = {"schema": written(shown_schema(base)) if base else "", "base": base.number if base else None}
+        initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
         return _editor(request, found, SchemaForm(initial=initial))
     form = SchemaForm(request.POST)
     if not form.is_valid():
@@ -108,12 +108,12 @@ def new_tool(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "dashboard/new_tool.html", context, status=REFUSED)
     given = form.cleaned_data
-    if Tool.objects.filter(namespace=given["agent"].namespace, name=given["name"]).exists():
-        form.add_error("name", "This agent has a tool of that name already: edit its schema instead.")
-        return render(request, "dashboard/new_tool.html", context, status=REFUSED)
     try:
         done = _register(request, given["agent"], given["name"], given["schema"],
                          ToolSettings(description=given["description"], kind=given["kind"]))  # fmt: skip
+    except ToolChangedError:
+        form.add_error("name", "This agent has a tool of that name already: edit its schema instead.")
+        return render(request, "dashboard/new_tool.html", context, status=REFUSED)
     except Unusable as refused:
         form.add_error("schema", str(refused))
         return render(request, "dashboard/new_tool.html", context, status=REFUSED)
@@ -134,16 +134,17 @@ def _try(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
 
 
 def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
-    base, schema = found.current_version, form.cleaned_data["schema"]
-    if base is not None and base.number != form.cleaned_data["base"]:
-        changes = compare(shown_schema(base), schema)
-        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
+    base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
     agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
     if agent is None:
         form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
         return _editor(request, found, form, status=REFUSED)
     try:
-        done = _register(request, agent, found.name, schema, ToolSettings())
+        done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
+    except ToolChangedError:
+        found = _get(found.pk)
+        changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
+        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
     except Unusable as refused:
         form.add_error("schema", str(refused))
         return _editor(request, found, form, status=REFUSED)
@@ -153,9 +154,14 @@ def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
     return redirect("dashboard:tool", pk=found.pk)
 
 
-def _register(request: HttpRequest, agent: Agent, name: str, schema: Any, settings: ToolSettings) -> Registration:
-    actor, now = _name(request), timezone.now()
-    return register_tool(agent, name, schema, now=now, door=Door.DASHBOARD, settings=settings, actor=actor)
+def _register(
+    request: HttpRequest, agent: Agent, name: str, schema: Any, settings: ToolSettings, *, base: str | None = None
+) -> Registration:
+    """Register a tool in the place of the revision `base`, None for none."""
+    return register_tool(
+        agent, name, schema, now=timezone.now(), door=Door.DASHBOARD, settings=settings, actor=_name(request),
+        may_replace=lambda revision: revision == base,
+    )  # fmt: skip
 
 
 def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:

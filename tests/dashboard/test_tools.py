@@ -43,9 +43,11 @@ def tool() -> Tool:
     return made
 
 
-def send(client: Client, tool: Tool, schema: Any, step: str, base: int | str = 1) -> Any:
+def send(client: Client, tool: Tool, schema: Any, step: str, base: str | None = None) -> Any:
+    """Send the editor's form; `base` is the revision that it was opened with, the present one unless given."""
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    return client.post(f"/tools/{tool.pk}/schema/", {"schema": text, "step": step, "base": base})
+    revision = Tool.objects.select_related("current_version").get(pk=tool.pk).revision if base is None else base
+    return client.post(f"/tools/{tool.pk}/schema/", {"schema": text, "step": step, "base": revision})
 
 
 def test_the_list_begins_with_the_tool_that_fails_most(desk: Client, tool: Tool) -> None:
@@ -127,7 +129,7 @@ def test_a_schema_is_registered_by_whom_the_trail_names(admin: Client, tool: Too
     assert "Version 2 is registered" in page
     event = Event.objects.filter(name="tool.registered").latest("pk")
     assert (event.actor, event.door, event.data["version"]) == ("ada", "dashboard", 2)
-    assert "Version 1 is the present one" in text_of(admin.get(send(admin, tool, DEPLOY, "save", 2)["Location"]))
+    assert "Version 1 is the present one" in text_of(admin.get(send(admin, tool, DEPLOY, "save")["Location"]))
 
 
 @pytest.mark.parametrize(
@@ -154,12 +156,14 @@ def test_a_refusal_is_told_at_its_place_and_the_text_is_kept(
 
 
 def test_a_version_that_came_meanwhile_is_not_replaced_unseen(admin: Client, tool: Tool) -> None:
-    other = WIDER | {"title": "Other"}
-    register_tool(make_agent(), "deploy", other, now=timezone.now())
-    page = send(admin, tool, WIDER, "save", 1)
+    other, before = WIDER | {"title": "Other"}, tool.revision
+    now = register_tool(make_agent(), "deploy", other, now=timezone.now()).tool.revision
+    page = send(admin, tool, WIDER, "save", before)
     assert page.status_code == 409
-    assert "Somebody registered version 2 while you were writing" in text_of(page)
-    assert send(admin, tool, WIDER, "save", 2).status_code == 302
+    assert "Somebody changed this tool while you were writing; it has version 2 now" in text_of(page)
+    assert f'value="{now}"' in page.content.decode()
+    assert "removed /title" in text_of(page)
+    assert send(admin, tool, WIDER, "save", now).status_code == 302
 
 
 def test_a_session_that_ended_keeps_the_schema(admin: Client, tool: Tool) -> None:
