@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Final, cast
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -19,7 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.roles import may_answer
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.store.models import StandingHint
+from retrycontract.store.models import Attempt, StandingHint
 from retrycontract.usecases.set_hint import switch_off_hint
 
 PAGE: Final = 30
@@ -44,14 +45,14 @@ class Line:
     """Show one hint."""
 
     hint: StandingHint
+    told: Attempt | None = None  # the newest attempt that made the mistake and was told it
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:
-        """Give the mistake that it is for, as the call made it that was answered; empty when that is forgotten."""
+        """Give the mistake that it is for, as the newest call that is known made it; empty when all are forgotten."""
         source = self.hint.source
-        if source is None or source.base is None:
-            return ()
-        wrong = [error for error in source.base.errors if error.severity is ErrorSeverity.ERROR]
+        made_by = self.told or (source.base if source is not None else None)
+        wrong = [error for error in made_by.errors if error.severity is ErrorSeverity.ERROR] if made_by else []
         return tuple(wrong[:SHOWN_ERRORS])
 
 
@@ -66,7 +67,7 @@ def hints(request: HttpRequest) -> HttpResponse:
         found = found.filter(pk__lt=int(after))
     listed = list(found[: PAGE + 1])
     context = {
-        "lines": [Line(hint) for hint in listed[:PAGE]],
+        "lines": _lines(listed[:PAGE]),
         "following": listed[PAGE - 1].pk if len(listed) > PAGE else None,
         "tab": tab,
         "tabs": [(Tab.ON, "On"), (Tab.ENDED, "Ended")],
@@ -74,6 +75,14 @@ def hints(request: HttpRequest) -> HttpResponse:
         "may_answer": may_answer(request.user),
     }
     return render(request, "dashboard/hints.html", context)
+
+
+def _lines(hints: Sequence[StandingHint]) -> list[Line]:
+    newest = Attempt.objects.filter(standing_hint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    found = StandingHint.objects.filter(pk__in=[hint.pk for hint in hints]).order_by()
+    told = Attempt.objects.filter(pk__in=found.values(told=Subquery(newest))).defer("sealed")
+    by_hint = {attempt.standing_hint_id: attempt for attempt in told}
+    return [Line(hint, by_hint.get(hint.pk)) for hint in hints]
 
 
 @require_POST

@@ -123,6 +123,9 @@ def test_the_editor_names_the_line_leads_there_and_lays_out(site: Site) -> None:
     editor = correct(site.page)
     expect(site.page.locator("#schema")).to_have_attribute("open", "")
     editor.fill('{\n  "service": "web",\n  "region": "mars"\n}')
+    below = site.page.locator(".editor-lines").bounding_box()
+    assert below is not None
+    assert below == editor.bounding_box(), "what is marked lies under what is typed"
     link = site.page.get_by_role("link", name="Line 3")
     expect(link).to_be_visible()
     expect(site.page.locator(".editor-line.is-wrong")).to_have_text('  "region": "mars"')

@@ -11,17 +11,22 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.at_hand import SHOWN_REPLIES
 from dashboard.roles import Role
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Guidance, SavedReply
 from retrycontract.usecases.save_reply import save_reply
+from retrycontract.usecases.set_hint import set_hint_from
 from tests.dashboard.conftest import HTMX, text_of
 from tests.dashboard.test_answer import send
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 
 if TYPE_CHECKING:
+    from pytest_django import DjangoAssertNumQueries
+
     from retrycontract.store.models import Call
 
+QUERIES = 15  # of the page of a Blocked call, however much is at hand
 pytestmark = pytest.mark.django_db
 
 
@@ -154,3 +159,28 @@ def test_a_script_gets_the_fields_alone_and_a_viewer_nothing(desk: Client, viewe
         assert "<html" not in html
         assert 'name="decision"' in html
         assert send(viewer, call, to=to, pretty="yes", text="x").status_code == 403
+
+
+def test_the_number_of_queries_does_not_grow_with_what_is_at_hand(
+    desk: Client, mia: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    address = f"/calls/{make_blocked().public_id}/"
+    with django_assert_num_queries(QUERIES):
+        desk.get(address)
+    for number in range(1, 10):
+        save_reply(mia, f"Reply {number}", "Words.", now=timezone.now(), position=number)
+        answered_before(f"Words {number}.")
+    set_hint_from(Guidance.objects.latest("pk"), mia, now=timezone.now())
+    with django_assert_num_queries(QUERIES):
+        page = text_of(desk.get(address))
+    for part in ("Reply 9", "Words 9.", "Agents are told mia’s words already"):
+        assert part in page, part
+
+
+def test_replies_beyond_the_shown_are_counted(desk: Client, mia: User) -> None:
+    for number in range(SHOWN_REPLIES + 2):
+        save_reply(mia, f"Reply {number:02}", "Words.", now=timezone.now())
+    page = open_page(desk, make_blocked())
+    assert "Reply 19" in page
+    assert "Reply 20" not in page
+    assert "2 more" in page

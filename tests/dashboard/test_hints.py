@@ -115,6 +115,10 @@ def test_a_hint_that_expired_has_ended(desk: Client, mia: User) -> None:
 def test_a_hint_outlives_the_call_that_it_came_from(desk: Client, mia: User) -> None:
     StandingHint.objects.filter(pk=stand(mia).pk).update(source=None)
     assert "The call that showed the mistake is forgotten." in text_of(desk.get("/hints/"))
+    submit(make_agent(), WRONG)
+    page = text_of(desk.get("/hints/"))
+    assert "/region VAL-008" in page
+    assert "is forgotten" not in page
 
 
 def test_a_viewer_reads_without_the_switch(viewer: Client, mia: User) -> None:
@@ -128,12 +132,12 @@ def test_the_number_of_queries_does_not_grow_with_the_hints_and_older_ones_are_a
     desk: Client, mia: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     hint = stand(mia)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         desk.get("/hints/")
     for number in range(31):
         hint.pk, hint.tool_name, hint._state.adding = None, f"tool_{number}", True
         hint.save()
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         page = text_of(desk.get("/hints/"))
     assert "tool_30" in page
     assert "tool_0 " not in page

@@ -3,6 +3,7 @@
 (() => {
   const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+  const MOST = 100000; // characters; beyond, every key would be felt
   const MARK = /\[REDACTED: [A-Z0-9][A-Z0-9_]{1,30}\]/g; // as contract/detection/marks.py writes them
 
   // ---- Under the text lies the same text, with its lines numbered, its faults and its redaction marks shown ----
@@ -22,8 +23,9 @@
   };
   const wrongLines = () => new Set(all("#preview [data-line]").map((link) => Number(link.dataset.line)));
   const draw = (editor) => {
-    const wrong = wrongLines();
-    one(".editor-lines", editor).replaceChildren(...one("textarea", editor).value.split("\n").map((text, index) => {
+    const wrong = wrongLines(), value = one("textarea", editor).value, isLive = value.length <= MOST;
+    editor.classList.toggle("is-live", isLive);
+    one(".editor-lines", editor).replaceChildren(...(isLive ? value.split("\n") : []).map((text, index) => {
       const line = element("span", wrong.has(index + 1) ? "editor-line is-wrong" : "editor-line", "");
       write(line, text);
       return line;
@@ -34,7 +36,6 @@
     const lines = element("div", "editor-lines", "");
     lines.setAttribute("aria-hidden", "true");
     editor.prepend(lines);
-    editor.classList.add("is-live");
     draw(editor);
   };
   const redraw = () => all("[data-editor]").forEach((editor) => { enhance(editor); draw(editor); });
