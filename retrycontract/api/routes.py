@@ -252,6 +252,8 @@ def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
 
 
 def _call(request: HttpRequest, call_id: str) -> Call:
+    if "\x00" in call_id:  # PostgreSQL refuses to look for it
+        raise Http404
     found = Call.objects.of(agent_of(request)).select_related("agent", "tool", "version").filter(public_id=call_id)
     call = found.first()
     if call is None:

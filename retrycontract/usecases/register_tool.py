@@ -33,8 +33,9 @@ class ToolSettings:
     on_expiry: OnExpiry | None = None
 
     def given(self) -> dict[str, Any]:
-        """Give only what was set."""
+        """Give only what was set, as every database takes it: PostgreSQL refuses NUL in a text."""
         values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        values["description"] = self.description and self.description.replace("\x00", "\ufffd")
         return {name: value for name, value in values.items() if value is not None}
 
 

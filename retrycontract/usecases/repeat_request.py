@@ -34,9 +34,15 @@ class RequestKey:
 
 
 def made_before(agent: Agent, key: RequestKey | None) -> Attempt | None:
-    """Find the attempt that the same request has made; raises IdempotencyConflictError for another request's key."""
+    """Find the attempt that the same request has made; raises IdempotencyConflictError for another request's key.
+
+    Its call is in the state that the verdict put it into: what came after was not in the first answer.
+    """
     found = _find(agent, key) if key else None
-    return found.attempt if found else None
+    attempt = found.attempt if found else None
+    if attempt is not None and not attempt.is_waiting:
+        attempt.call.state = _state_after(attempt)
+    return attempt
 
 
 def remember_attempt(agent: Agent, key: RequestKey | None, attempt: Attempt, *, now: datetime) -> None:
@@ -76,6 +82,14 @@ def forget_requests(*, now: datetime) -> int:
         return 0
     with write_transaction():
         return IdempotencyKey.objects.filter(pk__in=outdated).delete()[0]
+
+
+def _state_after(attempt: Attempt) -> str:
+    """Give the state that the verdict put the call into; one without a verdict has only its present one."""
+    for event in attempt.call.events.filter(name=f"attempt.{attempt.state}").order_by("-pk"):
+        if event.data.get("attempt") == attempt.number:
+            return event.to_state
+    return attempt.call.state
 
 
 def _find(agent: Agent, key: RequestKey) -> IdempotencyKey | None:

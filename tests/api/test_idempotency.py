@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.store.models import Attempt, IdempotencyKey
+from retrycontract.store.models import Attempt, Call, IdempotencyKey
 from retrycontract.usecases.repeat_request import forget_requests
 from retrycontract.usecases.sweep import judge_waiting
 from tests.api.conftest import Door, Reply
@@ -31,6 +31,49 @@ def test_a_submission_that_is_sent_again_is_answered_as_before_and_counted_once(
     first, second = submit(door, WRONG), submit(door, WRONG)
     assert (first.status, first.body) == (second.status, second.body)
     assert (first.body["attempt"], Attempt.objects.count()) == (1, 1)
+
+
+def test_a_repeat_is_answered_as_before_whatever_has_happened_to_the_call_since(door: Door) -> None:
+    first = submit(door, WRONG)
+    for number in range(2):
+        submit(door, WRONG, headers={"Idempotency-Key": f"later-{number}"})
+    assert submit(door, WRONG).text == first.text
+    assert door.get(f"/calls/{first.body['call_id']}").body["state"] == "blocked"
+    answer(Call.objects.get(), make_user())
+    door.post(f"/calls/{first.body['call_id']}/cancel")
+    assert submit(door, WRONG).text == first.text
+
+
+@pytest.mark.usefixtures("by_a_worker")
+def test_a_repeat_of_what_was_discarded_says_so(door: Door) -> None:
+    call_id = submit(door, WRONG).body["call_id"]
+    door.post(f"/calls/{call_id}/cancel")
+    reply = submit(door, WRONG)
+    assert (reply.status, reply.body["state"], reply.body["status"]) == (200, "cancelled", None)
+
+
+def test_a_key_that_comes_to_another_address_is_refused(door: Door) -> None:
+    body = {"input_schema": DEPLOY, "arguments": RIGHT}
+    assert door.post("/check", body, **KEY).status == 200
+    for path in ("/check?x=1", "/calls", "/tools/import"):
+        sent = {"/calls": {"tool": "a", "tool_call_id": "b", "raw": ""}, "/tools/import": []}.get(path, body)
+        reply = door.post(path, sent, **KEY)
+        assert (reply.status, reply.code) == (422, "idempotency-key-reused")
+
+
+def test_a_request_that_was_wrong_may_be_mended_under_its_key(door: Door) -> None:
+    assert submit(door, WRONG, turn="first").code == "invalid-request"
+    assert door.post("/calls", b"{", **KEY).code == "bad-json"
+    assert submit(door, WRONG).body["attempt"] == 1
+
+
+@pytest.mark.parametrize("name", ["a\x00", "z"], ids=["NUL", "a letter"])
+def test_an_answer_is_kept_to_the_letter_on_every_database(door: Door, name: str) -> None:
+    wrong = {"properties": {name: {"type": "objekt"}}}
+    tools = [{"name": "zebra", "parameters": wrong}, {"name": "ape", "parameters": DEPLOY}]
+    replies = [door.post("/tools/import", tools, **KEY) for _ in range(2)]
+    assert [reply.status for reply in replies] == [200, 200]
+    assert replies[0].text == replies[1].text
 
 
 def test_without_a_key_each_submission_counts(door: Door) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from django.db import models
 from django.db.models import Q
 
+from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Attempt
 
@@ -32,7 +33,7 @@ class IdempotencyKey(models.Model):
     key_hash = models.CharField(max_length=64)
     request_hash = models.CharField(max_length=64)
     attempt = models.ForeignKey(Attempt, null=True, on_delete=models.CASCADE, related_name="idempotency_keys")
-    answer = models.JSONField(null=True)
+    answer = JSONText(null=True)
     created_at = models.DateTimeField()
 
     objects = IdempotencyKeyQuerySet.as_manager()

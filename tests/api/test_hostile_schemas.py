@@ -1,0 +1,45 @@
+"""Hostile schemas: each is refused with the pointer to its fault, or admitted and judged; nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Door
+from tests.api.hostile_schemas import ANY, every_hostile_schema
+from tests.api.outbound import outbound
+
+HOSTILE = {name: (schema, code) for name, schema, code in every_hostile_schema()}
+VALUES: list[Any] = [{"a": "a" * 20_000 + "!"}, {"a": 10**30}, [[[[1]]]] * 50, {}, "a"]
+
+
+@pytest.fixture
+def quiet_door(door: Door) -> Iterator[Door]:
+    with outbound() as heard:
+        yield door
+    assert heard == []
+
+
+def test_the_table_is_large_enough() -> None:
+    assert len(HOSTILE) >= 100
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("schema", "code"), HOSTILE.values(), ids=list(HOSTILE))
+def test_a_hostile_schema_is_refused_or_judged_by(quiet_door: Door, schema: Any, code: str | None) -> None:
+    reply = quiet_door.put("/tools/hostile", {"input_schema": schema})
+    if reply.status == 400:  # deeper than a body may be, so that the schema is not looked at
+        assert (reply.code, code) == ("bad-json", ANY)
+        return
+    if reply.status == 422:
+        assert reply.code == "invalid-schema"
+        (fault,) = reply.body["errors"]
+        assert code in (ANY, fault["code"])
+        return
+    assert (reply.status, code in (ANY, None)) == (201, True)
+    for number, value in enumerate(VALUES):
+        sent = {"tool": "hostile", "tool_call_id": f"c{number}", "arguments": value}
+        verdict = quiet_door.post("/calls", sent)
+        assert verdict.body["status"] in ("valid", "retry"), verdict.text[:300]
