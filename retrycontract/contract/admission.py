@@ -7,7 +7,7 @@ it, and nothing is ever fetched.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -76,8 +76,32 @@ def compile_schema(schema: Schema) -> jsonschema_rs.Validator:
 
 def compile_names(schema: Schema, path: Sequence[str | int]) -> jsonschema_rs.Validator:
     """Compile a rule for names alone, as a validator of objects: the `propertyNames` at that path of the schema."""
-    rule = {"propertyNames": {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}}
+    rule = {"propertyNames": _referred(path)}
     return _compile(rule, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, schema)]))
+
+
+def compile_parts(
+    schema: Schema, parts: Mapping[str, tuple[Sequence[str | int], Sequence[str]]]
+) -> jsonschema_rs.Validator:
+    """Compile parts of a schema as a validator of objects, whose member of that name is what the part judges.
+
+    Each stands at a path of the schema, and is asked under the keywords that are given with it.
+    """
+    members = {name: _under(keywords, _referred(path)) for name, (path, keywords) in parts.items()}
+    document = copy.deepcopy(schema)
+    if isinstance(document, dict):
+        complete(document)
+    return _compile({"properties": members}, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, document)]))
+
+
+def _referred(path: Sequence[str | int]) -> Schema:
+    return {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}
+
+
+def _under(keywords: Sequence[str], schema: Schema) -> Schema:
+    for keyword in reversed(keywords):
+        schema = {keyword: schema}
+    return schema
 
 
 def _compile(
