@@ -32,14 +32,16 @@ _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED)
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Hold an admitted schema's validator, the warnings, and the depth to which values are cheap to check.
+    """Hold an admitted schema's validator, the warnings, the depth to which values are cheap to check, and the width.
 
-    A value that nests deeper than `cheap_depth` may take exponential time on this (recursive) schema.
+    A value that nests deeper than `cheap_depth` may take exponential time on this (recursive) schema. Each value within
+    it is held against `width` subschemas at most, as far as recursion does not bring more.
     """
 
     validator: jsonschema_rs.Validator
     warnings: tuple[SchemaWarning, ...] = ()
     cheap_depth: int = MAX_INSTANCE_DEPTH
+    width: int = 1
 
 
 def admit(schema: object) -> jsonschema_rs.Validator:
@@ -56,9 +58,9 @@ def examine(schema: object) -> Admission:
         return Admission(_compile(document))
     warnings = complete(document)
     graph = SchemaGraph(document, draft)
-    cheap_depth = check_expansion(graph)
+    expansion = check_expansion(graph)
     check_patterns(graph.places)
-    return Admission(_compile(document), warnings, cheap_depth)
+    return Admission(_compile(document), warnings, expansion.cheap_depth, expansion.width)
 
 
 def compile_schema(schema: Schema) -> jsonschema_rs.Validator:

@@ -16,7 +16,7 @@ KINDS = [{"properties": {"kind": {"const": f"k{n}"}, "x": {"type": "integer"}}, 
 CHOICES = [{"const": f"n{n}", "maxLength": 0} for n in range(500)]
 NESTED = {"anyOf": [{"anyOf": [{"anyOf": [{"type": "integer"}, {"minProperties": 2}] * 3}] * 5}] * 5}
 STRINGS = {"properties": {"a": {"items": {"type": "string"}}}}
-MANY = 1_000  # items
+MANY = 400  # items
 HOSTILE: dict[str, tuple[dict[str, Any], Any]] = {
     "a union of many kinds": ({"anyOf": KINDS}, {"kind": "k7"}),
     "a union of many kinds, none meant": ({"oneOf": KINDS}, {"kind": "m"}),
@@ -79,6 +79,24 @@ def test_only_the_first_mistake_of_many_stays_unread_of_a_value_that_is_mostly_r
     items = [{"kind": "k7", "x": 1}] * MANY
     errors = found(of_items({"anyOf": KINDS}), {"a": [*items, {"kind": "k7", "x": "1"}]}).errors
     assert [error.field_path for error in errors] == [f"/a/{MANY}/x"]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        {"unevaluatedProperties": False},
+        {"$dynamicRef": "#x", "$defs": {"y": {"$dynamicAnchor": "x"}}},
+        {"properties": {"a": {"items": {"$ref": "#/allOf/0"}}}},
+        {"properties": {"7": {"anyOf": [True]}}},
+    ],
+    ids=["unevaluated", "dynamic", "referred to", "a name of digits"],
+)
+def test_where_parts_cannot_be_asked_alone_the_verdict_is_all_there_is_to_tell_of_much(around: dict[str, Any]) -> None:
+    schema = {"allOf": [{"properties": {"a": {"items": {"allOf": [{"type": "string"}] * 300}}}}], **around}
+    assert "VAL-002" in [error.error_code for error in found(schema, {"a": [1]}).errors]
+    assert found(schema, {"a": ["x"] * MANY}).is_valid
+    (error,) = found(schema, {"a": [1] * MANY}).errors
+    assert error.message.endswith("what else is wrong is not listed")
 
 
 def test_warnings_do_not_make_a_value_valid_that_was_not_read_to_its_end() -> None:

@@ -17,6 +17,7 @@ from retrycontract.contract.schemas.engine_paths import EnginePaths
 from retrycontract.contract.schemas.keywords import REFERENCES, UNEVALUATED
 
 UNIONS = ("anyOf", "oneOf")
+LISTS = ("allOf", *UNIONS)
 TABLES = ("patternProperties", "dependentSchemas", "dependencies")
 FEW_MEMBERS = 4  # of a table that stays with the engine
 COMPILING = 100  # steps that the parts of a composition take once
@@ -96,7 +97,7 @@ class Parts:
 
 def compositions(holder: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Take from a schema the keywords whose parts are asked one by one, and what each of them holds."""
-    for keyword in ("allOf", *UNIONS):
+    for keyword in LISTS:
         if isinstance(held := holder.get(keyword), list) and held:
             del holder[keyword]
             if keyword == "allOf":
@@ -112,23 +113,33 @@ def compositions(holder: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield keyword, held
 
 
+def count_compositions(schema: Schema) -> int:
+    """Count the lists of parts in a schema, wherever they stand."""
+    return sum(isinstance(node.get(keyword), list) for node in _nodes(schema) for keyword in LISTS)
+
+
 def may_compose(schema: Schema) -> bool:
     """Tell whether the parts of compositions can be asked alone, and nothing refers into them."""
+    for node in _nodes(schema):
+        targets = [node[keyword] for keyword in REFERENCES if isinstance(node.get(keyword), str)]
+        if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target) for target in targets):
+            return False
+    return True
+
+
+def _nodes(schema: Schema) -> Iterator[dict[str, Any]]:
     pending: list[Any] = [schema]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
-            targets = [node[keyword] for keyword in REFERENCES if isinstance(node.get(keyword), str)]
-            if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target) for target in targets):
-                return False
+            yield node
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
-    return True
 
 
 def _leads_into(reference: str) -> bool:
-    return any(f"/{keyword}/" in reference for keyword in ("allOf", *UNIONS, *TABLES))
+    return any(f"/{keyword}/" in reference for keyword in (*LISTS, *TABLES))
 
 
 def moved_place(place: Steps, moved: Mapping[Steps, Steps]) -> Steps:

@@ -26,13 +26,13 @@ from retrycontract.contract.checks.explanations import Explanations, Key, Path, 
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.gathering import Gathering, gather
 from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
-from retrycontract.contract.checks.parts import Named
+from retrycontract.contract.checks.parts import Named, count_compositions
 from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import depth_fault
-from retrycontract.contract.json_types import Schema, has_at_most
+from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
@@ -42,6 +42,7 @@ PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
 UNREAD = "its alternatives are too many to look at each, what else is wrong is not listed"
+MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -60,6 +61,8 @@ class CompiledSchema:
     explainer: Any = None
     outline: Outline = NOTHING
     gathering: Gathering = field(default_factory=lambda: Gathering({}))
+    width: int = 1
+    is_divided: bool = True  # whether the parts of every composition are asked one by one
     explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
@@ -67,11 +70,29 @@ class CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
         rest, outline = split(schema)
         explainer, gathering = _explainer(rest, schema)
-        index = SchemaIndex(schema)
-        return cls(schema, admission.validator, index, admission.cheap_depth, explainer, outline, gathering)
+        return cls(
+            schema,
+            admission.validator,
+            SchemaIndex(schema),
+            admission.cheap_depth,
+            explainer,
+            outline,
+            gathering,
+            admission.width,
+            is_divided=gathering.compositions == count_compositions(schema),
+        )
+
+    def visits(self, values: int) -> int:
+        """Tell how often a submission of so many values may be held against a subschema."""
+        return values * self.width
 
     def errors(self, value: Any) -> Iterator[Any]:
-        """Yield the engine's errors, and in their form the names that plain objects miss."""
+        """Yield the engine's errors, and in their form the names that plain objects miss.
+
+        Raises OutOfPatienceError where the engine could have more to say than there is room for.
+        """
+        if not self.is_divided and self.visits(count_nodes(value)) > MAX_WRITTEN:
+            raise OutOfPatienceError
         yield from self.outline.missing(value)
         yield from (self.explainer or self.validator).iter_errors(value)
 
