@@ -23,7 +23,7 @@ from retrycontract.contract.checks.composition import (
     walk,
 )
 from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
-from retrycontract.contract.checks.failure import Failure
+from retrycontract.contract.checks.failure import Failure, subject
 from retrycontract.contract.checks.gathering import Gathering, gather
 from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
 from retrycontract.contract.checks.parts import Named, count_compositions
@@ -250,14 +250,19 @@ class Reader:
         explanations = self._compiled.explanations
         known = explanations.find(key)
         if known is None:
-            (told,) = keywords.explain(self._failure(error), error.kind)
-            explanations.keep(key, told, path, value, index=self._index, sanitizer=self._sanitizer)
+            failure = self._failure(error)
+            (told,) = keywords.explain(failure, error.kind)
+            named = None if failure.author_hint() else failure.subject
+            explanations.keep(key, told, path, value, subject=named, index=self._index, sanitizer=self._sanitizer)
             return told
         if known.error.actual_value is None:
-            return known.told(path, value, None)
+            return known.told(path, value, None, self._subject)
         # Names tell what is secret, indices only where the schema marked single values.
         pointer = pointers.from_tokens(path) if self._marked else known.where
-        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked))
+        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked), self._subject)
+
+    def _subject(self, path: Path) -> str:
+        return subject(pointers.from_tokens(path), self._sanitizer)
 
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__
