@@ -7,7 +7,7 @@ it, and nothing is ever fetched.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -32,14 +32,16 @@ _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED)
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Hold an admitted schema's validator, the warnings, and the depth to which values are cheap to check.
+    """Hold an admitted schema's validator, the warnings, the depth to which values are cheap to check, and the width.
 
-    A value that nests deeper than `cheap_depth` may take exponential time on this (recursive) schema.
+    A value that nests deeper than `cheap_depth` may take exponential time on this (recursive) schema. Each value within
+    it is held against `width` subschemas at most, as far as recursion does not bring more.
     """
 
     validator: jsonschema_rs.Validator
     warnings: tuple[SchemaWarning, ...] = ()
     cheap_depth: int = MAX_INSTANCE_DEPTH
+    width: int = 1
 
 
 def admit(schema: object) -> jsonschema_rs.Validator:
@@ -56,9 +58,9 @@ def examine(schema: object) -> Admission:
         return Admission(_compile(document))
     warnings = complete(document)
     graph = SchemaGraph(document, draft)
-    cheap_depth = check_expansion(graph)
+    expansion = check_expansion(graph)
     check_patterns(graph.places)
-    return Admission(_compile(document), warnings, cheap_depth)
+    return Admission(_compile(document), warnings, expansion.cheap_depth, expansion.width)
 
 
 def compile_schema(schema: Schema) -> jsonschema_rs.Validator:
@@ -76,8 +78,32 @@ def compile_schema(schema: Schema) -> jsonschema_rs.Validator:
 
 def compile_names(schema: Schema, path: Sequence[str | int]) -> jsonschema_rs.Validator:
     """Compile a rule for names alone, as a validator of objects: the `propertyNames` at that path of the schema."""
-    rule = {"propertyNames": {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}}
+    rule = {"propertyNames": _referred(path)}
     return _compile(rule, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, schema)]))
+
+
+def compile_parts(
+    schema: Schema, parts: Mapping[str, tuple[Sequence[str | int], Sequence[str]]]
+) -> jsonschema_rs.Validator:
+    """Compile parts of a schema as a validator of objects, whose member of that name is what the part judges.
+
+    Each stands at a path of the schema, and is asked under the keywords that are given with it.
+    """
+    members = {name: _under(keywords, _referred(path)) for name, (path, keywords) in parts.items()}
+    document = copy.deepcopy(schema)
+    if isinstance(document, dict):
+        complete(document)
+    return _compile({"properties": members}, draft_of(schema), jsonschema_rs.Registry([(_ADDRESS, document)]))
+
+
+def _referred(path: Sequence[str | int]) -> Schema:
+    return {"$ref": f"{_ADDRESS}#{quote(pointers.from_tokens(path))}"}
+
+
+def _under(keywords: Sequence[str], schema: Schema) -> Schema:
+    for keyword in reversed(keywords):
+        schema = {keyword: schema}
+    return schema
 
 
 def _compile(

@@ -39,3 +39,16 @@ def has_at_most(nodes: int, value: Any) -> bool:
         elif isinstance(item, list | tuple):
             pending.extend(item)
     return seen <= nodes
+
+
+def count_nodes(value: Any) -> int:
+    """Count the values that a value holds, itself included."""
+    pending, seen = [value], 0
+    while pending:
+        item = pending.pop()
+        seen += 1
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple):
+            pending.extend(item)
+    return seen

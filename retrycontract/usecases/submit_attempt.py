@@ -29,6 +29,7 @@ from retrycontract.usecases.record_verdict import apply_verdict, fill_in, log_ve
 from retrycontract.usecases.repeat_request import RequestKey, made_before, remember_attempt
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
+MAX_VISITS = 5_000_000  # of a subschema by a value, at the door: some 20 ns each
 MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
 MAX_CONTEXT_VALUE = 2_000  # characters kept of each
 
@@ -132,6 +133,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
     try:
         contract = compiled(tool, version) if tool and version else None
     except UnreadableError:  # the worker asks for it again, once for each time it is sent
+        return _queue(agent, new, tool, version, call, now)
+    if contract is not None and not _is_cheap(new, contract):
         return _queue(agent, new, tool, version, call, now)
     started = perf_counter_ns()
     findings = _examine(agent, new, contract)
@@ -333,6 +336,14 @@ def _is_bounded(new: NewAttempt, version: ToolVersion | None) -> bool:
     if version is not None and version.quarantined_at is not None:
         return False
     return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= service.door_max_bytes
+
+
+def _is_cheap(new: NewAttempt, contract: CompiledTool) -> bool:
+    """Tell whether an output has few enough values for the width of its schema; what is between commas is counted."""
+    if contract.schema.visits(settings.RETRYCONTRACT.door_max_bytes) <= MAX_VISITS:
+        return True
+    text = text_of(new.output)
+    return contract.schema.visits(1 + sum(text.count(sign) for sign in ",[{")) <= MAX_VISITS
 
 
 def _has_waiting(call: Call | None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.gathering import Gathering, gather
@@ -21,6 +21,15 @@ SHORT = {"propertyNames": {"maxLength": 1, "x-hint": "one letter"}}
 MANY = {"required": ["a", "b", "c", "d", "long"], "x-severity": "warning"}
 DEPENDENT = {"dependentRequired": {"a": ["b", "c", "d"], "list": ["a", "long"]}}
 CHOICE = {"enum": [*range(5, 60), "x1", {"a": 1}]}
+TYPED = {"type": ["string", "null"], "minLength": 1, "x-hint": "a text"}
+TABLE = {
+    "a": TYPED,
+    "b": MANY,
+    "list": SHORT,
+    "long": {"anyOf": [TYPED, MANY]},
+    "x": {"items": TYPED},
+    "z": {"not": {}},
+}
 DRAFT = "http://json-schema.org/draft-{}/schema#"
 SCHEMAS: list[dict[str, Any]] = [
     SHORT,
@@ -42,6 +51,19 @@ SCHEMAS: list[dict[str, Any]] = [
     {"$defs": {"x": SHORT | {"$id": "https://example.org/x"}}, "$ref": "https://example.org/x"},
     {"$schema": DRAFT.format("07"), "items": {"$ref": "#/definitions/x"} | SHORT, "definitions": {"x": MANY}},
     {"additionalProperties": {"anyOf": [CHOICE, {"type": "object"}]}, "properties": {"a": CHOICE}, "required": ["a"]},
+    {"anyOf": [{"oneOf": [TYPED, {"items": SHORT, "minItems": 1}]}, {"allOf": [MANY, {"items": {"anyOf": [MANY]}}]}]},
+    {"items": {"oneOf": [TYPED, {"required": ["a"]}, {"properties": {"a": {"anyOf": [CHOICE, TYPED]}}}]}},
+    {"additionalProperties": {"$ref": "#/$defs/x"}, "$defs": {"x": {"anyOf": [{"allOf": [TYPED]}, {"items": True}]}}},
+    {"properties": {"a": {"allOf": [{"$ref": "#/$defs/x"}, False]}}, "$defs": {"x": {"anyOf": [TYPED], "maximum": 3}}},
+    {"dependentSchemas": TABLE, "properties": {"list": {"items": {"dependentSchemas": TABLE}}}},
+    {"patternProperties": TABLE, "properties": {"a": {"patternProperties": TABLE, "additionalProperties": False}}},
+    {"allOf": [{"properties": {"a": True}}, {"anyOf": [MANY, TYPED]}], "unevaluatedProperties": False},
+    {"allOf": [{"if": MANY, "else": False}, {"not": {"not": {"type": "null"}}}]},
+    {"anyOf": [{"type": "null"}], "properties": {"a": {"$ref": "#/anyOf/0"}}},
+    {"properties": {"7": {"anyOf": [TYPED]}, "": {"anyOf": [TYPED]}, "a": {"anyOf": [{"items": {"minimum": 9}}]}}},
+    {"$id": "https://example.org/s", "anyOf": [{"$ref": "#/$defs/n"}, TYPED], "$defs": {"n": {"oneOf": [TYPED, MANY]}}},
+    {"$schema": DRAFT.format("07"), "dependencies": TABLE | {"a": ["b", "c"]}, "allOf": [{"anyOf": [TYPED]}]},
+    {"$schema": DRAFT.format("04"), "items": {"anyOf": [TYPED, {"allOf": [MANY]}]}, "oneOf": [MANY, TYPED]},
     {"$schema": DRAFT.format("06")} | SHORT | MANY,
     {"$schema": DRAFT.format("04")} | SHORT | MANY,
 ]  # fmt: skip
@@ -67,7 +89,7 @@ def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
 
 
 @given(st.sampled_from(SCHEMAS), VALUES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @example(SCHEMAS[3], {"a": 1, "list": []})
 @example(SCHEMAS[6], {"long": 1})
 @example(SCHEMAS[10], {"a": {"long": {}}})
@@ -78,6 +100,7 @@ def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
 @example(SCHEMAS[17], [{"long": 1}])
 @example(SCHEMAS[18], {"a": "x", "list": "x", "z": {}})
 def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: dict[str, Any], value: Any) -> None:
+    assume(not (isinstance(value, dict) and {"7", "007"} <= value.keys()))  # one path to the engine
     ours = compiled(schema)
     assert told(ours, value) == told(by_the_engine(compiled(schema)), value)
 

@@ -131,6 +131,24 @@ def test_only_bounded_work_is_done_at_the_door(
     assert submit(agent, **fields).is_waiting is is_queued
 
 
+@pytest.mark.parametrize(
+    ("alternatives", "items", "is_queued"),
+    [(4, 6_000, False), (1_000, 100, False), (1_000, 6_000, True)],
+    ids=["many values", "a wide schema", "many values of a wide schema"],
+)
+def test_what_is_small_but_much_to_check_is_not_checked_at_the_door(
+    settings: Settings, alternatives: int, items: int, is_queued: bool
+) -> None:
+    configure(settings, judge="auto", door_max_bytes=65_536)
+    agent = make_agent()
+    union = {"anyOf": [{"type": "integer", "minimum": number} for number in range(alternatives)]}
+    make_tool(agent, schema={"properties": {"numbers": {"items": union}}})
+    attempt = submit(agent, {"numbers": [1] * items})
+    assert attempt.is_waiting is is_queued
+    judge_all(now=NOON)
+    assert fresh(attempt).status == "valid"
+
+
 def test_of_two_workers_one_gets_the_lease() -> None:
     (attempt,) = queued(WRONG)
     assert claim(attempt, token="one") is not None

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-import re2
-
 from retrycontract.contract import pointers
+from retrycontract.contract.checks.name_patterns import name_patterns
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.pointers import escape
 
@@ -24,8 +23,7 @@ OPENERS = ("additionalProperties", "unevaluatedProperties")
 FINDABLE = ("properties", "$ref", "$dynamicRef", "$recursiveRef", "deprecated", "writeOnly", "x-sensitive", "format")
 CONTAINERS = (dict, list, tuple)
 MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real ones far below
-_QUIET = re2.Options()
-_QUIET.log_errors = False  # else the library writes patterns that it cannot read to stderr
+MAX_PLACES = 2_000  # kept of one schema: names that a model makes up may match any choice of its patterns
 
 
 class Place:
@@ -49,9 +47,11 @@ class Place:
         self._children: dict[str | int, Place] = {}
         self.schemas = schemas
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
-        self.patterns = tuple(_patterns(schemas))
+        self.patterns = name_patterns(
+            tuple(name for schema in schemas for name in _mapping(schema, "patternProperties"))
+        )
         explicit = any(key in schema for schema in schemas for key in OPENERS)
-        self.closed = closes and not explicit and None not in self.patterns
+        self.closed = closes and not explicit and not self.patterns.unreadable
         self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
         self.deprecated = any(schema.get("deprecated") is True for schema in schemas)
         self.sensitive = any(_is_sensitive(schema) for schema in schemas)
@@ -65,7 +65,7 @@ class Place:
 
     def declares(self, key: str) -> bool:
         """Tell whether some subschema of this place knows the key."""
-        return key in self.declared or any(p is not None and p.search(key) for p in self.patterns)
+        return key in self.declared or bool(self.patterns.matching(key))
 
     def child(self, token: str | int) -> Place:
         """Give the place of a member (by name) or of an item (by index)."""
@@ -104,6 +104,16 @@ class SchemaIndex:
 
     def place(self, schemas: Iterable[Schema]) -> Place:
         """Close subschemas under everything that applies in the same place, and remember the result."""
+        given = tuple(schemas)
+        key = tuple(map(id, given))
+        found = self._places.get(key)
+        if found is None:
+            found = self._closed(given)
+            if len(self._places) < MAX_PLACES:
+                self._places[key] = found
+        return found
+
+    def _closed(self, schemas: tuple[Schema, ...]) -> Place:
         closure: dict[int, dict[str, Any]] = {}
         declares = has_open_branch = False
         queue: deque[tuple[Schema, str]] = deque((schema, "") for schema in schemas)
@@ -116,12 +126,7 @@ class SchemaIndex:
             # A condition looks at fields and adds rules for them; it doesn't say which there are.
             declares = declares or ("properties" in schema and keyword not in CONDITIONS)
             queue.extend(self._in_place(schema, keyword))
-        key = tuple(closure)
-        found = self._places.get(key)
-        if found is None:
-            closes = declares and not has_open_branch
-            found = self._places[key] = Place(self, tuple(closure.values()), closes=closes)
-        return found
+        return Place(self, tuple(closure.values()), closes=declares and not has_open_branch)
 
     def _in_place(self, schema: dict[str, Any], within: str) -> Iterator[tuple[Schema, str]]:
         """Yield the subschemas of the same place, each with the keyword that it stands under."""
@@ -223,7 +228,8 @@ def _child_schemas(schemas: tuple[dict[str, Any], ...], key: str | int) -> Itera
 
 def _member_schemas(schema: dict[str, Any], name: str) -> Iterator[Schema]:
     properties = _mapping(schema, "properties")
-    matched = [member for pattern, member in _mapping(schema, "patternProperties").items() if _matches(pattern, name)]
+    by_pattern = _mapping(schema, "patternProperties")
+    matched = [by_pattern[pattern] for pattern in name_patterns(tuple(by_pattern)).matching(name)] if by_pattern else []
     if name in properties:
         matched.append(properties[name])
     yield from matched
@@ -269,25 +275,6 @@ def _is_free_form(schema: dict[str, Any]) -> bool:
 
 def _is_sensitive(schema: dict[str, Any]) -> bool:
     return schema.get("writeOnly") is True or schema.get("x-sensitive") is True or schema.get("format") == "password"
-
-
-def _patterns(schemas: tuple[dict[str, Any], ...]) -> Iterator[Any]:
-    """Compile the property patterns; None stands for one that this engine can't read, which opens the object."""
-    for schema in schemas:
-        for pattern in _mapping(schema, "patternProperties"):
-            yield _compiled(pattern)
-
-
-def _matches(pattern: str, name: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is None or compiled.search(name) is not None
-
-
-def _compiled(pattern: str) -> Any:
-    try:
-        return re2.compile(pattern, _QUIET)
-    except re2.error:
-        return None
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

@@ -47,26 +47,35 @@ class Explanation:
     """Hold an error as it was worded first, and its parts.
 
     `where` is the pointer at which the first value stood, with the same names as every other; `rest` is what the
-    message says after the value; None among the `tokens` of the error's pointer stands for an index.
+    message says after the value; None among the `tokens` of the error's pointer stands for an index. `around` is what
+    the hint says before and after the place's name, where that has an index in it.
     """
 
     error: ValidationError
     where: str
     rest: str | None
     tokens: tuple[str | None, ...]
+    around: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, error: ValidationError, where: str, value: Any, tokens: tuple[str | None, ...]) -> Explanation | None:
+    def of(
+        cls,
+        error: ValidationError,
+        where: str,
+        value: Any,
+        tokens: tuple[str | None, ...],
+        around: tuple[str, str] | None,
+    ) -> Explanation | None:
         """Take an error apart; None when its message shows the value elsewhere than its code's template does."""
         show = SHOWN.get(error.error_code)
         if show is None:
-            return cls(error, where, None, tokens)
+            return cls(error, where, None, tokens, around)
         start = f"{_head(error.error_code)}{show(value, error.actual_value or '')}"
         rest = error.message.removeprefix(start)
-        return cls(error, where, rest, tokens) if error.message.startswith(start) else None
+        return cls(error, where, rest, tokens, around) if error.message.startswith(start) else None
 
-    def told(self, path: Path, value: Any, actual: str | None) -> ValidationError:
-        """Tell the error of another value at the same place of the schema."""
+    def told(self, path: Path, value: Any, actual: str | None, subject: Callable[[Path], str]) -> ValidationError:
+        """Tell the error of another value at the same place of the schema; `subject` names it in a hint."""
         error = self.error
         message = error.message
         if self.rest is not None:
@@ -79,7 +88,7 @@ class Explanation:
             error.expected_value,
             actual,
             error.keyword,
-            error.hint,
+            error.hint if self.around is None else subject(path).join(self.around),
         )
 
     def _pointer(self, path: Path) -> str:
@@ -104,15 +113,26 @@ class Explanations:
         path: Path,
         value: Any,
         *,
+        subject: str | None,
         index: SchemaIndex,
         sanitizer: ValueSanitizer,
     ) -> None:
-        """Keep an error as the explanation of its place, unless its words name an index or what is not declared."""
-        if len(self._kept) >= MAX_KEPT or "/" in pointers.label(error.field_path) or not _declares(index, path):
+        """Keep an error as the explanation of its place, unless its words name what is not declared.
+
+        `subject` is what names the place in the hint; there is none in the words of an author.
+        """
+        if len(self._kept) >= MAX_KEPT or not _declares(index, path):
             return
+        around = None
+        if subject is not None and error.hint is not None and path and isinstance(path[-1], int):
+            around = _around(error.hint, subject)
+            if around is None:
+                return
         tokens = [None if isinstance(step, int) else pointers.escape(sanitizer.redact_name(step)) for step in path]
         named = pointers.tokens(error.field_path)[len(path) :]  # the missing name itself
-        explanation = Explanation.of(error, pointers.from_tokens(path), value, (*tokens, *map(pointers.escape, named)))
+        explanation = Explanation.of(
+            error, pointers.from_tokens(path), value, (*tokens, *map(pointers.escape, named)), around
+        )
         if explanation is not None:
             self._kept[key] = explanation
 
@@ -124,6 +144,12 @@ def key_of(error: Any, kind: str, path: Path, value: Any, *, redacts: bool, advi
         return None
     folded = [None if step.__class__ is int else step for step in path]
     return kind, detail_of(error.kind, value, advises), redacts, advises, *way, *folded
+
+
+def _around(hint: str, subject: str) -> tuple[str, str] | None:
+    """Give what a hint says around the one name of the place; None where that does not stand there once."""
+    before, _, after = hint.partition(subject)
+    return (before, after) if hint.count(subject) == 1 else None
 
 
 @cache

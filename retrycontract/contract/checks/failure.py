@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -46,7 +47,7 @@ class Failure:
     @property
     def subject(self) -> str:
         """Name the failing place in a hint; the whole document has no name of its own."""
-        return f"'{self.name(pointers.label(self.pointer))}'" if self.pointer else "the arguments"
+        return subject(self.pointer, self.sanitizer)
 
     @property
     def severity(self) -> ErrorSeverity:
@@ -60,7 +61,7 @@ class Failure:
 
     def name(self, token: str) -> str:
         """Show a field's name: sanitised, bounded, one line."""
-        return elide_middle(visible(self.sanitizer.redact_name(token)), MAX_NAME)
+        return _name(token, self.sanitizer)
 
     def nearest(self, value: Any, options: Iterable[Any]) -> str | None:
         """Find the option that was probably meant."""
@@ -68,7 +69,7 @@ class Failure:
 
     def limit(self, text: str) -> str:
         """Show a constraint of the schema: without secrets, bounded, one line."""
-        return elide_middle(visible(self.sanitizer.redact_identifier(text)), MAX_CONSTRAINT)
+        return _limited(self.sanitizer.redact_identifier(text))
 
     def listed(self, options: Iterable[Any]) -> str:
         """List allowed values or names, safe to show."""
@@ -99,14 +100,14 @@ class Failure:
             expected_value=expected,
             actual_value=self.actual(self.value) if actual else None,
             keyword=self.keyword,
-            hint=self._author_hint() or hint,
+            hint=self.author_hint() or hint,
         )
 
     def member(self, name: str) -> str:
         """Give the pointer of a member of the failing object."""
         return pointers.join(self.pointer, name)
 
-    def _author_hint(self) -> str | None:
+    def author_hint(self) -> str | None:
         """Take the hint that the schema's author wrote for this keyword or for the whole subschema."""
         for schema in (self.schema, *self.referring):
             by_keyword = schema.get("x-hints")
@@ -115,3 +116,17 @@ class Failure:
             if isinstance(hint, str) and hint:
                 return self.limit(hint)
         return None
+
+
+def subject(pointer: str, sanitizer: ValueSanitizer) -> str:
+    """Name a place in a hint; the whole document has no name of its own."""
+    return f"'{_name(pointers.label(pointer), sanitizer)}'" if pointer else "the arguments"
+
+
+def _name(token: str, sanitizer: ValueSanitizer) -> str:
+    return elide_middle(visible(sanitizer.redact_name(token)), MAX_NAME)
+
+
+@lru_cache(maxsize=256)
+def _limited(text: str) -> str:
+    return elide_middle(visible(text), MAX_CONSTRAINT)

@@ -1,44 +1,49 @@
-"""Have the engine say once what it would say of each name: every one of its errors holds a copy of the whole object.
+"""Have the engine say once what it would say of each name and of each part: its errors hold copies of the whole object.
 
 In the schema that explains, `propertyNames`, `required` and `dependentRequired` of many names are appended to `allOf`
 as a condition whose `else` is false: it judges the same and fails as one error for each object. Which names that one is
-about is found out here. So does an `enum` of many options, all of which the engine would copy into each error.
+about is found out here. So does an `enum` of many options, all of which the engine would copy into each error, and so
+do compositions, whose parts are asked one by one.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from retrycontract.contract.admission import InvalidSchema, compile_names
+from retrycontract.contract.admission import InvalidSchema, compile_names, compile_parts
 from retrycontract.contract.checks.outline import Required
+from retrycontract.contract.checks.parts import (
+    TABLES,
+    UNIONS,
+    Named,
+    Parts,
+    Path,
+    Steps,
+    compositions,
+    may_compose,
+    moved_place,
+    union_of,
+)
+from retrycontract.contract.checks.patience import Patience
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.drafts import draft_of
 from retrycontract.contract.schemas.keywords import subschemas
 
+Way = tuple[str, Steps, Callable[[Schema], Schema]]
+
 FEW = 4  # names that stay with the engine: so many copies are soon made
 FEW_OPTIONS = 50
 WITHOUT_CONDITIONS = ("4", "6")
-# The keyword that fails, and the schema that fails by it. An error of `not` carries the schema, of `else` nothing.
-WAY = "else", lambda rule: {"if": rule, "else": False}
-OLD_WAY = "not", lambda rule: {"not": {"not": rule}}
-Path = list[str | int]
-Steps = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Report one name in the form of the engine's errors; `where` is the true path of the value."""
-
-    kind: Any
-    instance: Any
-    instance_path: Path
-    schema_path: Path
-    evaluation_path: Path
-    where: Path
+# The keyword that fails, the steps to what it is about, and the schema that fails by it. An error of `not` carries the
+# schema, of `else` nothing.
+WAY: Way = "else", ("if",), lambda rule: {"if": rule, "else": False}
+OLD_WAY: Way = "not", ("not", "not"), lambda rule: {"not": {"not": rule}}
+MOVED_BY = {fails: 2 + len(inside) for fails, inside, _ in (WAY, OLD_WAY)}  # steps that a condition puts into a path
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Enum:
 class Rule:
     """Hold one gathered keyword: where it stands, and the names that it asks for beside which other (or none).
 
-    For `propertyNames` the validator refuses them; for `enum` there are the options.
+    For `propertyNames` the validator refuses them; for `enum` there are the options, for a composition its parts.
     """
 
     keyword: str
@@ -60,6 +65,7 @@ class Rule:
     asked: tuple[tuple[str | None, list[str]], ...] = ()
     validator: Any = None
     options: Enum | None = None
+    parts: Parts | None = None
 
     def refused(self, value: dict[str, Any]) -> Iterator[Any]:
         """Yield the engine's errors of each name in an object of its own, of which copies are cheap."""
@@ -78,37 +84,96 @@ class Rule:
 class Gathering:
     """Take the gathered errors of one schema apart."""
 
-    def __init__(self, rules: dict[Steps, Rule]) -> None:
+    def __init__(self, rules: Mapping[Steps, Rule]) -> None:
         self._rules = rules
+        # Where what was moved into a condition begins, and how many steps longer the way is.
+        self.compositions = sum(rule.parts is not None and rule.keyword not in TABLES for rule in rules.values())
+        self._moved = {at[:-1]: MOVED_BY[str(at[-1])] for at in rules}
 
     def holds(self, error: Any) -> bool:
-        """Tell an error that stands for one of each name."""
+        """Tell an error that stands for one of each name or part."""
         return bool(self._rules) and tuple(error.schema_path) in self._rules
 
-    def apart(self, error: Any, value: Any, where: Path) -> Iterator[Named]:
-        """Yield an error for each name; `value` is what the gathered one is about, at `where`."""
+    def apart(self, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Named]:
+        """Yield the errors that a gathered one stands for; `value` is what it is about, at `where`."""
         rule = self._rules[tuple(error.schema_path)]
+        schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
         if rule.keyword == "propertyNames":
             for each in rule.refused(value):
                 yield Named(each.kind, value, error.instance_path, each.schema_path, each.evaluation_path, where)
-            return
-        schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
-        for fault in rule.faults(value):
-            yield Named(fault, value, error.instance_path, schema_path, way, where)
+        elif rule.parts is None:
+            for fault in rule.faults(value):
+                yield Named(fault, value, error.instance_path, schema_path, way, where)
+        elif rule.keyword in UNIONS:
+            parts = self._parts(rule, error, value, where, patience)
+            kind = union_of(rule.keyword, [list(part) for part in parts])
+            yield Named(kind, value, error.instance_path, schema_path, way, where)
+        else:
+            for part in self._parts(rule, error, value, where, patience):
+                yield from part
+
+    def flat(self, errors: Iterable[Named], patience: Patience) -> Iterator[Named]:
+        """Yield errors, those that stand for several taken apart."""
+        for error in errors:
+            if self.holds(error):
+                yield from self.flat(self.apart(error, error.instance, error.where, patience), patience)
+            else:
+                yield error
+
+    def _parts(self, rule: Rule, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Iterator[Named]]:
+        """Yield what is wrong with each part of a composition."""
+        assert rule.parts is not None
+        way = error.evaluation_path[:-3]
+        for steps, located in rule.parts.errors(value, patience):
+            named = (
+                self._named(each, below, instance, error, where, [*way, *steps]) for each, below, instance in located
+            )
+            yield self.flat(named, patience)
+
+    def _named(self, each: Any, below: Path, value: Any, error: Any, where: Path, way: Path) -> Named:
+        """Report an error of a part as one of the whole: what leads to the part stands before all its paths."""
+        begins = each.evaluation_path.index("$ref", 2) + 1
+        return Named(
+            each.kind,
+            value,
+            [*error.instance_path, *each.instance_path[1:]],
+            self._original(each.schema_path),
+            [*way, *each.evaluation_path[begins:]],
+            [*where, *below[1:]],
+        )
+
+    def _original(self, path: Path) -> Path:
+        """Give the path as it was before anything was moved; that of an error that stands for others stays."""
+        if tuple(path) in self._rules:
+            return path
+        found, position = Path(), 0
+        while position < len(path):
+            further = self._moved.get(tuple(path[: position + 2]), 0)
+            if not further:
+                found.append(path[position])
+            position += further or 1
+        return found
 
 
 def gather(schema: Schema, whole: Schema) -> tuple[Schema, Gathering]:
-    """Divide a schema in one that fails once for many names, and what tells them; both stay as they are.
+    """Divide a schema in one that fails once for many names and parts, and what tells them; both stay as they are.
 
     `whole` is what references lead into: the schema itself may already lack what others look after.
     """
-    gathered, rules = copy.deepcopy(schema), dict[Steps, Rule]()
-    fails, failing = OLD_WAY if draft_of(whole).name in WITHOUT_CONDITIONS else WAY
+    gathered, rules = json.loads(json.dumps(schema)), dict[Steps, Rule]()  # what Python shares is two places here
+    fails, inside, failing = OLD_WAY if draft_of(whole).name in WITHOUT_CONDITIONS else WAY
+    composes, moved = may_compose(whole), dict[Steps, Steps]()
     for place, holder in _places(gathered):
+        here = moved[place] = moved_place(place, moved)
+        for keyword, held in list(compositions(holder)) if composes else ():
+            condition = (*here, "allOf", len(holder.setdefault("allOf", [])))
+            moved[*place, keyword] = (*condition, *inside, keyword)
+            parts = Parts(partial(compile_parts, gathered), moved[*place, keyword], held)
+            rules[*condition, fails] = Rule(keyword, place, parts=parts)
+            holder["allOf"].append(failing({keyword: held}))
         for rule in list(_rules(holder, place, whole)):
-            parts = holder.setdefault("allOf", [])
-            rules[*place, "allOf", len(parts), fails] = rule
-            parts.append(failing({rule.keyword: holder.pop(rule.keyword)}))
+            rules[*here, "allOf", len(holder.setdefault("allOf", [])), fails] = rule
+            holder["allOf"].append(failing({rule.keyword: holder.pop(rule.keyword)}))
     return (gathered if rules else schema), Gathering(rules)
 
 

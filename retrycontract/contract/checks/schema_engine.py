@@ -23,14 +23,16 @@ from retrycontract.contract.checks.composition import (
     walk,
 )
 from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
-from retrycontract.contract.checks.failure import Failure
-from retrycontract.contract.checks.gathering import Gathering, Named, gather
+from retrycontract.contract.checks.failure import Failure, subject
+from retrycontract.contract.checks.gathering import Gathering, gather
 from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
+from retrycontract.contract.checks.parts import Named, count_compositions
+from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import depth_fault
-from retrycontract.contract.json_types import Schema, has_at_most
+from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
@@ -39,6 +41,8 @@ NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies",
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
+UNREAD = "its alternatives are too many to look at each, what else is wrong is not listed"
+MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -57,6 +61,8 @@ class CompiledSchema:
     explainer: Any = None
     outline: Outline = NOTHING
     gathering: Gathering = field(default_factory=lambda: Gathering({}))
+    width: int = 1
+    is_divided: bool = True  # whether the parts of every composition are asked one by one
     explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
@@ -64,11 +70,29 @@ class CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
         rest, outline = split(schema)
         explainer, gathering = _explainer(rest, schema)
-        index = SchemaIndex(schema)
-        return cls(schema, admission.validator, index, admission.cheap_depth, explainer, outline, gathering)
+        return cls(
+            schema,
+            admission.validator,
+            SchemaIndex(schema),
+            admission.cheap_depth,
+            explainer,
+            outline,
+            gathering,
+            admission.width,
+            is_divided=gathering.compositions == count_compositions(schema),
+        )
+
+    def visits(self, values: int) -> int:
+        """Tell how often a submission of so many values may be held against a subschema."""
+        return values * self.width
 
     def errors(self, value: Any) -> Iterator[Any]:
-        """Yield the engine's errors, and in their form the names that plain objects miss."""
+        """Yield the engine's errors, and in their form the names that plain objects miss.
+
+        Raises OutOfPatienceError where the engine could have more to say than there is room for.
+        """
+        if not self.is_divided and self.visits(count_nodes(value)) > MAX_WRITTEN:
+            raise OutOfPatienceError
         yield from self.outline.missing(value)
         yield from (self.explainer or self.validator).iter_errors(value)
 
@@ -89,8 +113,8 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer))
-    judge = partial(_verdict, compiled, strict=strict)
+    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer, patience=Patience()))
+    judge = partial(_verdict, compiled, strict=strict, patience=Patience())
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
 
@@ -110,29 +134,38 @@ def _whole(reason: str) -> ValidationError:
     return ValidationError(code, "", code.template.format(reason=reason))
 
 
-def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool) -> Iterator[ValidationError]:
+def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Patience) -> Iterator[ValidationError]:
     """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap."""
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
-        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, advises=False)
+        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
 
 
 def _violations(
-    compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer, advises: bool = True
+    compiled: CompiledSchema,
+    value: Any,
+    *,
+    strict: bool,
+    sanitizer: ValueSanitizer,
+    patience: Patience,
+    advises: bool = True,
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
     unknown = unknown_fields(compiled.index, value)
     is_valid = compiled.validator.is_valid(value)
     if not is_valid:
-        reader, told = Reader(compiled, value, sanitizer, advises=advises), False
-        for error in compiled.errors(value):
-            for violation in reader.explain(error):
-                told = True
-                yield violation
-        if not told:
-            # Whatever the engine may have held back: what it refuses is not valid.
-            yield _whole("it was refused")
+        reader, told = Reader(compiled, value, sanitizer, patience, advises=advises), False
+        try:
+            for error in compiled.errors(value):
+                for violation in reader.explain(error):
+                    told = True
+                    yield violation
+        except OutOfPatienceError:
+            yield _whole(UNREAD)
+        else:
+            if not told:  # whatever the engine may have held back: what it refuses is not valid
+                yield _whole("it was refused")
     if unknown:
         marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
@@ -151,8 +184,10 @@ def _violations(
 class Reader:
     """Turn the engine's errors about one value into ours."""
 
-    def __init__(self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, *, advises: bool) -> None:
-        self._compiled, self._value, self._sanitizer = compiled, value, sanitizer
+    def __init__(
+        self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, patience: Patience, *, advises: bool
+    ) -> None:
+        self._compiled, self._value, self._sanitizer, self._patience = compiled, value, sanitizer, patience
         self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
@@ -167,7 +202,7 @@ class Reader:
         kind = type(error.kind).__name__
         path, value = self._located(error)
         if self._compiled.gathering.holds(error):
-            for named in self._compiled.gathering.apart(error, value, path):
+            for named in self._named(error):
                 yield from self.explain(named)
             return
         self._told += 1
@@ -198,28 +233,36 @@ class Reader:
 
     def _apart(self, branch: list[Any]) -> list[Any]:
         """Take the gathered errors of a union's branch apart: how many there are tells which branch was meant."""
-        gathering = self._compiled.gathering
         return [
             named
             for error in branch
-            for named in (
-                gathering.apart(error, *reversed(self._located(error))) if gathering.holds(error) else [error]
-            )
+            for named in (self._named(error) if self._compiled.gathering.holds(error) else [error])
         ]
+
+    def _named(self, error: Any) -> Iterator[Named]:
+        """Take a gathered error apart, down to what stands for nothing else."""
+        path, value = self._located(error)
+        gathering = self._compiled.gathering
+        return gathering.flat(gathering.apart(error, value, path, self._patience), self._patience)
 
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
         """Tell an error in the words that were found when it first occurred at this place of the schema."""
         explanations = self._compiled.explanations
         known = explanations.find(key)
         if known is None:
-            (told,) = keywords.explain(self._failure(error), error.kind)
-            explanations.keep(key, told, path, value, index=self._index, sanitizer=self._sanitizer)
+            failure = self._failure(error)
+            (told,) = keywords.explain(failure, error.kind)
+            named = None if failure.author_hint() else failure.subject
+            explanations.keep(key, told, path, value, subject=named, index=self._index, sanitizer=self._sanitizer)
             return told
         if known.error.actual_value is None:
-            return known.told(path, value, None)
+            return known.told(path, value, None, self._subject)
         # Names tell what is secret, indices only where the schema marked single values.
         pointer = pointers.from_tokens(path) if self._marked else known.where
-        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked))
+        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked), self._subject)
+
+    def _subject(self, path: Path) -> str:
+        return subject(pointers.from_tokens(path), self._sanitizer)
 
     def _failure(self, error: Any) -> Failure:
         kind = type(error.kind).__name__

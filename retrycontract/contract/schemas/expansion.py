@@ -19,11 +19,19 @@ UNEVALUATED_FACTOR = 3
 MAX_INSTANCE_DEPTH = 100
 
 
-def check_expansion(graph: SchemaGraph) -> int:
-    """Check that composition and references stay bounded, and give the depth to which values are cheap to check.
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Hold the depth to which values are cheap to check, and how many subschemas one value may be held against."""
+
+    cheap_depth: int = MAX_INSTANCE_DEPTH
+    width: int = 1
+
+
+def check_expansion(graph: SchemaGraph) -> Expansion:
+    """Check that composition and references stay bounded, and give what work they may cause.
 
     Raises InvalidSchema for a loop that never descends into the value, a chain that is too long and an expansion
-    that is too large. A value that nests deeper than the number given back can be held against more than
+    that is too large. A value that nests deeper than what is cheap can be held against more than
     MAX_EXPANSION subschemas on one path, because recursion re-enters the same member on several branches: check
     such a value under a time limit.
     """
@@ -42,7 +50,8 @@ def check_expansion(graph: SchemaGraph) -> int:
         if graph.has_references and chain[place] > MAX_CHAIN:
             reason = f"More than {MAX_CHAIN} references and compositions lead on from here; shorten the chain."
             raise InvalidSchema(place.pointer, reason, SchemaFault.TOO_DEEP)
-    return _cheap_depth(order, graph.places[0]) if graph.has_references else MAX_INSTANCE_DEPTH
+    depth = _cheap_depth(order, graph.places[0]) if graph.has_references else MAX_INSTANCE_DEPTH
+    return Expansion(depth, max(size.values()))
 
 
 def _inside_out(places: Iterable[Place]) -> list[Place]:
