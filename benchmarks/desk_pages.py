@@ -156,8 +156,8 @@ def _document(few: dict[str, list[float]], many: dict[str, list[float]], calls: 
 {os.getloadavg()[1]:.1f}.
 
 Each page is asked for {ROUNDS} times in one process, from the request to the last byte, with {FEW:,} planted calls
-and with {calls:,}, in SQLite; processor time. The goal: p95 within {MOST_SECONDS * 1e3:g} ms, and the median within {MOST_GROWTH:g}
-times of that with {FEW:,}.
+and with {calls:,}, in SQLite; processor time. The goal: p95 within
+{MOST_SECONDS * 1e3:g} ms, and the median within {MOST_GROWTH:g} times of that with {FEW:,}.
 
 {table(head, rows)}
 """

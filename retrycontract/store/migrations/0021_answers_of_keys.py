@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """Keep answers as text: jsonb refuses NUL and puts the members of an object in another order."""
 
     dependencies = [
-        ("retrycontract", "0022_summaries"),
+        ("retrycontract", "0020_second_factors"),
     ]
 
     operations = [
