@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.urls import urlpatterns
-from retrycontract.store.models import SavedReply, Tool
-from retrycontract.usecases.save_reply import save_reply
+from retrycontract.store.models import SavedReply
 from tests.browser.scene import make_desk
+from tests.browser.states import make_states
 from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "edit_schema": lambda call: {"pk": call.tool_id},
     "settings": lambda _: {},
     "replies": lambda _: {},
-    "reply": lambda _: {"reply_id": SavedReply.objects.get().pk},
+    "reply": lambda _: {"reply_id": SavedReply.objects.earliest("pk").pk},
     "second_factor": lambda _: {},
     "components": lambda _: {},
 }
@@ -82,14 +82,13 @@ def test_every_page_has_a_row() -> None:
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
 ) -> None:
-    blocked = make_desk(timezone.now()).blocked
-    mia = User.objects.get(username="mia")
-    save_reply(mia, "Codes", "Use IATA codes.", now=timezone.now())
+    desk = make_desk(timezone.now())
+    blocked, mia = desk.blocked, desk.operator
+    make_states(mia, timezone.now())
     User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
     watch = Watch(site.page, live_server.url)
     site.log_in()
-    assert Tool.objects.exists()
     for name, keys_of in PAGES.items():
         answer = site.page.goto(live_server.url + reverse(f"dashboard:{name}", kwargs=keys_of(blocked)))
         assert answer is not None
