@@ -63,6 +63,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
         ),
         Section(title="Insights", route="dashboard:insights", icon="insights"),
+        Section(title="Playground", route="dashboard:playground", icon="playground"),
     ),
     (
         Section(

@@ -53,6 +53,8 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /playground/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /playground/": (401, 401, 422, 422, 422),
     "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
     "POST /tools/new/": (401, 401, NO, NO, 422),
