@@ -36,6 +36,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "hints": lambda _: {},
     "agent_responses": lambda _: {},
     "insights": lambda _: {},
+    "playground": lambda _: {},
     "tools": lambda _: {},
     "new_tool": lambda _: {},
     "tool": lambda call: {"pk": call.tool_id},
