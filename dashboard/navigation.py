@@ -67,6 +67,12 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
     ),
     (
         Section(
+            title="Agents",
+            route="dashboard:agents",
+            icon="agents",
+            covers=("dashboard:new_agent", "dashboard:agent", "dashboard:issue_key"),
+        ),
+        Section(
             title="Settings",
             route="dashboard:settings",
             icon="settings",

@@ -5,6 +5,7 @@ from django.urls import path
 
 from dashboard.pages import (
     agent_responses,
+    agents,
     call,
     components,
     group,
@@ -42,6 +43,11 @@ urlpatterns = [
     path("tools/<int:pk>/", tools.tool, name="tool"),
     path("tools/<int:pk>/schema/", tools.edit_schema, name="edit_schema"),
     path("tools/<int:pk>/versions/<int:number>/release/", tools.release, name="release_version"),
+    path("agents/", agents.agents, name="agents"),
+    path("agents/new/", agents.new_agent, name="new_agent"),
+    path("agents/<int:agent_id>/", agents.agent, name="agent"),
+    path("agents/<int:agent_id>/keys/", agents.issue, name="issue_key"),
+    path("agents/<int:agent_id>/keys/<int:key_id>/revoke/", agents.revoke, name="revoke_key"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
     path("settings/replies/", replies.replies, name="replies"),
