@@ -69,7 +69,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             title="Settings",
             route="dashboard:settings",
             icon="settings",
-            covers=("dashboard:replies", "dashboard:reply"),
+            covers=("dashboard:replies", "dashboard:reply", "dashboard:second_factor"),
         ),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
