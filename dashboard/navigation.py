@@ -64,13 +64,20 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
         ),
         Section(title="Insights", route="dashboard:insights", icon="insights"),
+        Section(title="Playground", route="dashboard:playground", icon="playground"),
     ),
     (
+        Section(
+            title="Agents",
+            route="dashboard:agents",
+            icon="agents",
+            covers=("dashboard:new_agent", "dashboard:agent", "dashboard:issue_key"),
+        ),
         Section(
             title="Settings",
             route="dashboard:settings",
             icon="settings",
-            covers=("dashboard:replies", "dashboard:reply"),
+            covers=("dashboard:replies", "dashboard:reply", "dashboard:second_factor"),
         ),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),

@@ -1,10 +1,12 @@
 """The pages of the desk."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from dashboard.pages import (
     agent_responses,
+    agents,
     call,
     calls,
     components,
@@ -14,6 +16,7 @@ from dashboard.pages import (
     insights,
     live,
     login,
+    playground,
     replies,
     second_factor,
     settings,
@@ -38,11 +41,17 @@ urlpatterns = [
     path("agent-responses/", agent_responses.log, name="agent_responses"),
     path("insights/", insights.insights, name="insights"),
     path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),
+    path("playground/", playground.playground, name="playground"),
     path("tools/", tools.tools, name="tools"),
     path("tools/new/", tools.new_tool, name="new_tool"),
     path("tools/<int:pk>/", tools.tool, name="tool"),
     path("tools/<int:pk>/schema/", tools.edit_schema, name="edit_schema"),
     path("tools/<int:pk>/versions/<int:number>/release/", tools.release, name="release_version"),
+    path("agents/", agents.agents, name="agents"),
+    path("agents/new/", agents.new_agent, name="new_agent"),
+    path("agents/<int:agent_id>/", agents.agent, name="agent"),
+    path("agents/<int:agent_id>/keys/", agents.issue, name="issue_key"),
+    path("agents/<int:agent_id>/keys/<int:key_id>/revoke/", agents.revoke, name="revoke_key"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
     path("settings/replies/", replies.replies, name="replies"),
@@ -51,6 +60,6 @@ urlpatterns = [
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", login_not_required(LogoutView.as_view()), name="logout"),
     path("favicon.svg", login.favicon, name="favicon"),
 ]

@@ -37,7 +37,7 @@ FILE = "import sys\n\ndef main(:\n    print(sys.argv)\n\nmain()\n"
 
 def make_states(mia: User, now: datetime) -> dict[str, Call]:
     """Make them, with what worked before, replies and a standing hint at hand."""
-    agent = make_agent("release-bot")
+    agent = make_agent("deploy-bot")
     for name in ("deploy_service", "deploy_late", "deploy_strict", "deploy_crashing"):
         register_tool(agent, name, DEPLOY, now=now)
     Tool.objects.filter(name="deploy_strict").update(on_expiry="reject")
