@@ -1,5 +1,6 @@
 """The pages of the desk."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
@@ -56,6 +57,6 @@ urlpatterns = [
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", login_not_required(LogoutView.as_view()), name="logout"),
     path("favicon.svg", login.favicon, name="favicon"),
 ]
