@@ -63,8 +63,15 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
         ),
         Section(title="Insights", route="dashboard:insights", icon="insights"),
+        Section(title="Playground", route="dashboard:playground", icon="playground"),
     ),
     (
+        Section(
+            title="Agents",
+            route="dashboard:agents",
+            icon="agents",
+            covers=("dashboard:new_agent", "dashboard:agent", "dashboard:issue_key"),
+        ),
         Section(
             title="Settings",
             route="dashboard:settings",

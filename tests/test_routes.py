@@ -55,6 +55,15 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /agents/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /agents/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /agents/new/": (LOGIN, LOGIN, NO, NO, 422),
+    "GET /agents/<int:agent_id>/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /agents/<int:agent_id>/": (LOGIN, LOGIN, NO, NO, 422),
+    "POST /agents/<int:agent_id>/keys/": (LOGIN, LOGIN, NO, NO, 422),
+    "POST /agents/<int:agent_id>/keys/<int:key_id>/revoke/": (LOGIN, LOGIN, NO, NO, 302),
+    "GET /playground/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /playground/": (401, 401, 422, 422, 422),
     "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
     "POST /tools/new/": (401, 401, NO, NO, 422),
@@ -122,6 +131,8 @@ OF_ROWS = {
     "<int:hint_id>": ("StandingHint", "pk"),
     "<int:reply_id>": ("SavedReply", "pk"),
     "<int:pk>": ("Tool", "pk"),
+    "<int:agent_id>": ("Agent", "pk"),
+    "<int:key_id>": ("ApiKey", "pk"),
 }
 OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}
 

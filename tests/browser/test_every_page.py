@@ -35,7 +35,11 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "group": lambda call: {"public_id": call.public_id},
     "hints": lambda _: {},
     "agent_responses": lambda _: {},
+    "agents": lambda _: {},
+    "new_agent": lambda _: {},
+    "agent": lambda call: {"agent_id": call.agent_id},
     "insights": lambda _: {},
+    "playground": lambda _: {},
     "tools": lambda _: {},
     "new_tool": lambda _: {},
     "tool": lambda call: {"pk": call.tool_id},
@@ -49,7 +53,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
 # What is no page: it only takes something, or gives a file or a stream.
 ACTIONS: Final = {
     "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
-    "export_insights", "favicon",
+    "export_insights", "favicon", "issue_key", "revoke_key",
 }  # fmt: skip
 LOGIN: Final = "login"
 
