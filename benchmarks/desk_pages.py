@@ -150,7 +150,7 @@ def _known() -> dict[str, str]:
     assert call is not None, "nothing was seeded"
     return {
         "slug:public_id": call.public_id, "int:pk": str(call.tool_id), "int:number": "1", "slug:table": "failures",
-        "slug:kind": "csv",
+        "slug:kind": "csv", "int:agent_id": str(call.agent_id),
     }  # fmt: skip
 
 

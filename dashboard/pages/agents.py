@@ -96,7 +96,7 @@ def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
         return _page(request, found, keying=form, status=REFUSED)
     by = _by(request)
     key, text = issue_key(found, **form.wanted(by["now"]), **by)
-    context = {"agent": found, "key": key, "text": text, "now": by["now"], "address": _address(request)}
+    context = {"agent": found, "key": key, "text": text, "address": _address(request)}
     return render(request, "dashboard/key_issued.html", context)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Agent, Call, Tool
+from retrycontract.store.models import Agent, ApiKey, Call, Tool
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
 from retrycontract.usecases.register_tool import ToolSettings, register_tool
@@ -33,6 +33,14 @@ CLAIM: dict[str, Any] = {
     "required": ["claimant", "total_cents", "currency"],
 }
 FILE = "import sys\n\ndef main(:\n    print(sys.argv)\n\nmain()\n"
+
+
+def make_keys(agent: Agent, now: datetime) -> None:
+    """Make keys that open the door, one that did until yesterday, and one that was taken away."""
+    for passed, scopes in ((60, ""), (30, "submit"), (-1, "read"), (-20, "")):
+        key, _ = ApiKey.create_for(agent, now - timedelta(days=40), expires_at=now + timedelta(days=passed))
+        ApiKey.objects.filter(pk=key.pk).update(scopes=scopes, last_used_at=now - timedelta(minutes=passed + 21))
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=now - timedelta(days=30))
 
 
 def make_states(mia: User, now: datetime) -> dict[str, Call]:

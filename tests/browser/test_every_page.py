@@ -12,7 +12,7 @@ from django.utils import timezone
 from dashboard.urls import urlpatterns
 from retrycontract.store.models import SavedReply
 from tests.browser.scene import make_desk
-from tests.browser.states import make_states
+from tests.browser.states import make_keys, make_states
 from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     desk = make_desk(timezone.now())
     blocked, mia = desk.blocked, desk.operator
     make_states(mia, timezone.now())
+    make_keys(blocked.agent, timezone.now())
     User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
     watch = Watch(site.page, live_server.url)
