@@ -79,6 +79,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             icon="settings",
             covers=("dashboard:replies", "dashboard:reply", "dashboard:second_factor"),
         ),
+        Section(title="Audit", route="dashboard:audit", icon="audit", may_enter=is_staff),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )
