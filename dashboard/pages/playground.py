@@ -78,5 +78,6 @@ def _session_ended(request: HttpRequest) -> HttpResponse:
         return redirect_to_login(request.get_full_path())
     form = PlaygroundForm(request.POST)
     form.hide_secrets(None)
-    context = {"what": "schema", "arguments": form["schema"].value(), "text": form["output"].value()}
+    typed = [("Your schema", form["schema"].value()), ("Your output", form["output"].value())]
+    context = {"typed": typed, "came_from": request.path}
     return render(request, "dashboard/session_ended.html", context, status=LOGIN_FIRST)
