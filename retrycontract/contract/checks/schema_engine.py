@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.admission import Admission, InvalidSchema, compile_schema
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.composition import (
+    Place,
     SchemaIndex,
     lookup,
     place_of,
@@ -32,7 +34,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import depth_fault
-from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
+from retrycontract.contract.json_types import Schema, has_at_most
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
@@ -108,9 +110,10 @@ class CompiledSchema:
 
         Raises OutOfPatienceError where the engine could have more to say than there is room for.
         """
-        visits = self.visits(count_nodes(value))
-        explainer = self.explainer if visits <= MANY_WRITTEN else self.explainer_of_large()
-        if not explainer.is_divided and visits > MAX_WRITTEN:
+        if has_at_most(MANY_WRITTEN // self.width, value):
+            return self.explainer
+        explainer = self.explainer_of_large()
+        if not explainer.is_divided and not has_at_most(MAX_WRITTEN // self.width, value):
             raise OutOfPatienceError
         return explainer
 
@@ -128,19 +131,26 @@ def violations(
 
 
 def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
-    """List the first of them; beyond some thousands one error stands for the rest, once the verdict is settled."""
-    found, is_settled = list[ValidationError](), False
+    """List the first of them; one more stands for those beyond some thousands, once the verdict is settled."""
+    found, worst, is_cut = list[ValidationError](), ErrorSeverity.INFO, False
     for violation in violations:
-        is_settled = is_settled or violation.severity is ErrorSeverity.ERROR
-        if is_settled and len(found) >= MAX_TOLD:
-            return [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed")]
-        found.append(violation)
-    return found
+        worst = max(worst, violation.severity)
+        if len(found) < MAX_TOLD:
+            found.append(violation)
+            continue
+        is_cut = True
+        if worst is ErrorSeverity.ERROR:
+            break
+    return (
+        [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed", worst)]
+        if is_cut
+        else found
+    )
 
 
-def _whole(reason: str) -> ValidationError:
+def _whole(reason: str, severity: ErrorSeverity = ErrorSeverity.ERROR) -> ValidationError:
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    return ValidationError(code, "", code.template.format(reason=reason))
+    return ValidationError(code, "", code.template.format(reason=reason), severity)
 
 
 def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Patience) -> Iterator[ValidationError]:
@@ -176,18 +186,32 @@ def _violations(
             if not told:  # whatever the engine may have held back: what it refuses is not valid
                 yield _whole("it was refused")
     if unknown:
-        marked = sensitive_pointers(compiled.index, value)
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        for position, (pointer, item, keys, place) in enumerate(unknown):
-            failure = Failure(
-                pointer=pointer, value=item, schema={}, keyword="additionalProperties",
-                place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
-                advises=advises and position < keywords.MAX_ADVISED,
-            )  # fmt: skip
-            yield from keywords.unknown_fields(failure, keys, severity=severity)
+        found = _unknown(compiled, value, unknown, severity, sanitizer, advises=advises)
+        yield from islice(found, MAX_TOLD + 1)  # all of them are as severe
     if compiled.index.deprecates_anything:
-        used = _deprecated(compiled, value, is_valid=is_valid)
+        used = islice(_deprecated(compiled, value, is_valid=is_valid), MAX_TOLD + 1)  # never more than warnings
         yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
+
+
+def _unknown(
+    compiled: CompiledSchema,
+    value: Any,
+    unknown: list[tuple[str, dict[str, Any], list[str], Place]],
+    severity: ErrorSeverity,
+    sanitizer: ValueSanitizer,
+    *,
+    advises: bool,
+) -> Iterator[ValidationError]:
+    """Yield an error for every field that no schema declares."""
+    marked = sensitive_pointers(compiled.index, value)
+    for position, (pointer, item, keys, place) in enumerate(unknown):
+        failure = Failure(
+            pointer=pointer, value=item, schema={}, keyword="additionalProperties",
+            place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
+            advises=advises and position < keywords.MAX_ADVISED,
+        )  # fmt: skip
+        yield from keywords.unknown_fields(failure, keys, severity=severity)
 
 
 class Reader:
