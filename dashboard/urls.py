@@ -22,6 +22,7 @@ from dashboard.pages import (
     second_factor,
     settings,
     tools,
+    webhooks,
     work,
 )
 
@@ -61,6 +62,12 @@ urlpatterns = [
     path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
     path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
+    path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/", webhooks.webhook, name="webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/switch/", webhooks.switch_webhook, name="switch_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/secret/", webhooks.rotate_webhook, name="rotate_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/", webhooks.redeliver, name="redeliver"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
     path("logout/", login_not_required(LogoutView.as_view()), name="logout"),

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.urls import urlpatterns
-from retrycontract.store.models import SavedReply
+from retrycontract.store.models import SavedReply, WebhookEndpoint
 from tests.browser.scene import make_desk
-from tests.browser.states import make_keys, make_states
+from tests.browser.states import make_endpoint, make_keys, make_states
 from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "settings": lambda _: {},
     "replies": lambda _: {},
     "reply": lambda _: {"reply_id": SavedReply.objects.earliest("pk").pk},
+    "webhooks": lambda _: {},
+    "new_webhook": lambda _: {},
+    "webhook": lambda _: {"endpoint_id": WebhookEndpoint.objects.get().public_id},
     "second_factor": lambda _: {},
     "components": lambda _: {},
 }
@@ -56,6 +59,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
 ACTIONS: Final = {
     "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
     "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
+    "switch_webhook", "rotate_webhook", "redeliver",
 }  # fmt: skip
 LOGIN: Final = "login"
 
@@ -92,6 +96,7 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     blocked, mia = desk.blocked, desk.operator
     make_states(mia, timezone.now())
     make_keys(blocked.agent, timezone.now())
+    make_endpoint(timezone.now())
     User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
     watch = Watch(site.page, live_server.url)
