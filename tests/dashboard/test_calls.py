@@ -104,7 +104,9 @@ def test_a_time_is_that_of_the_zone_in_which_it_was_chosen(desk: Client) -> None
     assert ids(desk.get("/calls/", {"since": (NOW - timedelta(hours=6)).isoformat()})) == [young, between]
     assert ids(desk.get("/calls/", {"until": (NOW - timedelta(hours=2)).isoformat()})) == [between, old]
     assert ids(desk.get("/calls/?since=2999-01-01T00:00")) == []
-    assert len(ids(desk.get("/calls/?since=yesterday&until=0001-01-01T00:00%2B23:00&zone=Nowhere"))) == 3
+    assert ids(desk.get("/calls/?since=1969-01-01&until=9998-12-31T23:59:59")) == [young, between, old]
+    for odd in ("yesterday", "0001-01-01", "9999-12-31T23:59:59", "0001-01-01T00:00+23:00", "\x00", "2026-13-01"):
+        assert len(ids(desk.get("/calls/", {"since": odd, "until": odd, "zone": "Nowhere"}))) == 3, odd
 
 
 def test_each_choice_is_said_and_can_be_taken_back(desk: Client) -> None:
