@@ -34,7 +34,7 @@ class EndpointLine:
     @property
     def place(self) -> str:
         """Say where it leads, as far as that is no secret."""
-        return self.endpoint.host
+        return self.endpoint.shortened
 
     @property
     def events(self) -> list[str]:
