@@ -55,6 +55,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
     (
+        Section(title="Calls", route="dashboard:calls", icon="calls"),
         Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
         Section(
             title="Tools",

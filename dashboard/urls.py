@@ -8,6 +8,7 @@ from dashboard.pages import (
     agent_responses,
     agents,
     call,
+    calls,
     components,
     group,
     hints,
@@ -27,6 +28,8 @@ from dashboard.pages import (
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
+    path("calls/", calls.calls, name="calls"),
+    path("calls.<slug:kind>", calls.export_calls, name="export_calls"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
     path("calls/<slug:public_id>/claim/", work.claim, name="claim"),

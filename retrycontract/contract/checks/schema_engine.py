@@ -6,9 +6,9 @@ schema and the sanitised value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -41,13 +41,33 @@ NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies",
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
-UNREAD = "its alternatives are too many to look at each, what else is wrong is not listed"
+UNREAD = "it has too many mistakes to look at each, what else is wrong is not listed"
 MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
+MANY_WRITTEN = 20_000  # of more than so many it is asked for a few at a time, which takes longer when there are few
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
     "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Hold what lists the engine's errors, and what takes those apart that stand for several."""
+
+    validator: Any
+    gathering: Gathering = field(default_factory=lambda: Gathering({}))
+    is_divided: bool = True  # whether the parts of every composition are asked one by one
+
+    @classmethod
+    def of(cls, rest: Schema, whole: Schema, *, by_member: bool = False) -> Explainer:
+        """Compile what lists the errors that are not looked up here."""
+        gathered, gathering = gather(rest, whole, by_member=by_member)
+        count = count_compositions(whole)
+        try:
+            return cls(compile_schema(gathered), gathering, is_divided=gathering.compositions == count)
+        except InvalidSchema:  # a reference leads into what was gathered
+            return cls(compile_schema(rest), is_divided=count == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,52 +78,41 @@ class CompiledSchema:
     validator: Any
     index: SchemaIndex
     max_depth: int
-    explainer: Any = None
+    explainer: Explainer
+    explainer_of_large: Callable[[], Explainer]
     outline: Outline = NOTHING
-    gathering: Gathering = field(default_factory=lambda: Gathering({}))
     width: int = 1
-    is_divided: bool = True  # whether the parts of every composition are asked one by one
     explanations: Explanations = field(default_factory=Explanations)
 
     @classmethod
     def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
         """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
         rest, outline = split(schema)
-        explainer, gathering = _explainer(rest, schema)
         return cls(
             schema,
             admission.validator,
             SchemaIndex(schema),
             admission.cheap_depth,
-            explainer,
+            Explainer.of(rest, schema),
+            cache(partial(Explainer.of, rest, schema, by_member=True)),
             outline,
-            gathering,
             admission.width,
-            is_divided=gathering.compositions == count_compositions(schema),
         )
 
     def visits(self, values: int) -> int:
         """Tell how often a submission of so many values may be held against a subschema."""
         return values * self.width
 
-    def errors(self, value: Any) -> Iterator[Any]:
-        """Yield the engine's errors, and in their form the names that plain objects miss.
+    def explainer_for(self, value: Any) -> Explainer:
+        """Choose what lists the errors of a value.
 
         Raises OutOfPatienceError where the engine could have more to say than there is room for.
         """
-        if not self.is_divided and self.visits(count_nodes(value)) > MAX_WRITTEN:
+        visits = self.visits(count_nodes(value))
+        explainer = self.explainer if visits <= MANY_WRITTEN else self.explainer_of_large()
+        if not explainer.is_divided and visits > MAX_WRITTEN:
             raise OutOfPatienceError
-        yield from self.outline.missing(value)
-        yield from (self.explainer or self.validator).iter_errors(value)
-
-
-def _explainer(rest: Schema, whole: Schema) -> tuple[Any, Gathering]:
-    """Compile what lists the errors that are not looked up here."""
-    gathered, gathering = gather(rest, whole)
-    try:
-        return compile_schema(gathered), gathering
-    except InvalidSchema:  # a reference leads into what was gathered
-        return compile_schema(rest), Gathering({})
+        return explainer
 
 
 def violations(
@@ -155,12 +164,12 @@ def _violations(
     unknown = unknown_fields(compiled.index, value)
     is_valid = compiled.validator.is_valid(value)
     if not is_valid:
-        reader, told = Reader(compiled, value, sanitizer, patience, advises=advises), False
+        told = False
         try:
-            for error in compiled.errors(value):
-                for violation in reader.explain(error):
-                    told = True
-                    yield violation
+            reader = Reader(compiled, value, sanitizer, patience, advises=advises)
+            for violation in reader.violations():
+                told = True
+                yield violation
         except OutOfPatienceError:
             yield _whole(UNREAD)
         else:
@@ -188,6 +197,7 @@ class Reader:
         self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, patience: Patience, *, advises: bool
     ) -> None:
         self._compiled, self._value, self._sanitizer, self._patience = compiled, value, sanitizer, patience
+        self._explainer = compiled.explainer_for(value)
         self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
@@ -197,11 +207,18 @@ class Reader:
         """Tell whether it is still worth looking for what was meant: of hundreds of mistakes nobody reads that."""
         return self._may_advise and self._told <= keywords.MAX_ADVISED
 
+    def violations(self) -> Iterator[ValidationError]:
+        """Yield our errors for all that is wrong; the names that plain objects miss are looked up here."""
+        for missing in self._compiled.outline.missing(self._value):
+            yield from self.explain(missing)
+        for error in self._explainer.validator.iter_errors(self._value):
+            yield from self.explain(error)
+
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
         kind = type(error.kind).__name__
         path, value = self._located(error)
-        if self._compiled.gathering.holds(error):
+        if self._explainer.gathering.holds(error):
             for named in self._named(error):
                 yield from self.explain(named)
             return
@@ -236,13 +253,13 @@ class Reader:
         return [
             named
             for error in branch
-            for named in (self._named(error) if self._compiled.gathering.holds(error) else [error])
+            for named in (self._named(error) if self._explainer.gathering.holds(error) else [error])
         ]
 
     def _named(self, error: Any) -> Iterator[Named]:
         """Take a gathered error apart, down to what stands for nothing else."""
         path, value = self._located(error)
-        gathering = self._compiled.gathering
+        gathering = self._explainer.gathering
         return gathering.flat(gathering.apart(error, value, path, self._patience), self._patience)
 
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:

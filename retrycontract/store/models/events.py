@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn, Self
 
 from django.db import connection, models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from retrycontract.store.event_position import Position, Row
@@ -109,6 +110,11 @@ class Event(models.Model):
         indexes = (
             # An agent's stream, and the second look for rings that were lost.
             models.Index(fields=("agent", "id"), name="event_by_agent"),
+            # The audit trail at the desk: what somebody did, what happened, when, and through the rarer doors.
+            models.Index(fields=("actor", "-id"), name="event_by_actor"),
+            models.Index(fields=("name", "-id"), name="event_by_name"),
+            models.Index(fields=("at",), name="event_by_time"),
+            models.Index(fields=("door", "-id"), name="event_by_door", condition=~Q(door="api")),
         )
 
     def __str__(self) -> str:
