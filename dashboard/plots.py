@@ -78,11 +78,11 @@ class Columns:
 
     @property
     def labels(self) -> list[str]:
-        """List the names of a few steps, evenly from the first to the last."""
+        """List what stands below each step: the names of a few, evenly from the first to the last, else nothing."""
         last = len(self.columns) - 1
         number = min(LABELS, last + 1)
-        places = [round(index * last / max(number - 1, 1)) for index in range(number)]
-        return [self.columns[place].label for place in places]
+        places = {round(index * last / max(number - 1, 1)) for index in range(number)}
+        return [column.label if place in places else "" for place, column in enumerate(self.columns)]
 
     @property
     def highest(self) -> Column:

@@ -210,7 +210,7 @@ def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
         errors=[schemas.ErrorOut(**error.to_json()) for error in result.errors],
         feedback=result.feedback,
         characters=len(result.feedback),
-        tokens_estimate=-(-len(result.feedback) // 4),
+        tokens_estimate=result.tokens_estimate,
     )
 
 
