@@ -31,6 +31,8 @@ ADMIN = "benchmark-admin"
 # More than one look of the same address.
 LOOKS = {
     "": ("", "?show=mine", "?show=agent", "?show=answered", "?show=all", "?show=snoozed", "?q=deploy", "?tool=deploy"),
+    "audit/": ("", "?actor=seed-operator", "?event=guidance.given&door=dashboard", "?since=2026-11-01&door=api"),
+    "audit.<slug:kind>": ("?event=call.cancelled&actor=seed-operator",),
     "calls/": ("", "?state=blocked", "?q=nothing", "?tool=deploy&code=VAL-008", "?since=2026-11-01&kind=tool_call"),
     "calls.<slug:kind>": ("?state=blocked",),
     "insights/": ("?range=24h", "?range=7d", "?range=30d", "?range=90d", "?range=30d&tool={tool}"),

@@ -87,6 +87,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
                 "dashboard:rotate_webhook",
             ),
         ),
+        Section(title="Audit", route="dashboard:audit", icon="audit", may_enter=is_staff),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

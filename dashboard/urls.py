@@ -7,6 +7,7 @@ from django.urls import path
 from dashboard.pages import (
     agent_responses,
     agents,
+    audit,
     call,
     calls,
     components,
@@ -28,6 +29,8 @@ from dashboard.pages import (
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit.<slug:kind>", audit.export_audit, name="export_audit"),
     path("calls/", calls.calls, name="calls"),
     path("calls.<slug:kind>", calls.export_calls, name="export_calls"),
     path("calls/<slug:public_id>/", call.call, name="call"),

@@ -28,6 +28,8 @@ LOGIN, IN, NO = 302, 200, 403
 # Address -> who is answered how; in the order of ROLES. Addresses with a call are read and answered.
 DESK: dict[str, tuple[int, ...]] = {
     "GET /": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /audit/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /audit.<slug:kind>": (LOGIN, LOGIN, NO, NO, IN),
     "GET /calls/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),

@@ -31,6 +31,7 @@ Keys = dict[str, object]
 PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "inbox": lambda _: {},
     "call": lambda call: {"public_id": call.public_id},
+    "calls": lambda _: {},
     "snooze": lambda call: {"public_id": call.public_id},
     "group": lambda call: {"public_id": call.public_id},
     "hints": lambda _: {},
@@ -44,6 +45,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "new_tool": lambda _: {},
     "tool": lambda call: {"pk": call.tool_id},
     "edit_schema": lambda call: {"pk": call.tool_id},
+    "audit": lambda _: {},
     "settings": lambda _: {},
     "replies": lambda _: {},
     "reply": lambda _: {"reply_id": SavedReply.objects.earliest("pk").pk},
@@ -56,7 +58,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
 # What is no page: it only takes something, or gives a file or a stream.
 ACTIONS: Final = {
     "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
-    "export_insights", "favicon", "issue_key", "revoke_key",
+    "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
     "switch_webhook", "rotate_webhook", "redeliver",
 }  # fmt: skip
 LOGIN: Final = "login"

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.checks.compiled_schema import Explainer
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.keywords import explain
-from retrycontract.contract.checks.schema_engine import Explainer, violations
+from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from retrycontract.contract.checks.compiled_schema import MANY_WRITTEN, CompiledSchema, Explainer
 from retrycontract.contract.checks.members import NAME, STRETCH, MemberRule, Members
 from retrycontract.contract.checks.outline import NOTHING
 from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
-from retrycontract.contract.checks.schema_engine import MANY_WRITTEN, MAX_TOLD, CompiledSchema, Explainer, violations
+from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool

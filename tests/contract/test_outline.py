@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
 from retrycontract.contract.checks.outline import NOTHING, split
-from retrycontract.contract.checks.schema_engine import CompiledSchema, Explainer, violations
+from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 

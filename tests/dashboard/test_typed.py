@@ -46,6 +46,7 @@ def test_after_the_session_ended_every_form_gives_back_what_was_typed(client: Cl
     page = client.post(at(path), {field: WORDS, "decision": "hint"})
     assert page.status_code == 401
     assert "Your session has ended" in text_of(page)
+    assert "no-store" in page["Cache-Control"]
     assert SHOWN in page.content.decode()
 
 
@@ -54,6 +55,7 @@ def test_a_page_that_went_out_of_date_gives_back_what_was_typed(mia: User, path:
     page = logged_in(mia, enforce_csrf_checks=True).post(at(path), {field: WORDS, "decision": "hint"})
     assert page.status_code == 403
     assert "This page was out of date" in text_of(page)
+    assert "no-store" in page["Cache-Control"]
     assert SHOWN in page.content.decode()
 
 

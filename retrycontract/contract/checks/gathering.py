@@ -10,7 +10,7 @@ alone does so, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -73,10 +73,16 @@ class Rule:
     parts: Parts | None = None
     members: Members | None = None
 
-    def refused(self, value: dict[str, Any]) -> Iterator[Any]:
+    def refused(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the engine's errors of each name in an object of its own, of which copies are cheap."""
-        for name in value:
-            yield from self.validator.iter_errors({name: None})
+        if self.validator.is_valid(dict.fromkeys(names)):
+            return
+        if len(names) == 1:
+            yield from self.validator.iter_errors({names[0]: None})
+            return
+        half = len(names) // 2
+        yield from self.refused(names[:half])
+        yield from self.refused(names[half:])
 
     def faults(self, value: Any) -> Iterator[Enum | Required]:
         """Yield what is allowed instead, or what is asked for and not there."""
@@ -109,7 +115,7 @@ class Gathering:
             return
         schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
         if rule.keyword == "propertyNames":
-            for each in rule.refused(value):
+            for each in patience.over(rule.refused(list(value))):
                 yield Named(each.kind, value, error.instance_path, each.schema_path, each.evaluation_path, where)
         elif rule.parts is None:
             for fault in rule.faults(value):
