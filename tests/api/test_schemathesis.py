@@ -91,7 +91,8 @@ def test_every_answer_is_as_the_document_says(case: Any, door: Door) -> None:
 @pytest.mark.django_db
 def test_without_a_key_every_answer_is_a_refusal(case: Any) -> None:
     response = case.call()
-    assert response.status_code in (401, 405), response.text
+    is_nowhere = "%0A" in response.request.url and response.status_code == 404  # no address has a line break
+    assert is_nowhere or response.status_code in (401, 405), response.text
     case.validate_response(response, checks=[not_a_server_error, response_schema_conformance, content_type_conformance])
 
 
