@@ -31,6 +31,10 @@ ADMIN = "benchmark-admin"
 # More than one look of the same address.
 LOOKS = {
     "": ("", "?show=mine", "?show=agent", "?show=answered", "?show=all", "?show=snoozed", "?q=deploy", "?tool=deploy"),
+    "audit/": ("", "?actor=seed-operator", "?event=guidance.given&door=dashboard", "?since=2026-11-01&door=api"),
+    "audit.<slug:kind>": ("?event=call.cancelled&actor=seed-operator",),
+    "calls/": ("", "?state=blocked", "?q=nothing", "?tool=deploy&code=VAL-008", "?since=2026-11-01&kind=tool_call"),
+    "calls.<slug:kind>": ("?state=blocked",),
     "insights/": ("?range=24h", "?range=7d", "?range=30d", "?range=90d", "?range=30d&tool={tool}"),
     "tools/": ("?range=7d", "?range=90d"),
     "tools/<int:pk>/": ("?range=7d", "?range=90d"),
@@ -87,17 +91,21 @@ def measure(rounds: int) -> dict[str, Timing]:
     from django.test import Client
     from django.utils import timezone
 
+    from retrycontract.store.models import Door
     from retrycontract.usecases.give_role import Role, give_role
     from retrycontract.usecases.save_reply import save_reply
+    from retrycontract.usecases.tend_endpoint import add_endpoint
 
     _fill_queue()
     operator, _ = User.objects.get_or_create(username=ADMIN)
     give_role(operator, Role.ADMIN)
-    reply = save_reply(operator, "Region", "Use eu-west-1.", now=timezone.now())
+    now = timezone.now()
+    reply = save_reply(operator, "Region", "Use eu-west-1.", now=now)
+    endpoint, _ = add_endpoint("https://hooks.example/", [], now=now, actor=ADMIN, door=Door.COMMAND)
     client = Client(headers={"host": "localhost"})
     client.force_login(operator)
     found: dict[str, Timing] = {}
-    for name, path in _pages({"int:reply_id": str(reply.pk)}):
+    for name, path in _pages({"int:reply_id": str(reply.pk), "slug:endpoint_id": endpoint.public_id}):
         answered: Any = client.get(path)  # the first look compiles templates and opens the file
         gc.freeze()  # as the service does with what it loaded
         if answered.status_code == 200 and not answered.get("Content-Type", "").startswith("image/"):
@@ -146,7 +154,7 @@ def _known() -> dict[str, str]:
     assert call is not None, "nothing was seeded"
     return {
         "slug:public_id": call.public_id, "int:pk": str(call.tool_id), "int:number": "1", "slug:table": "failures",
-        "slug:kind": "csv",
+        "slug:kind": "csv", "int:agent_id": str(call.agent_id),
     }  # fmt: skip
 
 

@@ -55,6 +55,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
     (
+        Section(title="Calls", route="dashboard:calls", icon="calls"),
         Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
         Section(
             title="Tools",
@@ -76,8 +77,17 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             title="Settings",
             route="dashboard:settings",
             icon="settings",
-            covers=("dashboard:replies", "dashboard:reply", "dashboard:second_factor"),
+            covers=(
+                "dashboard:replies",
+                "dashboard:reply",
+                "dashboard:second_factor",
+                "dashboard:webhooks",
+                "dashboard:new_webhook",
+                "dashboard:webhook",
+                "dashboard:rotate_webhook",
+            ),
         ),
+        Section(title="Audit", route="dashboard:audit", icon="audit", may_enter=is_staff),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

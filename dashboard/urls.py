@@ -7,7 +7,9 @@ from django.urls import path
 from dashboard.pages import (
     agent_responses,
     agents,
+    audit,
     call,
+    calls,
     components,
     group,
     hints,
@@ -20,12 +22,17 @@ from dashboard.pages import (
     second_factor,
     settings,
     tools,
+    webhooks,
     work,
 )
 
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit.<slug:kind>", audit.export_audit, name="export_audit"),
+    path("calls/", calls.calls, name="calls"),
+    path("calls.<slug:kind>", calls.export_calls, name="export_calls"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
     path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
@@ -55,6 +62,12 @@ urlpatterns = [
     path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
     path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
+    path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/", webhooks.webhook, name="webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/switch/", webhooks.switch_webhook, name="switch_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/secret/", webhooks.rotate_webhook, name="rotate_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/", webhooks.redeliver, name="redeliver"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
     path("logout/", login_not_required(LogoutView.as_view()), name="logout"),

@@ -23,6 +23,7 @@ from retrycontract.exposition import Family
 from retrycontract.health import Health
 from retrycontract.mcp.mount import Mount
 from retrycontract.metrics import Metrics
+from retrycontract.request_ids import RequestIds
 from retrycontract.waiting import FrontOfHouse, bells
 
 logger = logging.getLogger("retrycontract")
@@ -111,6 +112,6 @@ def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
 
 
 _front = _front_of_house()
-application = Metrics(
-    Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token
+application = RequestIds(
+    Metrics(Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)
 )

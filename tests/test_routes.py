@@ -14,9 +14,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from dashboard.roles import Role
-from retrycontract.store.models import ApiKey
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.store.models import ApiKey, Door
 from retrycontract.usecases.save_reply import save_reply
 from retrycontract.usecases.set_hint import set_hint_from
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +28,10 @@ LOGIN, IN, NO = 302, 200, 403
 # Address -> who is answered how; in the order of ROLES. Addresses with a call are read and answered.
 DESK: dict[str, tuple[int, ...]] = {
     "GET /": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /audit/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /audit.<slug:kind>": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /calls/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /calls.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
     "GET /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
@@ -51,6 +57,14 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /settings/": (401, 401, 302, 302, 302),
     "GET /settings/second-factor/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /settings/second-factor/": (401, 401, 302, 302, 302),
+    "GET /settings/webhooks/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /settings/webhooks/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/webhooks/new/": (401, 401, NO, NO, 422),
+    "GET /settings/webhooks/<slug:endpoint_id>/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/webhooks/<slug:endpoint_id>/": (401, 401, NO, NO, 422),
+    "POST /settings/webhooks/<slug:endpoint_id>/switch/": (401, 401, NO, NO, 302),
+    "POST /settings/webhooks/<slug:endpoint_id>/secret/": (401, 401, NO, NO, IN),
+    "POST /settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/": (401, 401, NO, NO, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
@@ -96,7 +110,9 @@ def visitors() -> dict[str, Visitor]:
     agent = make_agent()
     _, key = ApiKey.create_for(agent, timezone.now())
     bo, now = make_user("bo"), timezone.now()
-    set_hint_from(answer(make_blocked(agent), bo), bo, now=now)
+    blocked = make_blocked(agent)
+    add_endpoint("https://hooks.example/", [WebhookEvent.GUIDANCE_GIVEN], now=now, actor="setup", door=Door.COMMAND)
+    set_hint_from(answer(blocked, bo), bo, now=now)
     save_reply(make_user("ada", Role.ADMIN), "Shared", "By all.", now=now, shared=True)
     found = {
         "anonymous": Visitor(Client(), {}),
@@ -132,6 +148,8 @@ OF_ROWS = {
     "<int:reply_id>": ("SavedReply", "pk"),
     "<int:pk>": ("Tool", "pk"),
     "<int:agent_id>": ("Agent", "pk"),
+    "<slug:endpoint_id>": ("WebhookEndpoint", "public_id"),
+    "<slug:message_id>": ("OutboxMessage", "public_id"),
     "<int:key_id>": ("ApiKey", "pk"),
 }
 OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}

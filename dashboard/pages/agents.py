@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,10 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.agents import MOST_AGENTS, MOST_KEYS, AgentForm, KeyForm, list_agents, list_keys
-from dashboard.pages.answers import REFUSED
-from dashboard.roles import is_administrator
+from dashboard.choices import clean
+from dashboard.pages.answers import REFUSED, by
+from dashboard.roles import administrators_only, is_administrator
 from retrycontract.contract.sanitizer import visible
-from retrycontract.store.models import Agent, ApiKey, Door, Tool
+from retrycontract.store.models import Agent, ApiKey, Tool
 from retrycontract.usecases.admit_agent import (
     OtherNamespaceError,
     TakenNameError,
@@ -29,14 +28,12 @@ from retrycontract.usecases.admit_agent import (
     revoke_key,
 )
 
-MAX_SEARCH: Final = 200
-
 
 @require_GET
 @never_cache
 def agents(request: HttpRequest) -> HttpResponse:
     """List the agents."""
-    now, search = timezone.now(), request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
+    now, search = timezone.now(), clean(request.GET.get("q", ""))
     lines = list_agents(now=now, search=search)
     context = {"lines": lines, "now": now, "q": visible(search), "may_edit": is_administrator(request.user),
                "is_cut": len(lines) == MOST_AGENTS}  # fmt: skip
@@ -47,7 +44,7 @@ def agents(request: HttpRequest) -> HttpResponse:
 @never_cache
 def new_agent(request: HttpRequest) -> HttpResponse:
     """Ask for a new agent; POST lets it in."""
-    _administrators_only(request)
+    administrators_only(request.user)
     form = AgentForm(request.POST or None)
     if request.method != "POST":
         return render(request, "dashboard/new_agent.html", {"form": form})
@@ -57,7 +54,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
             form.add_error("name", str(TakenNameError(name)) + ".")
     if form.is_valid():
         try:
-            made = admit_agent(name, namespace or None, **_by(request))
+            made = admit_agent(name, namespace or None, **by(request))
         except (UnusableNameError, OtherNamespaceError) as error:
             form.add_error("name", f"{error}.")
         else:
@@ -73,11 +70,11 @@ def agent(request: HttpRequest, agent_id: int) -> HttpResponse:
     found = get_object_or_404(Agent, pk=agent_id)
     if request.method != "POST":
         return _page(request, found)
-    _administrators_only(request)
+    administrators_only(request.user)
     form = AgentForm(request.POST)
     if form.is_valid():
         try:
-            rename_agent(found, form.cleaned_data["name"], **_by(request))
+            rename_agent(found, form.cleaned_data["name"], **by(request))
         except (UnusableNameError, TakenNameError) as error:
             form.add_error("name", f"{error}.")
         else:
@@ -90,13 +87,13 @@ def agent(request: HttpRequest, agent_id: int) -> HttpResponse:
 @never_cache
 def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
     """Make a key and show it, this once: no cookie and no session carries it."""
-    _administrators_only(request)
+    administrators_only(request.user)
     found, form = get_object_or_404(Agent, pk=agent_id), KeyForm(request.POST)
     if not form.is_valid():
         return _page(request, found, keying=form, status=REFUSED)
-    by = _by(request)
-    key, text = issue_key(found, **form.wanted(by["now"]), **by)
-    context = {"agent": found, "key": key, "text": text, "now": by["now"], "address": _address(request)}
+    told = by(request)
+    key, text = issue_key(found, **form.wanted(told["now"]), **told)
+    context = {"agent": found, "key": key, "text": text, "address": _address(request)}
     return render(request, "dashboard/key_issued.html", context)
 
 
@@ -104,9 +101,9 @@ def issue(request: HttpRequest, agent_id: int) -> HttpResponse:
 @never_cache
 def revoke(request: HttpRequest, agent_id: int, key_id: int) -> HttpResponse:
     """Take a key away for good."""
-    _administrators_only(request)
+    administrators_only(request.user)
     key = get_object_or_404(ApiKey.objects.select_related("agent"), pk=key_id, agent=agent_id)
-    if revoke_key(key, **_by(request)):
+    if revoke_key(key, **by(request)):
         messages.success(request, f"The key {key.prefix}… is revoked: it opens nothing any more.")
     else:
         messages.warning(request, f"The key {key.prefix}… was revoked before.")
@@ -126,15 +123,5 @@ def _page(request: HttpRequest, found: Agent, *, status: int = 200, **forms: Any
     return render(request, "dashboard/agent.html", context | forms, status=status)
 
 
-def _administrators_only(request: HttpRequest) -> None:
-    if not is_administrator(request.user):
-        raise PermissionDenied
-
-
 def _address(request: HttpRequest) -> str:
     return request.build_absolute_uri("/").rstrip("/")
-
-
-def _by(request: HttpRequest) -> dict[str, Any]:
-    """Say who does it, when, and through which door."""
-    return {"now": timezone.now(), "actor": cast(User, request.user).get_username(), "door": Door.DASHBOARD}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from dashboard.pages.answers import LOGIN_FIRST, REFUSED, is_htmx
+from dashboard.pages.answers import REFUSED, is_htmx
 from dashboard.playground import EXAMPLES, PlaygroundForm, of_tool, shapes_of
 from dashboard.toolbox import MOST_TOOLS
 from retrycontract.contract.admission import InvalidSchema
@@ -21,13 +19,10 @@ from retrycontract.store.models import Tool
 from retrycontract.usecases.dry_run import DryRun
 
 
-@login_not_required  # what was typed must not be lost when the session ended meanwhile
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def playground(request: HttpRequest) -> HttpResponse:
     """Show the playground, with an example or a registered tool; POST tries what was typed."""
-    if not request.user.is_authenticated:
-        return _session_ended(request)
     if request.method != "POST":
         return _page(request, PlaygroundForm(initial=_beginning(request)))
     form = PlaygroundForm(request.POST)
@@ -69,15 +64,3 @@ def _page(request: HttpRequest, form: PlaygroundForm, *, status: int = 200, **co
     tools = Tool.objects.exclude(current_version=None).only("name", "namespace")[:MOST_TOOLS]
     shared = {"form": form, "tools": tools, "examples": EXAMPLES.items()}
     return render(request, "dashboard/playground.html", shared | context, status=status)
-
-
-def _session_ended(request: HttpRequest) -> HttpResponse:
-    if is_htmx(request):
-        return HttpResponse(status=LOGIN_FIRST)
-    if request.method != "POST":
-        return redirect_to_login(request.get_full_path())
-    form = PlaygroundForm(request.POST)
-    form.hide_secrets(None)
-    typed = [("Your schema", form["schema"].value()), ("Your output", form["output"].value())]
-    context = {"typed": typed, "came_from": request.path}
-    return render(request, "dashboard/session_ended.html", context, status=LOGIN_FIRST)

@@ -71,13 +71,6 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=folder / f"{name}.png", full_page=True, animations="disabled")
 
 
-def document_picture(page: Page, name: str) -> None:
-    """Save a picture for the documentation, when asked to by RETRYCONTRACT_DOC_IMAGES."""
-    if os.environ.get("RETRYCONTRACT_DOC_IMAGES"):
-        page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png", animations="disabled")
-
-
 def check_look(page: Page, name: str) -> None:
     """Take a picture; fail on any violation that axe finds, and on a page that scrolls sideways."""
     picture(page, name)
@@ -152,20 +145,6 @@ def test_the_empty_inbox_is_fit_to_be_seen_and_used(live_server: LiveServer, new
     answer(make_blocked(), make_user("noah"))
     site.page.reload()
     check_look(site.page, f"inbox-empty-{scheme}-1280")
-
-
-def test_pictures_for_the_documentation(live_server: LiveServer, new_page: NewPage) -> None:
-    desk = make_desk(timezone.now())
-    site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2))
-    site.log_in()
-    document_picture(site.page, "inbox")
-    site.page.set_viewport_size({"width": 1280, "height": 1080})
-    site.open(desk.blocked)
-    site.page.get_by_label("What should the agent change?").fill(
-        "Use IATA codes: ZRH and LHR. The cabin is 'business'."
-    )
-    expect(site.page.locator("#preview")).to_contain_text("The agent will read exactly this")
-    document_picture(site.page, "call")
 
 
 def test_a_new_blocked_call_appears_without_a_reload(site: Site) -> None:

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.urls import urlpatterns
-from retrycontract.store.models import SavedReply
+from retrycontract.store.models import SavedReply, WebhookEndpoint
 from tests.browser.scene import make_desk
-from tests.browser.states import make_states
+from tests.browser.states import make_endpoint, make_keys, make_states
 from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Keys = dict[str, object]
 PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "inbox": lambda _: {},
     "call": lambda call: {"public_id": call.public_id},
+    "calls": lambda _: {},
     "snooze": lambda call: {"public_id": call.public_id},
     "group": lambda call: {"public_id": call.public_id},
     "hints": lambda _: {},
@@ -44,16 +45,21 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "new_tool": lambda _: {},
     "tool": lambda call: {"pk": call.tool_id},
     "edit_schema": lambda call: {"pk": call.tool_id},
+    "audit": lambda _: {},
     "settings": lambda _: {},
     "replies": lambda _: {},
     "reply": lambda _: {"reply_id": SavedReply.objects.earliest("pk").pk},
+    "webhooks": lambda _: {},
+    "new_webhook": lambda _: {},
+    "webhook": lambda _: {"endpoint_id": WebhookEndpoint.objects.get().public_id},
     "second_factor": lambda _: {},
     "components": lambda _: {},
 }
 # What is no page: it only takes something, or gives a file or a stream.
 ACTIONS: Final = {
     "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
-    "export_insights", "favicon", "issue_key", "revoke_key",
+    "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
+    "switch_webhook", "rotate_webhook", "redeliver",
 }  # fmt: skip
 LOGIN: Final = "login"
 
@@ -89,6 +95,8 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     desk = make_desk(timezone.now())
     blocked, mia = desk.blocked, desk.operator
     make_states(mia, timezone.now())
+    make_keys(blocked.agent, timezone.now())
+    make_endpoint(timezone.now())
     User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
     watch = Watch(site.page, live_server.url)

@@ -30,6 +30,8 @@ FIELDS = [
     ("/tools/new/", "schema"),
     ("/tools/new/", "description"),
     ("/tools/{tool}/schema/", "schema"),
+    ("/playground/", "schema"),
+    ("/playground/", "output"),
 ]
 
 
