@@ -34,7 +34,8 @@ OUTPUT: Final = {
 BROKEN: Final = """(words) => words.filter((word) => {
     const text = document.createRange();
     text.selectNodeContents(word);
-    return !/\\s/.test(word.textContent.trim()) && new Set(Array.from(text.getClientRects(), (line) => line.top)).size > 1;
+    const lines = new Set(Array.from(text.getClientRects(), (line) => line.top));
+    return !/\\s/.test(word.textContent.trim()) && lines.size > 1;
 }).map((word) => word.textContent)"""
 
 
@@ -42,11 +43,15 @@ def make_long(operator: User) -> Call:
     """Make a group of two calls, a hint that stands and a reply, all with long names."""
     agent, now = make_agent(AGENT), timezone.now()
     make_tool(agent, TOOL, DEPLOY)
-    more = {"tool": TOOL, "session_id": "session-" + "0123456789" * 12, "context": {"goal": "Rechtsschutz" * 30}}
-    set_hint_from(answer(make_blocked(agent, {"service": 1}, **more), operator, text="A" * 500), operator, now=now)
+
+    def blocked(session: str, output: object) -> Call:
+        context = {"goal": "Rechtsschutz" * 30}
+        return make_blocked(agent, output, tool=TOOL, session_id=f"{session}-{'0123456789' * 12}", context=context)
+
+    set_hint_from(answer(blocked("hinted", {"service": 1}), operator, text="A" * 500), operator, now=now)
     save_reply(operator, "R" * 80, "B" * 500, now=now)
-    calls = [make_blocked(agent, OUTPUT, **more) for _ in range(2)]
-    return calls[0]
+    blocked("first", OUTPUT)
+    return blocked("second", OUTPUT)
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280, 1920])
@@ -64,5 +69,5 @@ def test_long_names_widen_no_page_and_break_no_word_of_ours(
         picture(site.page, f"long-{name}-{width}")
         if not site.page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
             wide.append(name)
-        broken += site.page.locator("dt:visible").evaluate_all(BROKEN)
+        broken += site.page.locator("dt:visible, .modes > .faint:visible").evaluate_all(BROKEN)
     assert (wide, broken) == ([], [])
