@@ -148,8 +148,15 @@ class Life:
         (tool,) = set(
             re.findall(r"/retrycontract/tool/(\d+)/change/", self.desk.get("/admin/retrycontract/tool/?q=edited"))
         )
+        endpoint = re.findall(r"/settings/webhooks/(ep_\w+)/", self.desk.get("/settings/webhooks/"))[0]
         (user,) = set(re.findall(r"/auth/user/(\d+)/change/", self.desk.get("/admin/auth/user/?q=operator")))
-        return {"call": blocked["call_id"], "tool": tool, "user": user, "receiver": self.receiver.url}
+        return {
+            "call": blocked["call_id"],
+            "tool": tool,
+            "user": user,
+            "receiver": self.receiver.url,
+            "endpoint": endpoint,
+        }
 
     def _read(self) -> Iterator[str]:
         answer = self.agent.send("GET", "/calls?limit=100")

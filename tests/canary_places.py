@@ -113,6 +113,13 @@ NOT_KEPT: dict[str, tuple[str, dict[str, str]]] = {
         "decision": "hint", "text": "@@", "arguments": "@@", "escalation": "@@"}),
     "a refused answer": ("/calls/{call}/", {"decision": "@@", "text": "@@", "grant": "@@", "then": "@@"}),
     "a call of a group": ("/calls/{call}/group/", {"decision": "hint", "text": "t", "call": "@@"}),
+    "an agent of the desk": ("/agents/new/", {"name": "@@", "namespace": "@@"}),
+    "a tool that is tried": ("/playground/", {"name": "@@", "schema": "@@", "output": "@@", "base": "@@"}),
+    "an output that is tried": ("/playground/", {"schema": '{"enum": ["@@"]}', "output": '{"@@": "@@"}', "name": "t"}),
+    "a webhook of the desk": (
+        "/settings/webhooks/new/", {"address": "{receiver}/@@?key=@@-", "events": "call.cancelled"}),
+    "a webhook's new address": ("/settings/webhooks/{endpoint}/", {"address": "@@", "events": "@@"}),
+    "a state of a webhook": ("/settings/webhooks/@@/switch/", {"switch": "@@"}),
     "a call beside": ("/next/", {"beside": "@@"}),
     "what to do with a claim": ("/calls/{call}/claim/", {"action": "@@"}),
 }  # fmt: skip
@@ -128,6 +135,10 @@ OPENED: dict[str, tuple[str, ...]] = {
         "/insights/?tool=@@&range=@@&@@=@@", "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
     "a list of hints": ("/hints/?show=@@&after=@@",),
     "a look for news": ("/calls/{call}/?seen=@@&form=@@", "/calls/{call}/claim/?seen=@@"),
+    "a search of the calls": ("/calls/?q=@@&tool=@@&agent=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
+    "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),
+    "a search of the agents": ("/agents/?q=@@",),
+    "an example of the playground": ("/playground/?tool=@@&example=@@",),
     "an address of the desk": ("/@@/", "/calls/@@/", "/tools/@@/"),
 }  # fmt: skip
 SEARCHED = ("agent", "apikey", "tool", "toolversion", "call", "event", "webhookendpoint", "outboxmessage", "savedreply")

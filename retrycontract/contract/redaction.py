@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
@@ -13,7 +14,7 @@ from retrycontract.contract.detection.field_names import judge, word_set
 from retrycontract.contract.detection.foreign_values import as_json, items_of, plain_text
 from retrycontract.contract.detection.literals import Literal
 from retrycontract.contract.detection.marks import MARK, is_mark, without_marks
-from retrycontract.contract.detection.neighbours import flagged_items, paired_values
+from retrycontract.contract.detection.neighbours import flagged, paired_values
 from retrycontract.contract.detection.scanner import Scanner
 
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.
@@ -40,6 +41,12 @@ class Slot:
     whole: bool = False  # the schema's mark: the value goes as a whole
     pointer: str = ""  # kept only while schema marks are looked for
 
+    def named(self, mark: str | None) -> Slot:
+        """Add the mark that a neighbour gives, if the value has none of its own."""
+        if mark is None or self.mark:
+            return self
+        return Slot(mark, self.weak, self.public, self.identifier, self.whole, self.pointer)
+
 
 _OPEN = Slot()
 # Names and pointers of the usual length are judged once.
@@ -55,12 +62,12 @@ def _redacted_name(scanner: Scanner, name: str) -> str:
     return _redacted_short_name(scanner, name) if len(name) < LONGEST_CACHED else scanner.redact(name)
 
 
-def _below(scanner: Scanner, slot: Slot, name: str) -> Slot:
-    """Give what is known of a member of that name; an index says nothing new."""
+def _below(slot: Slot, name: str, shown: str) -> Slot:
+    """Give what is known of a member of that name, which is shown redacted; an index says nothing new."""
     if name.isdigit():
         return slot
     # A mark's own words, such as TOKEN, say nothing of the value.
-    verdict = judge(without_marks(_redacted_name(scanner, name)))
+    verdict = judge(without_marks(shown))
     mark = verdict.mark or (None if verdict.descriptor else slot.mark)
     if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
         return _OPEN
@@ -70,7 +77,7 @@ def _below(scanner: Scanner, slot: Slot, name: str) -> Slot:
 def _named_slot(scanner: Scanner, field_path: str) -> Slot:
     slot = _OPEN
     for token in pointers.tokens(field_path):
-        slot = _below(scanner, slot, token)
+        slot = _below(slot, token, _redacted_name(scanner, token))
     return slot
 
 
@@ -88,9 +95,31 @@ class Cut:
 
 @dataclass(slots=True)
 class _Frame:
+    """Hold a container on the way: what is still to come of it, and its new form."""
+
     children: Iterator[tuple[str, Any, Slot]]
-    put: Callable[[str, Any], None]
+    result: dict[str, Any] | list[Any] | Cut
     identity: int
+    repeated: dict[str, int] | None = None
+
+    def put(self, name: str, child: Any) -> None:
+        """Add a member or an item."""
+        result = self.result
+        if type(result) is list:
+            result.append(child)
+        elif type(result) is dict:
+            result[self._fresh(name, result) if name in result else name] = child
+        elif type(result) is Cut:
+            result.entries.append((self._fresh(name, dict(result.entries)) if result.is_object else name, child))
+
+    def _fresh(self, name: str, taken: Container[str]) -> str:
+        """Number a name that is taken: redaction makes keys of one object equal."""
+        self.repeated = self.repeated or {}
+        candidate = name
+        while candidate in taken:
+            self.repeated[name] = self.repeated.get(name, 1) + 1
+            candidate = f"{name} ({self.repeated[name]})"
+        return candidate
 
 
 class Redactor:
@@ -135,7 +164,7 @@ class Redactor:
             )
         slot = self._with_mark(_OPEN)
         for token in pointers.tokens(field_path):
-            slot = self._child_slot(slot, token)
+            slot = self._child_slot(slot, token, _redacted_name(self._scanner, token))
         return slot
 
     def _convert(self, value: Any, slot: Slot) -> Any:
@@ -155,70 +184,45 @@ class Redactor:
         return self._text(plain_text(value), slot)
 
     def _container(self, value: Any, kind: type, slot: Slot) -> Any:
+        """Make the container's new form and queue its children; below the deepest shown level there are none."""
         identity = id(value)
         if identity in self._active:
             return CIRCULAR
         if issubclass(kind, dict):
-            return self._enter(identity, dict.__len__(value), lambda: self._members(value, slot), self._new_object)
-        items = items_of(value)
-        return self._enter(identity, len(items), lambda: self._items(items, slot), self._new_list)
-
-    def _enter(
-        self,
-        identity: int,
-        total: int,
-        children: Callable[[], Iterator[tuple[str, Any, Slot]]],
-        new: Callable[[int], tuple[Any, Callable[[str, Any], None]]],
-    ) -> Any:
-        """Make the container's new form and queue its children; below the deepest shown level there are none."""
-        result, put = new(total)
+            total, children = dict.__len__(value), self._members(value, slot)
+        else:
+            items = items_of(value)
+            total, children = len(items), self._items(items, slot)
+        result: Any = {} if issubclass(kind, dict) else []
+        if self._bounded:
+            result = Cut(issubclass(kind, dict), total, [])
         if not self._bounded or len(self._frames) < SHOWN_LEVELS:
             self._active.add(identity)
-            self._frames.append(_Frame(children(), put, identity))
+            self._frames.append(_Frame(children, result, identity))
         return result
-
-    def _new_object(self, total: int) -> tuple[Any, Callable[[str, Any], None]]:
-        names = _Names()
-        if self._bounded:
-            cut = Cut(is_object=True, total=total, entries=[])
-            return cut, lambda key, child: cut.entries.append((names.fresh(key), child))
-        members: dict[str, Any] = {}
-        return members, lambda key, child: members.__setitem__(names.fresh(key), child)
-
-    def _new_list(self, total: int) -> tuple[Any, Callable[[str, Any], None]]:
-        if self._bounded:
-            cut = Cut(is_object=False, total=total, entries=[])
-            return cut, lambda key, child: cut.entries.append((key, child))
-        items: list[Any] = []
-        return items, lambda _, child: items.append(child)
 
     def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         paired = paired_values(value) if self._secrets else {}
-        for count, (key, child) in enumerate(dict.items(value)):
-            if self._bounded and count >= SHOWN_KEYS:
-                return
+        members = dict.items(value)
+        for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
             name = key if type(key) is str else plain_text(key)
-            child_slot = self._child_slot(slot, name)
-            if key in paired and not child_slot.mark:
-                child_slot = replace(child_slot, mark=paired[key])
-            yield _redacted_name(self._scanner, name) if self._secrets else name, child, child_slot
+            shown = _redacted_name(self._scanner, name) if self._secrets else name
+            yield shown, child, self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
-        items = [as_json(item) for item in items]
-        flagged = flagged_items(items) if self._secrets else {}
-        last = len(items) - 1
-        for index, child in enumerate(items):
-            if self._bounded and SHOWN_ITEMS <= index < last:
-                continue
-            child_slot = slot
+        shown: Iterable[int] = range(len(items))
+        if self._bounded and len(items) > SHOWN_ITEMS:
+            shown = (*range(SHOWN_ITEMS), len(items) - 1)
+        for index in shown:
+            child, child_slot = as_json(items[index]), slot
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
-            if index in flagged and not child_slot.mark:
-                child_slot = replace(child_slot, mark=flagged[index])
+            if index and self._secrets:
+                child_slot = child_slot.named(flagged(as_json(items[index - 1]), child, alone=len(items) == 2))
             yield "", child, child_slot
 
-    def _child_slot(self, slot: Slot, name: str) -> Slot:
-        child = _below(self._scanner, slot, name)
+    def _child_slot(self, slot: Slot, name: str, shown: str) -> Slot:
+        child = _below(slot, name, shown)
         return self._with_mark(replace(child, pointer=pointers.join(slot.pointer, name))) if self._marked else child
 
     def _with_mark(self, slot: Slot) -> Slot:
@@ -247,23 +251,6 @@ class Redactor:
         if not slot.identifier and is_card_number(number):
             return f"{MARK}CREDIT_CARD]"
         return number
-
-
-class _Names:
-    """Keep the keys of one object apart when redaction makes them equal."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-        self._counts: dict[str, int] = {}
-
-    def fresh(self, name: str) -> str:
-        """Give the name, numbered when it is taken."""
-        candidate = name
-        while candidate in self._taken:
-            self._counts[name] = self._counts.get(name, 1) + 1
-            candidate = f"{name} ({self._counts[name]})"
-        self._taken.add(candidate)
-        return candidate
 
 
 def _is_secret_text(text: str, mark: str) -> bool:

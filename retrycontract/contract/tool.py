@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrycontract.contract.admission import examine
-from retrycontract.contract.checks.schema_engine import CompiledSchema
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.configuration import Mode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.gathering import Gathering, gather
+from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
+from retrycontract.contract.checks.gathering import gather
 from retrycontract.contract.checks.outline import NOTHING
-from retrycontract.contract.checks.schema_engine import CompiledSchema, violations
+from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
@@ -64,6 +65,13 @@ SCHEMAS: list[dict[str, Any]] = [
     {"$id": "https://example.org/s", "anyOf": [{"$ref": "#/$defs/n"}, TYPED], "$defs": {"n": {"oneOf": [TYPED, MANY]}}},
     {"$schema": DRAFT.format("07"), "dependencies": TABLE | {"a": ["b", "c"]}, "allOf": [{"anyOf": [TYPED]}]},
     {"$schema": DRAFT.format("04"), "items": {"anyOf": [TYPED, {"allOf": [MANY]}]}, "oneOf": [MANY, TYPED]},
+    {"prefixItems": [TYPED, {}], "items": {"items": {"prefixItems": [False, TYPED], "items": False}}},
+    {"$schema": DRAFT.format("07"), "items": [TYPED, {"additionalItems": False, "items": TYPED}]},
+    {"$schema": DRAFT.format("07"), "items": [TYPED, {}], "additionalItems": MANY},
+    {"$schema": DRAFT.format("04"), "items": {"items": [{}], "additionalItems": False}},
+    {"properties": {"a": {}}, "patternProperties": {"^l": MANY, "o": TYPED}, "additionalProperties": {"items": TYPED}},
+    {"patternProperties": {"^l": {"type": "null"}}, "additionalProperties": False, "maxProperties": 1},
+    {"items": {"$ref": "#/properties/a/items"}, "properties": {"a": {"items": TYPED}}, "uniqueItems": True},
     {"$schema": DRAFT.format("06")} | SHORT | MANY,
     {"$schema": DRAFT.format("04")} | SHORT | MANY,
 ]  # fmt: skip
@@ -85,7 +93,11 @@ def told(schema: CompiledSchema, value: Any) -> list[ValidationError]:
 
 
 def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
-    return replace(schema, explainer=schema.validator, outline=NOTHING, gathering=Gathering({}))
+    return replace(schema, explainer=Explainer(schema.validator), outline=NOTHING)
+
+
+def as_if_large(schema: CompiledSchema) -> CompiledSchema:
+    return replace(schema, explainer=schema.explainer_of_large())
 
 
 @given(st.sampled_from(SCHEMAS), VALUES)
@@ -103,6 +115,7 @@ def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: di
     assume(not (isinstance(value, dict) and {"7", "007"} <= value.keys()))  # one path to the engine
     ours = compiled(schema)
     assert told(ours, value) == told(by_the_engine(compiled(schema)), value)
+    assert told(as_if_large(compiled(schema)), value) == told(ours, value)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +139,7 @@ def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: di
 def test_the_engine_copies_an_object_once_however_many_of_its_names_are_wrong(rule: Any, around: Any) -> None:
     schema = compiled(around(rule))
     value = {f"long {number}": number for number in range(200)}
-    assert len(list(schema.explainer.iter_errors(value))) == 1
+    assert len(list(schema.explainer.validator.iter_errors(value))) == 1
     assert len(told(schema, value)) == 200
 
 

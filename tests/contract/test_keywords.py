@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -12,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValidationError, ValueSanitizer
+from retrycontract.contract.checks.compiled_schema import Explainer
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.keywords import explain
-from retrycontract.contract.checks.schema_engine import CompiledSchema, violations
+from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
 
@@ -410,7 +412,7 @@ class Contradiction:
 
 def test_a_refusal_without_a_reason_is_still_a_refusal() -> None:
     compiled = CompiledTool.of(Tool(name="t", input_schema={})).schema
-    broken = CompiledSchema(compiled.schema, Contradiction(), compiled.index, compiled.max_depth)
+    broken = replace(compiled, validator=Contradiction(), explainer=Explainer(Contradiction()))
     (error,) = violations(broken, {}, strict=True, sanitizer=ValueSanitizer())
     assert (error.error_code, error.field_path) == (ErrorCode.OBJECT_SCHEMA_VIOLATION, "")
 

@@ -44,6 +44,22 @@ def test_warnings_without_end_hide_no_error_and_are_none() -> None:
     assert not found(late, {"a": ["xx"] * (2 * MAX_TOLD)}).is_valid
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"additionalProperties": {"deprecated": True}}, {f"k{n}": 1 for n in range(MAX_TOLD + 2)}),
+        ({"properties": {"a": {}}}, {f"k{n}": 1 for n in range(MAX_TOLD + 2)}),
+        ({"items": {"type": "string", "x-severity": "warning"}}, [1] * (MAX_TOLD + 2)),
+    ],
+    ids=["deprecated fields", "unknown fields", "lenient items"],
+)
+def test_one_warning_stands_for_those_that_are_not_listed(schema: dict[str, Any], value: Any) -> None:
+    findings = found(schema, value, strict=False)
+    assert findings.is_valid
+    assert len(findings.errors) == MAX_TOLD + 1
+    assert "the others are not listed" in findings.errors[0].message
+
+
 def test_numbers_too_large_to_be_carried_are_listed_as_far() -> None:
     errors = found({}, f'{{"a": [{", ".join(["1e999"] * (MAX_TOLD + 5))}]}}').errors
     assert len(errors) == MAX_TOLD + 1

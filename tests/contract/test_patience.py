@@ -49,7 +49,7 @@ def test_what_a_composition_refuses_thousands_of_times_is_told_as_far_as_patienc
     schema, item = HOSTILE[name]
     errors = found(of_items(schema), {"a": [item] * MANY}).errors
     assert (errors[0].field_path, errors[0].error_code) == ("", ErrorCode.OBJECT_SCHEMA_VIOLATION)
-    assert "what else is wrong is not listed" in errors[0].message
+    assert errors[0].message.endswith(" not listed")
     assert 1 < len(errors) <= MAX_STEPS
     assert {error.field_path.split("/")[1] for error in errors[1:]} == {"a"}
 

@@ -8,7 +8,8 @@ import pytest
 
 from retrycontract import ErrorSeverity, ValueSanitizer
 from retrycontract.contract.admission import InvalidSchema, SchemaFault, examine
-from retrycontract.contract.checks.schema_engine import CompiledSchema, violations
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
+from retrycontract.contract.checks.schema_engine import violations
 
 if TYPE_CHECKING:
     from tests.conftest import Corpus

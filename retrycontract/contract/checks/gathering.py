@@ -3,29 +3,32 @@
 In the schema that explains, `propertyNames`, `required` and `dependentRequired` of many names are appended to `allOf`
 as a condition whose `else` is false: it judges the same and fails as one error for each object. Which names that one is
 about is found out here. So does an `enum` of many options, all of which the engine would copy into each error, and so
-do compositions, whose parts are asked one by one.
+do compositions, whose parts are asked one by one. In the schema that explains large values, what judges each member
+alone does so, too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from retrycontract.contract.admission import InvalidSchema, compile_names, compile_parts
+from retrycontract.contract.checks.members import MEMBERWISE, NAME, Members, take_rules
 from retrycontract.contract.checks.outline import Required
 from retrycontract.contract.checks.parts import (
     TABLES,
     UNIONS,
+    Located,
     Named,
     Parts,
     Path,
     Steps,
     compositions,
-    may_compose,
+    may_divide,
     moved_place,
     union_of,
 )
@@ -39,6 +42,7 @@ Way = tuple[str, Steps, Callable[[Schema], Schema]]
 FEW = 4  # names that stay with the engine: so many copies are soon made
 FEW_OPTIONS = 50
 WITHOUT_CONDITIONS = ("4", "6")
+TUPLES = {"2020-12": "prefixItems"}  # the keyword for items one by one, which was `items` before
 # The keyword that fails, the steps to what it is about, and the schema that fails by it. An error of `not` carries the
 # schema, of `else` nothing.
 WAY: Way = "else", ("if",), lambda rule: {"if": rule, "else": False}
@@ -57,7 +61,8 @@ class Enum:
 class Rule:
     """Hold one gathered keyword: where it stands, and the names that it asks for beside which other (or none).
 
-    For `propertyNames` the validator refuses them; for `enum` there are the options, for a composition its parts.
+    For `propertyNames` the validator refuses them; for `enum` there are the options, for a composition its parts, and
+    for what judges each member alone the members.
     """
 
     keyword: str
@@ -66,11 +71,18 @@ class Rule:
     validator: Any = None
     options: Enum | None = None
     parts: Parts | None = None
+    members: Members | None = None
 
-    def refused(self, value: dict[str, Any]) -> Iterator[Any]:
+    def refused(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the engine's errors of each name in an object of its own, of which copies are cheap."""
-        for name in value:
-            yield from self.validator.iter_errors({name: None})
+        if self.validator.is_valid(dict.fromkeys(names)):
+            return
+        if len(names) == 1:
+            yield from self.validator.iter_errors({names[0]: None})
+            return
+        half = len(names) // 2
+        yield from self.refused(names[:half])
+        yield from self.refused(names[half:])
 
     def faults(self, value: Any) -> Iterator[Enum | Required]:
         """Yield what is allowed instead, or what is asked for and not there."""
@@ -97,9 +109,13 @@ class Gathering:
     def apart(self, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Named]:
         """Yield the errors that a gathered one stands for; `value` is what it is about, at `where`."""
         rule = self._rules[tuple(error.schema_path)]
+        if rule.members is not None:
+            located = rule.members.errors(value, patience)
+            yield from self._located(located, error, where, error.evaluation_path[:-3])
+            return
         schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
         if rule.keyword == "propertyNames":
-            for each in rule.refused(value):
+            for each in patience.over(rule.refused(list(value))):
                 yield Named(each.kind, value, error.instance_path, each.schema_path, each.evaluation_path, where)
         elif rule.parts is None:
             for fault in rule.faults(value):
@@ -125,10 +141,11 @@ class Gathering:
         assert rule.parts is not None
         way = error.evaluation_path[:-3]
         for steps, located in rule.parts.errors(value, patience):
-            named = (
-                self._named(each, below, instance, error, where, [*way, *steps]) for each, below, instance in located
-            )
-            yield self.flat(named, patience)
+            yield self.flat(self._located(located, error, where, [*way, *steps]), patience)
+
+    def _located(self, errors: Iterable[Located], error: Any, where: Path, way: Path) -> Iterator[Named]:
+        for each, below, value in errors:
+            yield self._named(each, below, value, error, where, way)
 
     def _named(self, each: Any, below: Path, value: Any, error: Any, where: Path, way: Path) -> Named:
         """Report an error of a part as one of the whole: what leads to the part stands before all its paths."""
@@ -155,22 +172,32 @@ class Gathering:
         return found
 
 
-def gather(schema: Schema, whole: Schema) -> tuple[Schema, Gathering]:
+def gather(schema: Schema, whole: Schema, *, by_member: bool = False) -> tuple[Schema, Gathering]:
     """Divide a schema in one that fails once for many names and parts, and what tells them; both stay as they are.
 
-    `whole` is what references lead into: the schema itself may already lack what others look after.
+    `whole` is what references lead into: the schema itself may already lack what others look after. `by_member` it
+    fails once for many members, too, which is worth while for large values.
     """
     gathered, rules = json.loads(json.dumps(schema)), dict[Steps, Rule]()  # what Python shares is two places here
-    fails, inside, failing = OLD_WAY if draft_of(whole).name in WITHOUT_CONDITIONS else WAY
-    composes, moved = may_compose(whole), dict[Steps, Steps]()
+    draft = draft_of(whole).name
+    fails, inside, failing = OLD_WAY if draft in WITHOUT_CONDITIONS else WAY
+    composes, moved = may_divide(whole), dict[Steps, Steps]()
+    by_member = by_member and may_divide(whole, MEMBERWISE)
+    tables = [table for table in TABLES if not (by_member and table in MEMBERWISE)]
     for place, holder in _places(gathered):
         here = moved[place] = moved_place(place, moved)
-        for keyword, held in list(compositions(holder)) if composes else ():
+        for keyword, held in list(compositions(holder, tables)) if composes else ():
             condition = (*here, "allOf", len(holder.setdefault("allOf", [])))
             moved[*place, keyword] = (*condition, *inside, keyword)
             parts = Parts(partial(compile_parts, gathered), moved[*place, keyword], held)
             rules[*condition, fails] = Rule(keyword, place, parts=parts)
             holder["allOf"].append(failing({keyword: held}))
+        for each in list(take_rules(holder, tuples=TUPLES.get(draft, "items"))) if by_member else ():
+            condition = (*here, "allOf", len(holder.setdefault("allOf", [])))
+            moved[*place, each.keyword] = (*condition, *inside, each.keyword)
+            compile_stretch = partial(compile_parts, gathered, {NAME: ((*condition, *inside), ())})
+            rules[*condition, fails] = Rule(each.keyword, place, members=Members(compile_stretch, each))
+            holder["allOf"].append(failing(each.schema))
         for rule in list(_rules(holder, place, whole)):
             rules[*here, "allOf", len(holder.setdefault("allOf", [])), fails] = rule
             holder["allOf"].append(failing({rule.keyword: holder.pop(rule.keyword)}))

@@ -95,7 +95,7 @@ class Parts:
         return self._compile(parts)
 
 
-def compositions(holder: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def compositions(holder: dict[str, Any], tables: Sequence[str] = TABLES) -> Iterator[tuple[str, Any]]:
     """Take from a schema the keywords whose parts are asked one by one, and what each of them holds."""
     for keyword in LISTS:
         if isinstance(held := holder.get(keyword), list) and held:
@@ -103,7 +103,7 @@ def compositions(holder: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             if keyword == "allOf":
                 holder[keyword] = [{}] * len(held)  # no path of what comes after is that of a part
             yield keyword, held
-    for keyword in TABLES:
+    for keyword in tables:
         table = holder.get(keyword)
         if isinstance(table, dict) and len(table) > FEW_MEMBERS:
             held = {name: part for name, part in table.items() if not isinstance(part, list)}
@@ -118,11 +118,11 @@ def count_compositions(schema: Schema) -> int:
     return sum(isinstance(node.get(keyword), list) for node in _nodes(schema) for keyword in LISTS)
 
 
-def may_compose(schema: Schema) -> bool:
-    """Tell whether the parts of compositions can be asked alone, and nothing refers into them."""
+def may_divide(schema: Schema, keywords: Sequence[str] = (*LISTS, *TABLES)) -> bool:
+    """Tell whether what these keywords hold can be asked alone, and nothing refers into it."""
     for node in _nodes(schema):
         targets = [node[keyword] for keyword in REFERENCES if isinstance(node.get(keyword), str)]
-        if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target) for target in targets):
+        if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target, keywords) for target in targets):
             return False
     return True
 
@@ -138,14 +138,16 @@ def _nodes(schema: Schema) -> Iterator[dict[str, Any]]:
             pending.extend(node)
 
 
-def _leads_into(reference: str) -> bool:
-    return any(f"/{keyword}/" in reference for keyword in (*LISTS, *TABLES))
+def _leads_into(reference: str, keywords: Sequence[str]) -> bool:
+    return any(f"/{keyword}/" in f"{reference}/" for keyword in keywords)
 
 
 def moved_place(place: Steps, moved: Mapping[Steps, Steps]) -> Steps:
     """Give where a place stands now, from where what holds it stands."""
     if not place:
         return ()
+    if place in moved:
+        return moved[place]
     if place[:-1] in moved:
         return (*moved[place[:-1]], place[-1])
     return (*moved[place[:-2]], *place[-2:])

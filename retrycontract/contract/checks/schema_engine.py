@@ -7,32 +7,32 @@ schema and the sanitised value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import Admission, InvalidSchema, compile_schema
 from retrycontract.contract.checks import keywords, unions
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.composition import (
-    SchemaIndex,
+    Place,
     lookup,
     place_of,
     sensitive_pointers,
     unknown_fields,
     walk,
 )
-from retrycontract.contract.checks.explanations import Explanations, Key, Path, key_of
+from retrycontract.contract.checks.explanations import Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure, subject
-from retrycontract.contract.checks.gathering import Gathering, gather
-from retrycontract.contract.checks.outline import NOTHING, Missing, Outline, split
-from retrycontract.contract.checks.parts import Named, count_compositions
+from retrycontract.contract.checks.outline import Missing
+from retrycontract.contract.checks.parts import Named
 from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_text import depth_fault
-from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
+from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.near_misses import propose
 from retrycontract.contract.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
@@ -41,8 +41,7 @@ NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies",
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MAX_TOLD = 5_000  # mistakes of one submission: some 30 µs of work each, and 200 bytes in every copy of the verdict
-UNREAD = "its alternatives are too many to look at each, what else is wrong is not listed"
-MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
+UNREAD = "it has too many mistakes to look at each, what else is wrong is not listed"
 MAX_EVALUATED = 500  # nodes of a value of which the engine is asked which branches it took
 DESCENDING = (
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
@@ -51,59 +50,16 @@ DESCENDING = (
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledSchema:
-    """Hold an admitted schema, ready to judge: the engine's validator and the index of its places."""
+class Glance:
+    """Hold what is soon seen of a value: whether the schema takes it, and the fields that nobody declared."""
 
-    schema: Schema
-    validator: Any
-    index: SchemaIndex
-    max_depth: int
-    explainer: Any = None
-    outline: Outline = NOTHING
-    gathering: Gathering = field(default_factory=lambda: Gathering({}))
-    width: int = 1
-    is_divided: bool = True  # whether the parts of every composition are asked one by one
-    explanations: Explanations = field(default_factory=Explanations)
+    is_valid: bool
+    unknown: list[tuple[str, dict[str, Any], list[str], Place]]
 
     @classmethod
-    def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
-        """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
-        rest, outline = split(schema)
-        explainer, gathering = _explainer(rest, schema)
-        return cls(
-            schema,
-            admission.validator,
-            SchemaIndex(schema),
-            admission.cheap_depth,
-            explainer,
-            outline,
-            gathering,
-            admission.width,
-            is_divided=gathering.compositions == count_compositions(schema),
-        )
-
-    def visits(self, values: int) -> int:
-        """Tell how often a submission of so many values may be held against a subschema."""
-        return values * self.width
-
-    def errors(self, value: Any) -> Iterator[Any]:
-        """Yield the engine's errors, and in their form the names that plain objects miss.
-
-        Raises OutOfPatienceError where the engine could have more to say than there is room for.
-        """
-        if not self.is_divided and self.visits(count_nodes(value)) > MAX_WRITTEN:
-            raise OutOfPatienceError
-        yield from self.outline.missing(value)
-        yield from (self.explainer or self.validator).iter_errors(value)
-
-
-def _explainer(rest: Schema, whole: Schema) -> tuple[Any, Gathering]:
-    """Compile what lists the errors that are not looked up here."""
-    gathered, gathering = gather(rest, whole)
-    try:
-        return compile_schema(gathered), gathering
-    except InvalidSchema:  # a reference leads into what was gathered
-        return compile_schema(rest), Gathering({})
+    def at(cls, value: Any, compiled: CompiledSchema) -> Glance:
+        """Look at a value."""
+        return cls(compiled.validator.is_valid(value), unknown_fields(compiled.index, value))
 
 
 def violations(
@@ -113,25 +69,35 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer, patience=Patience()))
+    seen = Glance.at(value, compiled)
+    if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
+        return []
+    found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, patience=Patience()))
     judge = partial(_verdict, compiled, strict=strict, patience=Patience())
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
 
 def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
-    """List the first of them; beyond some thousands one error stands for the rest, once the verdict is settled."""
-    found, is_settled = list[ValidationError](), False
+    """List the first of them; one more stands for those beyond some thousands, once the verdict is settled."""
+    found, worst, is_cut = list[ValidationError](), ErrorSeverity.INFO, False
     for violation in violations:
-        is_settled = is_settled or violation.severity is ErrorSeverity.ERROR
-        if is_settled and len(found) >= MAX_TOLD:
-            return [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed")]
-        found.append(violation)
-    return found
+        worst = max(worst, violation.severity)
+        if len(found) < MAX_TOLD:
+            found.append(violation)
+            continue
+        is_cut = True
+        if worst is ErrorSeverity.ERROR:
+            break
+    return (
+        [*found, _whole(f"it has more than {MAX_TOLD:,} mistakes, the others are not listed", worst)]
+        if is_cut
+        else found
+    )
 
 
-def _whole(reason: str) -> ValidationError:
+def _whole(reason: str, severity: ErrorSeverity = ErrorSeverity.ERROR) -> ValidationError:
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    return ValidationError(code, "", code.template.format(reason=reason))
+    return ValidationError(code, "", code.template.format(reason=reason), severity)
 
 
 def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Patience) -> Iterator[ValidationError]:
@@ -139,12 +105,14 @@ def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Pa
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
-        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
+        seen = Glance.at(value, compiled)
+        yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
 
 
 def _violations(
     compiled: CompiledSchema,
     value: Any,
+    seen: Glance,
     *,
     strict: bool,
     sanitizer: ValueSanitizer,
@@ -152,33 +120,45 @@ def _violations(
     advises: bool = True,
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
-    unknown = unknown_fields(compiled.index, value)
-    is_valid = compiled.validator.is_valid(value)
-    if not is_valid:
-        reader, told = Reader(compiled, value, sanitizer, patience, advises=advises), False
+    if not seen.is_valid:
+        told = False
         try:
-            for error in compiled.errors(value):
-                for violation in reader.explain(error):
-                    told = True
-                    yield violation
+            reader = Reader(compiled, value, sanitizer, patience, advises=advises)
+            for violation in reader.violations():
+                told = True
+                yield violation
         except OutOfPatienceError:
             yield _whole(UNREAD)
         else:
             if not told:  # whatever the engine may have held back: what it refuses is not valid
                 yield _whole("it was refused")
-    if unknown:
-        marked = sensitive_pointers(compiled.index, value)
+    if seen.unknown:
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        for position, (pointer, item, keys, place) in enumerate(unknown):
-            failure = Failure(
-                pointer=pointer, value=item, schema={}, keyword="additionalProperties",
-                place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
-                advises=advises and position < keywords.MAX_ADVISED,
-            )  # fmt: skip
-            yield from keywords.unknown_fields(failure, keys, severity=severity)
+        found = _unknown(compiled, value, seen, severity, sanitizer, advises=advises)
+        yield from islice(found, MAX_TOLD + 1)  # all of them are as severe
     if compiled.index.deprecates_anything:
-        used = _deprecated(compiled, value, is_valid=is_valid)
+        used = islice(_deprecated(compiled, value, is_valid=seen.is_valid), MAX_TOLD + 1)  # never more than warnings
         yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
+
+
+def _unknown(
+    compiled: CompiledSchema,
+    value: Any,
+    seen: Glance,
+    severity: ErrorSeverity,
+    sanitizer: ValueSanitizer,
+    *,
+    advises: bool,
+) -> Iterator[ValidationError]:
+    """Yield an error for every field that no schema declares."""
+    marked = sensitive_pointers(compiled.index, value)
+    for position, (pointer, item, keys, place) in enumerate(seen.unknown):
+        failure = Failure(
+            pointer=pointer, value=item, schema={}, keyword="additionalProperties",
+            place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,
+            advises=advises and position < keywords.MAX_ADVISED,
+        )  # fmt: skip
+        yield from keywords.unknown_fields(failure, keys, severity=severity)
 
 
 class Reader:
@@ -188,6 +168,7 @@ class Reader:
         self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, patience: Patience, *, advises: bool
     ) -> None:
         self._compiled, self._value, self._sanitizer, self._patience = compiled, value, sanitizer, patience
+        self._explainer = compiled.explainer_for(value)
         self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
@@ -197,11 +178,18 @@ class Reader:
         """Tell whether it is still worth looking for what was meant: of hundreds of mistakes nobody reads that."""
         return self._may_advise and self._told <= keywords.MAX_ADVISED
 
+    def violations(self) -> Iterator[ValidationError]:
+        """Yield our errors for all that is wrong; the names that plain objects miss are looked up here."""
+        for missing in self._compiled.outline.missing(self._value):
+            yield from self.explain(missing)
+        for error in self._explainer.validator.iter_errors(self._value):
+            yield from self.explain(error)
+
     def explain(self, error: Any) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
         kind = type(error.kind).__name__
         path, value = self._located(error)
-        if self._compiled.gathering.holds(error):
+        if self._explainer.gathering.holds(error):
             for named in self._named(error):
                 yield from self.explain(named)
             return
@@ -236,13 +224,13 @@ class Reader:
         return [
             named
             for error in branch
-            for named in (self._named(error) if self._compiled.gathering.holds(error) else [error])
+            for named in (self._named(error) if self._explainer.gathering.holds(error) else [error])
         ]
 
     def _named(self, error: Any) -> Iterator[Named]:
         """Take a gathered error apart, down to what stands for nothing else."""
         path, value = self._located(error)
-        gathering = self._compiled.gathering
+        gathering = self._explainer.gathering
         return gathering.flat(gathering.apart(error, value, path, self._patience), self._patience)
 
     def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from string import digits
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -46,6 +47,7 @@ _SECRET_ENDINGS = {
     "pwd": "PASSWORD", "secret": "SECRET", "token": "TOKEN", "apikey": "API_KEY", "accesskey": "ACCESS_KEY",
     "secretkey": "ACCESS_KEY", "privatekey": "PRIVATE_KEY", "connectionstring": "CONNECTION_STRING",
 }  # fmt: skip
+_ENDINGS = tuple(_SECRET_ENDINGS)
 _NOT_SECRETS = frozenset({"secretary", "secretaries", "secretariat", "secretariats", "secretion", "secretly"})
 # These also name ordinary things, so they count only as the last word or before one of the tails.
 _SOFT_MARKS = frozenset({"SESSION", "AUTHORIZATION", "COOKIE", "PIN", "OTP"})
@@ -120,7 +122,7 @@ def judge(name: str) -> NameVerdict:
     """Judge one field name, case-insensitively and across snake_case, camelCase and kebab-case."""
     if len(name) > LONGEST_NAME:
         name = name[: LONGEST_NAME // 2] + "_" + name[-LONGEST_NAME // 2 :]
-    return _judge(name)
+    return _judge(name.rstrip(digits))  # numbers say nothing: `field_1` and `field_2` are judged once
 
 
 @lru_cache(maxsize=4096)
@@ -174,7 +176,9 @@ def _mark_at(words: tuple[str, ...], end: int) -> str | None:
         return _SECRET_WORDS[word]
     if word.startswith("secret") and word not in _NOT_SECRETS:
         return "SECRET"
-    return next((mark for ending, mark in _SECRET_ENDINGS.items() if word.endswith(ending)), None)
+    if not word.endswith(_ENDINGS):
+        return None
+    return next(mark for ending, mark in _SECRET_ENDINGS.items() if word.endswith(ending))
 
 
 def _counts_or_pages(words: tuple[str, ...]) -> bool:

@@ -22,6 +22,7 @@ _TYPED_SECRETS = frozenset(
 )
 # The flags of curl that take `user:password`.
 _USER_FLAGS = ("-u", "--user", "--proxy-user")
+_TELLING = frozenset({*_NAMING, *_POINTING, "kind"})
 _DASHES = str.maketrans("", "", "-_.")
 # A longer text describes; it does not name.
 LONGEST_NAMING = 120
@@ -38,6 +39,8 @@ def _shown(name: Any) -> str:
 def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
     """Give the keys of an object whose values a sibling calls secret, each with its mark."""
     found: dict[Any, str] = {}
+    if dict.keys(members).isdisjoint(_TELLING):
+        return found
     for naming in _NAMING:
         name = _shown(dict.get(members, naming)) if naming in members else ""
         if name and len(name.split()) <= MOST_WORDS and (mark := judge(name).mark):
@@ -57,16 +60,11 @@ def _is_flag(text: str) -> bool:
     return text.translate(_DASHES).isalnum()
 
 
-def flagged_items(items: list[Any]) -> dict[int, str]:
-    """Give the positions of a list whose items the item before calls secret, each with its mark."""
-    found: dict[int, str] = {}
-    for index in range(1, len(items)):
-        before, item = items[index - 1], items[index]
-        if type(before) is str and type(item) is str and not item.startswith("-"):
-            mark = _flag_mark(before, item, alone=len(items) == 2)
-            if mark:
-                found[index] = mark
-    return found
+def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
+    """Give the mark of an item that the one before calls secret; `alone` the two are all there is."""
+    if type(before) is str and type(item) is str and not item.startswith("-"):
+        return _flag_mark(before, item, alone=alone)
+    return None
 
 
 def _flag_mark(before: str, item: str, *, alone: bool) -> str | None:

@@ -58,6 +58,8 @@ class Scanner:
     def whole_mark(self, text: str) -> str | None:
         """Give the kind of secret that fills the whole text, or None."""
         whole = len(text.strip())
+        if whole < SHORTEST:
+            return None
         return next(
             (span.mark for span in find(self._values, ascii_copy(text)) if span.end - span.start >= whole), None
         )

@@ -19,7 +19,7 @@ def seal_addresses(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("retrycontract", "0021_answers_of_keys"),
+        ("retrycontract", "0022_lists"),
     ]
 
     operations = [
