@@ -155,7 +155,7 @@ def _known() -> dict[str, str]:
     assert call is not None, "nothing was seeded"
     return {
         "slug:public_id": call.public_id, "int:pk": str(call.tool_id), "int:number": "1", "slug:table": "failures",
-        "slug:kind": "csv", "int:agent_id": str(call.agent_id),
+        "slug:kind": "csv", "int:agent_id": str(call.agent_id), "int:key_id": "1", "slug:message_id": "none",
     }  # fmt: skip
 
 
