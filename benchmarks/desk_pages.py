@@ -91,17 +91,21 @@ def measure(rounds: int) -> dict[str, Timing]:
     from django.test import Client
     from django.utils import timezone
 
+    from retrycontract.store.models import Door
     from retrycontract.usecases.give_role import Role, give_role
     from retrycontract.usecases.save_reply import save_reply
+    from retrycontract.usecases.tend_endpoint import add_endpoint
 
     _fill_queue()
     operator, _ = User.objects.get_or_create(username=ADMIN)
     give_role(operator, Role.ADMIN)
-    reply = save_reply(operator, "Region", "Use eu-west-1.", now=timezone.now())
+    now = timezone.now()
+    reply = save_reply(operator, "Region", "Use eu-west-1.", now=now)
+    endpoint, _ = add_endpoint("https://hooks.example/", [], now=now, actor=ADMIN, door=Door.COMMAND)
     client = Client(headers={"host": "localhost"})
     client.force_login(operator)
     found: dict[str, Timing] = {}
-    for name, path in _pages({"int:reply_id": str(reply.pk)}):
+    for name, path in _pages({"int:reply_id": str(reply.pk), "slug:endpoint_id": endpoint.public_id}):
         answered: Any = client.get(path)  # the first look compiles templates and opens the file
         gc.freeze()  # as the service does with what it loaded
         if answered.status_code == 200 and not answered.get("Content-Type", "").startswith("image/"):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from retrycontract.contract.durations import shown_duration
 from retrycontract.service_settings import ServiceSettings
+from retrycontract.store.models.endpoints import shortened
 
 NOBODY = "nobody"
 
@@ -23,13 +23,11 @@ def _facts(service: ServiceSettings) -> Iterable[tuple[str, str]]:
     days = service.retention_days
     yield "Calls that ended are kept", shown_duration(timedelta(days=days)) if days else "for good"
     yield "A Blocked call waits", shown_duration(timedelta(days=service.blocked_expires_after_days))
-    yield "New escalations are told by webhook to", _host(service.notify_webhook_url) or NOBODY
+    yield (
+        "Escalations go by webhook to",
+        shortened(address) if (address := service.notify_webhook_url) else NOBODY,
+    )
     yield "and by e-mail to", ", ".join(service.notify_email) or NOBODY
     if service.notify_webhook_url or service.notify_email:
         yield "Pause between two messages", shown_duration(timedelta(seconds=service.notify_pause_seconds))
     yield "You must log in again when idle for", shown_duration(timedelta(minutes=service.session_idle_minutes))
-
-
-def _host(address: str) -> str:
-    """Give where a webhook leads: its path may be as good as a secret."""
-    return urlsplit(address).hostname or ""

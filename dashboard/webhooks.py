@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Q
 
+from dashboard.long_list import Search, read_page
 from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import Agent, OutboxMessage, WebhookDelivery, WebhookEndpoint
@@ -92,14 +94,10 @@ def list_endpoints() -> list[EndpointLine]:
     return [EndpointLine(endpoint) for endpoint in found[:MOST_ENDPOINTS]]
 
 
-def read_log(endpoint: WebhookEndpoint, *, before: int | None) -> tuple[list[MessageLine], int | None]:
-    """List messages of an endpoint, the newest first, and say before which the next page begins."""
-    found = endpoint.messages.order_by("-pk").prefetch_related("deliveries")
-    if before is not None:
-        found = found.filter(pk__lt=before)
-    listed = list(found[: PAGE + 1])
-    lines = [MessageLine(message, tuple(message.deliveries.all())) for message in listed[:PAGE]]
-    return lines, lines[-1].message.pk if len(listed) > PAGE else None
+def read_log(endpoint: WebhookEndpoint, after: str) -> tuple[list[MessageLine], str]:
+    """List messages of an endpoint, the newest first, and say after which the next page begins."""
+    page = read_page(Search(endpoint.messages.prefetch_related("deliveries"), Q()), after, size=PAGE)
+    return [MessageLine(message, tuple(message.deliveries.all())) for message in page.rows], page.following
 
 
 class EndpointForm(forms.Form):

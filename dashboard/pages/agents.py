@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Max
@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.agents import MOST_AGENTS, MOST_KEYS, AgentForm, KeyForm, list_agents, list_keys
+from dashboard.choices import clean
 from dashboard.pages.answers import REFUSED, by
 from dashboard.roles import administrators_only, is_administrator
 from retrycontract.contract.sanitizer import visible
@@ -27,14 +28,12 @@ from retrycontract.usecases.admit_agent import (
     revoke_key,
 )
 
-MAX_SEARCH: Final = 200
-
 
 @require_GET
 @never_cache
 def agents(request: HttpRequest) -> HttpResponse:
     """List the agents."""
-    now, search = timezone.now(), request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
+    now, search = timezone.now(), clean(request.GET.get("q", ""))
     lines = list_agents(now=now, search=search)
     context = {"lines": lines, "now": now, "q": visible(search), "may_edit": is_administrator(request.user),
                "is_cut": len(lines) == MOST_AGENTS}  # fmt: skip

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from dashboard.group_answer import DECISIONS, GroupForm, Report, WaitingGroup, read_waiting
+from dashboard.group_answer import DECISIONS, GroupForm, Report, WaitingGroup, read_goals, read_waiting
 from dashboard.pages.answers import REFUSED, is_htmx
 from dashboard.roles import may_answer
 from retrycontract.store.models import Call, Mistake
@@ -53,7 +53,7 @@ def _posted(request: HttpRequest, found: Call, waiting: WaitingGroup, only: list
 def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str]) -> HttpResponse:
     """Answer what was chosen; whatever is left keeps the words at hand."""
     operator, now, mistake = cast(User, request.user), timezone.now(), Mistake.of(found)
-    report = Report.of(answer_group(mistake, operator, now=now, only=only, **form.answer))
+    report = Report.of(answer_group(mistake, operator, now=now, only=only, **form.answer), read_goals(only))
     waiting = read_waiting(mistake, operator.pk, now=timezone.now())
     return _page(request, found, waiting, form, report=report)
 

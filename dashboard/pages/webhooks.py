@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,8 +15,6 @@ from dashboard.webhooks import ChangeForm, EndpointForm, EndpointLine, NewEndpoi
 from retrycontract.store.models import OutboxMessage, WebhookEndpoint
 from retrycontract.usecases.send_again import send_again
 from retrycontract.usecases.tend_endpoint import UnusableAddressError, add_endpoint, change_endpoint, rotate_secret
-
-KEY: Final = re.compile("[0-9]{1,18}")
 
 
 @require_GET
@@ -60,7 +55,7 @@ def webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
     form = ChangeForm(request.POST)
     if form.is_valid():
         try:
-            _change(request, found, **form.cleaned_data)
+            change_endpoint(found, form.cleaned_data | {"is_active": found.is_active}, **by(request))
         except UnusableAddressError as error:
             form.add_error("address", str(error))
         else:
@@ -75,7 +70,7 @@ def switch_webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
     """Switch an endpoint on or off."""
     administrators_only(request.user)
     found, wanted = _get(endpoint_id), request.POST.get("switch") == "on"
-    _change(request, found, is_active=wanted)
+    change_endpoint(found, {"address": "", "events": found.events, "is_active": wanted}, **by(request))
     said = "on: it is sent what waits for it, and told of what happens from now on"
     messages.success(request, f"The endpoint is {said if wanted else 'off: it is told of nothing'}.")
     return redirect("dashboard:webhook", endpoint_id=endpoint_id)
@@ -103,15 +98,8 @@ def redeliver(request: HttpRequest, endpoint_id: str, message_id: str) -> HttpRe
     return redirect("dashboard:webhook", endpoint_id=endpoint_id)
 
 
-def _change(request: HttpRequest, found: WebhookEndpoint, **wanted: Any) -> None:
-    """Store what differs; what is not named, and an empty address, stays."""
-    present = {"address": found.address, "events": found.events, "is_active": found.is_active}
-    change_endpoint(found, present | {name: value for name, value in wanted.items() if value != ""}, **by(request))
-
-
 def _page(request: HttpRequest, found: WebhookEndpoint, form: EndpointForm, *, status: int = 200) -> HttpResponse:
-    before = request.GET.get("before", "")
-    log, following = read_log(found, before=int(before) if KEY.fullmatch(before) else None)
+    log, following = read_log(found, request.GET.get("after", ""))
     context = {"line": EndpointLine(found), "form": form, "log": log, "following": following, "now": timezone.now()}
     return render(request, "dashboard/webhook.html", context, status=status)
 

@@ -112,6 +112,7 @@ def _back(request: HttpRequest, found: Call) -> HttpResponse:
 
 def _ask(request: HttpRequest, found: Call, now: datetime, *, refused: str = "") -> HttpResponse:
     context = {"call": found, "choices": snooze_choices(now), "now": now, "refused": refused}
+    context["typed_at"] = request.POST.get("at", "")
     if is_htmx(request):
         return render(request, "dashboard/_snooze.html", context)
     return render(request, "dashboard/snooze.html", context, status=REFUSED if refused else 200)

@@ -170,6 +170,19 @@ def test_the_page_follows_the_agent_and_leaves_alone_what_is_typed_and_unfolded(
     assert site.page.locator("#attempt-1").get_attribute("open") is not None
 
 
+def test_a_link_to_an_attempt_leads_to_it_unfolded(site: Site) -> None:
+    call = make_blocked()
+    site.open(call)
+    site.page.locator("#attempt-1 > summary").click()
+    site.page.get_by_role("link", name="Link to this attempt").last.click()
+    address = site.page.url
+    assert address.endswith(f"/calls/{call.public_id}/#attempt-1")
+    site.page.goto(site.url)
+    site.page.goto(address)
+    expect(site.page.locator("#attempt-1")).to_have_attribute("open", "")
+    expect(site.page.locator("#attempt-1")).to_be_in_viewport()
+
+
 def test_whoever_types_is_told_that_somebody_else_was_first(site: Site) -> None:
     call = make_blocked()
     site.open(call)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NewPage
 from tests.service import AgentClient, Service
@@ -60,10 +60,10 @@ def log_in_by_keyboard(page: Page, service: Service) -> None:
     expect(page).to_have_url(f"{service.url}/")
 
 
-def log_in(page: Page, service: Service) -> None:
+def log_in(page: Page, service: Service, name: str = "operator", password: str = "") -> None:
     page.goto(service.url)
-    page.get_by_label("User name").fill("operator")
-    page.get_by_label("Password").fill(service.operator_password)
+    page.get_by_label("User name").fill(name)
+    page.get_by_label("Password").fill(password or service.operator_password)
     page.get_by_role("button", name="Log in").click()
     expect(page).to_have_url(f"{service.url}/")
 
@@ -147,6 +147,39 @@ def test_the_whole_job_is_done_by_tab_and_enter_where_single_keys_are_off(
     expect(page.get_by_text("Your answer is on its way")).to_be_visible()
     done = agent.submit("get_weather", "w4", {"city": "Bern", "unit": "celsius"}, call_id=call_id)
     assert done["state"] == "valid"
+
+
+def hold_the_answer(page: Page) -> list[Route]:
+    """Send the answer, and keep it on its way."""
+    held: list[Route] = []
+    page.route("**/calls/*/", lambda route: held.append(route) if route.request.method == "POST" else route.fallback())
+    page.get_by_role("button", name="Send answer").click(no_wait_after=True)
+    while not held:
+        page.wait_for_timeout(50)
+    return held
+
+
+def test_of_two_answers_that_travel_side_by_side_one_counts_and_the_other_text_stands(
+    service: Service, agent: AgentClient, new_page: NewPage
+) -> None:
+    call_id, pages, held = stuck(agent), [new_page(), new_page()], []
+    leo = service.new_operator("leo", "operator")
+    for page, name, password in zip(pages, ("operator", "leo"), (service.operator_password, leo), strict=True):
+        log_in(page, service, name, password)
+        page.goto(f"{service.url}/calls/{call_id}/")
+        page.get_by_label("What should the agent change?").fill(f"The words of {name}")
+        held += hold_the_answer(page)
+    for route in held:
+        route.continue_()
+    for page in pages:
+        expect(page.locator("main")).to_contain_text(re.compile("has answered this call|Your answer is on its way"))
+    given = agent.send("GET", f"/calls/{call_id}/guidance").body["text"]
+    first, second = pages if "> The words of operator" in given else reversed(pages)
+    expect(first.get_by_text("Your answer is on its way")).to_be_visible()
+    expect(second.locator("#answer-notice")).to_contain_text("has answered this call")
+    kept = second.get_by_label("What should the agent change?").input_value()
+    assert kept.startswith("The words of")
+    assert f"> {kept}" not in given
 
 
 def test_corrected_arguments_are_checked_while_they_are_typed(service: Service, agent: AgentClient, page: Page) -> None:

@@ -229,6 +229,14 @@
   });
   addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
 
+  // ---- A link to what is folded unfolds it ----
+  const unfold = () => {
+    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (aim?.matches("details")) aim.open = true;
+  };
+  unfold();
+  addEventListener("hashchange", unfold);
+
   // ---- Whoever leaves words unsent is asked first ----
   document.addEventListener("input", (event) => {
     if (event.target.matches("textarea")) event.target.form?.setAttribute("data-typed", "");
