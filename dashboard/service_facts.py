@@ -24,7 +24,7 @@ def _facts(service: ServiceSettings) -> Iterable[tuple[str, str]]:
     yield "Calls that ended are kept", shown_duration(timedelta(days=days)) if days else "for good"
     yield "A Blocked call waits", shown_duration(timedelta(days=service.blocked_expires_after_days))
     yield (
-        "New escalations are told by webhook to",
+        "Escalations go by webhook to",
         shortened(address) if (address := service.notify_webhook_url) else NOBODY,
     )
     yield "and by e-mail to", ", ".join(service.notify_email) or NOBODY

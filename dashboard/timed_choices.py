@@ -15,6 +15,7 @@ from dashboard.choices import Choices
 from retrycontract.store.models.moments import within
 from retrycontract.usecases.keep_preferences import is_time_zone
 
+YEARS = range(1970, 9999)  # at the ends of the calendar there is no other zone, and no minute before or after
 IN_FIELD = "%Y-%m-%dT%H:%M"  # as a field for date and time has it
 
 
@@ -67,6 +68,7 @@ def _in_utc(text: str, zone: tzinfo) -> str:
     """Write a moment for an address; what is none is no choice."""
     try:
         at = datetime.fromisoformat(text.strip())
-        return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moment = (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         return ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment.year in YEARS else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from secrets import token_hex
 from time import perf_counter_ns
 from typing import Any
 
@@ -113,7 +113,7 @@ class RetryContract:
         tracker: RetryTracker | None = None,
         formatters: Mapping[str, Formatter] | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        new_id: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
         self._configuration = configuration or RetryConfiguration()
         self._sanitizer = ValueSanitizer(self._configuration)

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from ninja import Schema
 from ninja.params.functions import Query
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters, problems
 from retrycontract.api.fields import MAX_TURN, Moment
@@ -33,7 +32,7 @@ class ResponseQuery(Strict):
     limit: int = Field(50, ge=1, le=100)
 
 
-class ResponseOut(Schema):
+class ResponseOut(BaseModel):
     """One line of the log."""
 
     call_id: str
@@ -48,7 +47,7 @@ class ResponseOut(Schema):
     links: Links
 
 
-class ResponsePageOut(Schema):
+class ResponsePageOut(BaseModel):
     """Some lines of the log: the newest call first, its replies one after the other."""
 
     responses: list[ResponseOut]

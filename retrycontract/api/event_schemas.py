@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from ninja import Schema
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from retrycontract.api.schemas import Identifier, Strict
 from retrycontract.contract.agent_events import AgentEvent
@@ -18,7 +17,7 @@ def _at_commas(texts: list[str]) -> list[str]:
     return [part for text in texts for part in text.split(",")]
 
 
-class EventLinks(Schema):
+class EventLinks(BaseModel):
     """Where to read on about an event."""
 
     self: str
@@ -26,7 +25,7 @@ class EventLinks(Schema):
     desk: str
 
 
-class EventData(Schema):
+class EventData(BaseModel):
     """Where a call stood when something happened to it; each type of event adds its details."""
 
     model_config = ConfigDict(extra="allow")
@@ -43,7 +42,7 @@ class EventData(Schema):
     links: EventLinks
 
 
-class EventOut(Schema):
+class EventOut(BaseModel):
     """The `data` of a streamed event, on one line; its `id` and `event` (the type) stand beside it."""
 
     type: AgentEvent

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.tool_lists import MAX_NAME, MAX_TOOLS
@@ -56,7 +56,15 @@ def _moment(value: str) -> str:
     return value
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
+def _in_utc(value: datetime) -> datetime:
+    """Give the same moment as databases keep it: with its zone it may lie before the first year, or after the last."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be a time of the years 1 to 9999") from None
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_utc)]
 
 # A pattern cannot say that the text must not exceed 365d either.
 _DURATION = {

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Annotated
 
-from ninja import Header, Schema
+from ninja import Header
+from pydantic import BaseModel
 
 IfMatch = Annotated[
     str | None,
@@ -25,7 +26,7 @@ def entity_tag(revision: str) -> str:
     return f'"{revision}"'
 
 
-def tag_of(content: Schema) -> str:
+def tag_of(content: BaseModel) -> str:
     """Make the ETag of an answer that has no revision of its own: it names exactly these bytes."""
     return entity_tag(hashlib.sha256(content.model_dump_json().encode()).hexdigest()[:32])
 

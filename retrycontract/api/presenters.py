@@ -8,7 +8,7 @@ from retrycontract.api import schemas
 from retrycontract.contract.expiry import render_expiry
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.tool_result import Provider, ToolResult, metadata
+from retrycontract.contract.tool_result import Provider, ToolResult, stored_metadata
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
 
 PREFIX = "/api/v1"
@@ -47,8 +47,8 @@ def tool_result(attempt: Attempt, provider_id: str | None = None) -> ToolResult 
     """Rebuild the ToolResult of a judged attempt; None when there is nothing to tell the model."""
     if attempt.status in ("", Status.VALID):
         return None
-    twin = metadata(
-        attempt.errors, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status
+    twin = stored_metadata(
+        attempt.errors_json, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status
     )
     twin |= {"call_id": attempt.call.public_id}
     if attempt.status == Status.BLOCKED:

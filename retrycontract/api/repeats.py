@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.utils import timezone
-from ninja import Header, Schema
+from ninja import Header
+from pydantic import BaseModel
 
 from retrycontract.store.models import Agent
 from retrycontract.usecases.repeat_request import RequestKey, answer_once
@@ -34,7 +35,7 @@ def request_key(request: HttpRequest, key: str | None) -> RequestKey | None:
     return RequestKey.of(key, str(request.method), request.get_full_path(), request.body.decode("utf-8", "replace"))
 
 
-def once(request: HttpRequest, key: str | None, answer: Callable[[], Schema]) -> Any:
+def once(request: HttpRequest, key: str | None, answer: Callable[[], BaseModel]) -> Any:
     """Answer a request that may run twice without harm; with a key, each time the same."""
     known = request_key(request, key)
     return answer_once(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=timezone.now())

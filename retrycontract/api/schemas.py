@@ -6,8 +6,16 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from ninja import Schema
-from pydantic import ConfigDict, Field, JsonValue, StrictBool, StringConstraints, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Turn
@@ -30,7 +38,7 @@ PLACED: dict[str, Any] = {
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
 
 
-class Strict(Schema):
+class Strict(BaseModel):
     """Refuse fields that the API does not know: a misspelt option must not be ignored."""
 
     model_config = ConfigDict(extra="forbid")
@@ -95,7 +103,7 @@ class CallIn(WithOutput):
         return self
 
 
-class ErrorOut(Schema):
+class ErrorOut(BaseModel):
     """One violation; see docs/codes.md."""
 
     error_code: str
@@ -111,7 +119,7 @@ class ErrorOut(Schema):
     )
 
 
-class ToolResultOut(Schema):
+class ToolResultOut(BaseModel):
     """The answer for the model."""
 
     role: str = "tool"
@@ -122,7 +130,7 @@ class ToolResultOut(Schema):
     name: str = Field("", description="The tool's name.")
 
 
-class Links(Schema):
+class Links(BaseModel):
     """Where to go from here."""
 
     self: str
@@ -130,7 +138,7 @@ class Links(Schema):
     guidance: str
 
 
-class VerdictOut(Schema):
+class VerdictOut(BaseModel):
     """What became of an attempt. While it waits `status` is null."""
 
     call_id: str
@@ -147,7 +155,7 @@ class VerdictOut(Schema):
     links: Links
 
 
-class AttemptOut(Schema):
+class AttemptOut(BaseModel):
     """One attempt in a call's history; the output is redacted."""
 
     number: int
@@ -164,7 +172,7 @@ class AttemptOut(Schema):
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
 
 
-class EscalationOut(Schema):
+class EscalationOut(BaseModel):
     """A request for a person."""
 
     id: str
@@ -175,7 +183,7 @@ class EscalationOut(Schema):
     closed_at: datetime | None
 
 
-class CallSummary(Schema):
+class CallSummary(BaseModel):
     """A call without its history."""
 
     call_id: str
@@ -203,7 +211,7 @@ class CallOut(CallSummary):
     escalations: list[EscalationOut]
 
 
-class CallPage(Schema):
+class CallPage(BaseModel):
     """Some calls, the newest first."""
 
     calls: list[CallSummary]
@@ -229,14 +237,14 @@ class CallFilters(Strict):
         return wanted | ({"tool_name": safe_tool_name(self.tool)} if self.tool else {})
 
 
-class BaseOut(Schema):
+class BaseOut(BaseModel):
     """The submission that a patch is made against."""
 
     attempt: int
     hash: str
 
 
-class GuidanceOut(Schema):
+class GuidanceOut(BaseModel):
     """An operator's answer; `text` is what the model should read."""
 
     id: int
@@ -253,7 +261,7 @@ class GuidanceOut(Schema):
     acknowledged: bool
 
 
-class WaitOut(Schema):
+class WaitOut(BaseModel):
     """Where a call stands, and the guidance when there is some."""
 
     call_id: str
@@ -265,7 +273,7 @@ class WaitOut(Schema):
     links: Links
 
 
-class AckOut(Schema):
+class AckOut(BaseModel):
     """Whether the acknowledgement was the first."""
 
     acknowledged: bool
@@ -284,7 +292,7 @@ class CheckIn(WithOutput):
     max_attempts: AttemptCount = 3
 
 
-class CheckOut(Schema):
+class CheckOut(BaseModel):
     """The verdict and the exact text that a model would read."""
 
     valid: bool
@@ -294,7 +302,7 @@ class CheckOut(Schema):
     tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")
 
 
-class ProblemItem(Schema):
+class ProblemItem(BaseModel):
     """One fault of a request."""
 
     pointer: str
@@ -302,7 +310,7 @@ class ProblemItem(Schema):
     detail: str
 
 
-class ProblemOut(Schema):
+class ProblemOut(BaseModel):
     """A problem document (RFC 9457)."""
 
     type: str

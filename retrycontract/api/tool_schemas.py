@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from ninja import Schema
-from pydantic import ConfigDict, Field, StrictBool, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, Duration, InputSchema
@@ -36,7 +35,7 @@ class ToolIn(Strict):
     )
 
 
-class ToolOut(Schema):
+class ToolOut(BaseModel):
     """A registered tool."""
 
     name: str
@@ -47,7 +46,7 @@ class ToolOut(Schema):
     changed: bool = Field(description="The schema made a new version.")
 
 
-class RefusedTool(Schema):
+class RefusedTool(BaseModel):
     """A tool of an imported list that was refused."""
 
     name: str
@@ -56,7 +55,7 @@ class RefusedTool(Schema):
     detail: str
 
 
-class ImportOut(Schema):
+class ImportOut(BaseModel):
     """What became of an imported list."""
 
     registered: list[ToolOut]
@@ -71,7 +70,7 @@ class ToolQuery(Strict):
     limit: int = Field(50, ge=1, le=100)
 
 
-class ToolSummary(Schema):
+class ToolSummary(BaseModel):
     """A tool without its schema; what is null is as the configuration says."""
 
     name: str
@@ -97,7 +96,7 @@ class ToolDetail(ToolSummary):
     input_schema: Any = Field(description="Redacted, where secrets were written into it.")
 
 
-class ToolPage(Schema):
+class ToolPage(BaseModel):
     """Some tools, by name."""
 
     tools: list[ToolSummary]

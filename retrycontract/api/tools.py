@@ -7,8 +7,9 @@ from urllib.parse import quote, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from ninja import Body, Router, Schema, Status
+from ninja import Body, Router, Status
 from ninja.params.functions import Query
+from pydantic import BaseModel
 
 from retrycontract.api import examples, presenters, problems
 from retrycontract.api.auth import READ, TOOLS
@@ -140,7 +141,7 @@ def address(tool: Tool) -> str:
     return f"{presenters.PREFIX}/tools/{quote(tool.name, safe='')}"
 
 
-def _unless_known(response: HttpResponse, if_none_match: str | None, tag: str, answer: Schema) -> Status[Any]:
+def _unless_known(response: HttpResponse, if_none_match: str | None, tag: str, answer: BaseModel) -> Status[Any]:
     """Answer with the ETag, and with nothing else when the client has the answer already."""
     response["ETag"] = tag
     return Status(304, None) if is_known(if_none_match, tag) else Status(200, answer)

@@ -53,15 +53,24 @@ class ToolResult:
         return renderer(self)
 
 
+ERROR = ErrorSeverity.ERROR.name.lower()  # as errors are stored
+
+
 def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
     """Build the machine-readable twin of a feedback text: every error, none cut; warnings are listed again apart."""
+    told = [error.to_json() for error in errors]
+    return stored_metadata(told, attempt=attempt, max_attempts=max_attempts, status=status)
+
+
+def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
+    """Build it of errors as they were stored."""
     return {
         "format": FORMAT,
         "status": status,
         "attempt": attempt,
         "max_attempts": max_attempts,
-        "errors": [error.to_json() for error in errors],
-        "warnings": [error.to_json() for error in errors if error.severity is not ErrorSeverity.ERROR],
+        "errors": told,
+        "warnings": [error for error in told if error["severity"] != ERROR],
     }
 
 

@@ -147,6 +147,8 @@ def test_a_cursor_that_nobody_gave_out_is_refused(door: Door, cursor: str) -> No
         "until=0.5",
         "until=1777896000",
         "since=2026-05-04",
+        "since=0001-01-01T00:00:00%2B23:59",
+        "until=9999-12-31T23:59:59-23:59",
         "colour=red",
     ],
 )

@@ -53,12 +53,12 @@ def test_only_those_who_look_after_the_service_read_it(role: Role, path: str) ->
 
 
 def test_it_says_who_did_what_when_to_which_call_and_through_which_door(admin: Client) -> None:
-    call = make_blocked(at=NOW - timedelta(minutes=5))
-    answer(call, make_user("mia"), at=NOW - timedelta(minutes=2))
+    call = make_blocked(at=NOW - timedelta(days=16))
+    answer(call, make_user("mia"), at=NOW - timedelta(days=15, hours=1))
     page = admin.get("/audit/")
     assert told(page)[:3] == ["Guidance given", "Escalation opened", "Attempt judged"]
     text = text_of(page)
-    for part in ("mia through the desk", "Blocked then Waiting for agent", "decision hint", call.public_id, "2 min ago",
+    for part in ("mia through the desk", "Blocked then Waiting for agent", "decision hint", call.public_id, "15 d ago",
                  "deployer through the API", "attempt 3 · valid no · codes VAL-008"):  # fmt: skip
         assert part in text, part
     assert f"/calls/{call.public_id}/" in page.content.decode()

@@ -17,7 +17,7 @@ from retrycontract.contract.checks.patience import OutOfPatienceError
 from retrycontract.contract.json_types import Schema, has_at_most
 
 MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
-MANY_WRITTEN = 20_000  # of more than so many it is asked for a few at a time, which takes longer when there are few
+MANY_WRITTEN = 5_000  # of more than so many it is asked for a few at a time, which takes longer when there are few
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Findings:
     @property
     def is_valid(self) -> bool:
         """Tell whether nothing blocks execution: warnings and infos do not."""
-        return not any(blocks(error) for error in self.errors)
+        return not self.errors or not any(map(blocks, self.errors))
 
     @property
     def warnings(self) -> tuple[ValidationError, ...]:

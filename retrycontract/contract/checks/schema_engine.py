@@ -7,7 +7,7 @@ schema and the sanitised value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -49,6 +49,19 @@ DESCENDING = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Hold what is soon seen of a value: whether the schema takes it, and the fields that nobody declared."""
+
+    is_valid: bool
+    unknown: list[tuple[str, dict[str, Any], list[str], Place]]
+
+    @classmethod
+    def at(cls, value: Any, compiled: CompiledSchema) -> Glance:
+        """Look at a value."""
+        return cls(compiled.validator.is_valid(value), unknown_fields(compiled.index, value))
+
+
 def violations(
     compiled: CompiledSchema, value: Any, *, strict: bool, sanitizer: ValueSanitizer
 ) -> list[ValidationError]:
@@ -56,7 +69,10 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    found = bounded(_violations(compiled, value, strict=strict, sanitizer=sanitizer, patience=Patience()))
+    seen = Glance.at(value, compiled)
+    if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
+        return []
+    found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, patience=Patience()))
     judge = partial(_verdict, compiled, strict=strict, patience=Patience())
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
@@ -89,12 +105,14 @@ def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Pa
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
-        yield from _violations(compiled, value, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
+        seen = Glance.at(value, compiled)
+        yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
 
 
 def _violations(
     compiled: CompiledSchema,
     value: Any,
+    seen: Glance,
     *,
     strict: bool,
     sanitizer: ValueSanitizer,
@@ -102,9 +120,7 @@ def _violations(
     advises: bool = True,
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
-    unknown = unknown_fields(compiled.index, value)
-    is_valid = compiled.validator.is_valid(value)
-    if not is_valid:
+    if not seen.is_valid:
         told = False
         try:
             reader = Reader(compiled, value, sanitizer, patience, advises=advises)
@@ -116,19 +132,19 @@ def _violations(
         else:
             if not told:  # whatever the engine may have held back: what it refuses is not valid
                 yield _whole("it was refused")
-    if unknown:
+    if seen.unknown:
         severity = ErrorSeverity.ERROR if strict else ErrorSeverity.WARNING
-        found = _unknown(compiled, value, unknown, severity, sanitizer, advises=advises)
+        found = _unknown(compiled, value, seen, severity, sanitizer, advises=advises)
         yield from islice(found, MAX_TOLD + 1)  # all of them are as severe
     if compiled.index.deprecates_anything:
-        used = islice(_deprecated(compiled, value, is_valid=is_valid), MAX_TOLD + 1)  # never more than warnings
+        used = islice(_deprecated(compiled, value, is_valid=seen.is_valid), MAX_TOLD + 1)  # never more than warnings
         yield from (keywords.deprecated_field(pointer, sanitizer) for pointer in used)
 
 
 def _unknown(
     compiled: CompiledSchema,
     value: Any,
-    unknown: list[tuple[str, dict[str, Any], list[str], Place]],
+    seen: Glance,
     severity: ErrorSeverity,
     sanitizer: ValueSanitizer,
     *,
@@ -136,7 +152,7 @@ def _unknown(
 ) -> Iterator[ValidationError]:
     """Yield an error for every field that no schema declares."""
     marked = sensitive_pointers(compiled.index, value)
-    for position, (pointer, item, keys, place) in enumerate(unknown):
+    for position, (pointer, item, keys, place) in enumerate(seen.unknown):
         failure = Failure(
             pointer=pointer, value=item, schema={}, keyword="additionalProperties",
             place=place, resolve=compiled.index.resolve, sanitizer=sanitizer, marked=marked,

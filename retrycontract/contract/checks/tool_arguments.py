@@ -36,6 +36,8 @@ def check_arguments(
     if fault is not None and fault.kind is not FaultKind.NUMBER:
         return Findings((syntax_error(fault, sanitizer),))
     found = violations(tool.schema, value, strict=tool.tool.strict, sanitizer=sanitizer)
+    if fault is None and not found and not tool.tool.checks:
+        return Findings((), parsed=value, is_parsed=True)
     if fault is not None:
         # What cannot be carried is not kept as a value: nobody shall accept or edit what was never sent.
         return Findings(in_order([*found, *bounded(number_errors(value, sanitizer))]))
