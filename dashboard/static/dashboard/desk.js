@@ -232,7 +232,7 @@
 
   // ---- A link to what is folded unfolds it ----
   const unfold = () => {
-    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const aim = one(":target");
     if (aim?.matches("details")) aim.open = true;
   };
   unfold();
@@ -240,7 +240,7 @@
 
   // ---- Whoever leaves words unsent is asked first ----
   document.addEventListener("input", (event) => {
-    if (event.target.matches("textarea")) event.target.form?.setAttribute("data-typed", "");
+    if (event.target.matches(":is([data-answer], [data-guarded]) textarea")) event.target.form.setAttribute("data-typed", "");
   });
   document.addEventListener("submit", (event) => { if (!event.defaultPrevented) event.target.removeAttribute("data-typed"); });
   addEventListener("beforeunload", (event) => { if (one("form[data-typed]")) event.preventDefault(); });
