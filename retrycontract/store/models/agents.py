@@ -42,7 +42,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
-        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").first()
+        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").order_by("pk").first()
         if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
             return None
         return key
