@@ -18,7 +18,7 @@ FRAMEWORKS := examples/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test chaos browser bench openapi check lock clean
+.PHONY: help run test chaos browser pictures bench openapi check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -36,6 +36,9 @@ chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL unde
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m browser $(ARGS)
+
+pictures: $(VENV)/.dev ## take the pictures of the operators' guide anew
+	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest tests/browser/test_guide.py
 
 bench: $(VENV)/.dev ## measure the contract beside its floors and its peers into benchmarks/RESULTS.md
 	@$(if $(findstring --quick,$(ARGS)),,$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/.peers \

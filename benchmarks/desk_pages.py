@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.report import FOLDER, machine, table
 
 FEW, MANY, QUICK_CALLS = 1_000, 100_000, 2_000
+FEW_DAYS = 2  # few calls in a short time: every page shows about as much of few as of many
+QUEUE = 200  # Blocked in both, as many as a page of the inbox groups
 ROUNDS, QUICK_ROUNDS = 40, 2
 MOST_SECONDS = 0.1  # p95 of a page
 MOST_GROWTH = 1.5  # of p95, from few calls to many
@@ -29,11 +31,22 @@ ADMIN = "benchmark-admin"
 # More than one look of the same address.
 LOOKS = {
     "": ("", "?show=mine", "?show=agent", "?show=answered", "?show=all", "?show=snoozed", "?q=deploy", "?tool=deploy"),
+    "audit/": ("", "?actor=seed-operator", "?event=guidance.given&door=dashboard", "?since=2026-11-01&door=api"),
+    "audit.<slug:kind>": ("?event=call.cancelled&actor=seed-operator",),
+    "calls/": ("", "?state=blocked", "?q=nothing", "?tool=deploy&code=VAL-008", "?since=2026-11-01&kind=tool_call"),
+    "calls.<slug:kind>": ("?state=blocked",),
     "insights/": ("?range=24h", "?range=7d", "?range=30d", "?range=90d", "?range=30d&tool={tool}"),
     "tools/": ("?range=7d", "?range=90d"),
     "tools/<int:pk>/": ("?range=7d", "?range=90d"),
     "agent-responses/": ("", "?status=MALFORMED"),
 }
+
+
+class Timing(NamedTuple):
+    """Hold what a page took: its bytes, and the seconds of each look."""
+
+    size: int
+    seconds: list[float]
 
 
 def main() -> None:
@@ -62,11 +75,12 @@ def report(output: Path, *, folder: Path | None = None, calls: int = MANY, quick
     print(text)
 
 
-def measure(rounds: int) -> dict[str, list[float]]:
-    """Ask for every page several times, here and now; gives seconds by address, none for a page that does not open.
+def measure(rounds: int) -> dict[str, Timing]:
+    """Ask for every page several times, here and now; gives none of a page that does not open.
 
     Processor time: the database is in this process, and what else runs on the machine is no page's cost.
     """
+    import gc
     import logging
 
     import django
@@ -77,22 +91,36 @@ def measure(rounds: int) -> dict[str, list[float]]:
     from django.test import Client
     from django.utils import timezone
 
+    from retrycontract.store.models import Door
     from retrycontract.usecases.give_role import Role, give_role
     from retrycontract.usecases.save_reply import save_reply
+    from retrycontract.usecases.tend_endpoint import add_endpoint
 
+    _fill_queue()
     operator, _ = User.objects.get_or_create(username=ADMIN)
     give_role(operator, Role.ADMIN)
-    reply = save_reply(operator, "Region", "Use eu-west-1.", now=timezone.now())
+    now = timezone.now()
+    reply = save_reply(operator, "Region", "Use eu-west-1.", now=now)
+    endpoint, _ = add_endpoint("https://hooks.example/", [], now=now, actor=ADMIN, door=Door.COMMAND)
     client = Client(headers={"host": "localhost"})
     client.force_login(operator)
-    found: dict[str, list[float]] = {}
-    for name, path in _pages({"int:reply_id": str(reply.pk)}):
+    found: dict[str, Timing] = {}
+    for name, path in _pages({"int:reply_id": str(reply.pk), "slug:endpoint_id": endpoint.public_id}):
         answered: Any = client.get(path)  # the first look compiles templates and opens the file
+        gc.freeze()  # as the service does with what it loaded
         if answered.status_code == 200 and not answered.get("Content-Type", "").startswith("image/"):
-            found[name] = [_seconds(client, path) for _ in range(rounds)]
+            size = len(b"".join(answered))
+            found[name] = Timing(size, [_seconds(client, path) for _ in range(rounds)])
         elif answered.status_code not in (302, 405):  # a form that only sends, or a way on
-            found[f"{name} answers {answered.status_code}"] = []
+            found[f"{name} answers {answered.status_code}"] = Timing(0, [])
     return found
+
+
+def _fill_queue() -> None:
+    from benchmarks.full_queue import plant
+    from retrycontract.store.models import Call
+
+    plant(max(QUEUE - Call.objects.blocked().count(), 0))
 
 
 def _seconds(client: Any, path: str) -> float:
@@ -126,11 +154,11 @@ def _known() -> dict[str, str]:
     assert call is not None, "nothing was seeded"
     return {
         "slug:public_id": call.public_id, "int:pk": str(call.tool_id), "int:number": "1", "slug:table": "failures",
-        "slug:kind": "csv",
+        "slug:kind": "csv", "int:agent_id": str(call.agent_id),
     }  # fmt: skip
 
 
-def _measured(folder: Path, calls: int, *, quick: bool) -> dict[str, list[float]]:
+def _measured(folder: Path, calls: int, *, quick: bool) -> dict[str, Timing]:
     environment = os.environ | {
         "RETRYCONTRACT_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "retrycontract.settings",
     }  # fmt: skip
@@ -138,42 +166,43 @@ def _measured(folder: Path, calls: int, *, quick: bool) -> dict[str, list[float]
         folder.mkdir(parents=True)
         manage = [sys.executable, "manage.py"]
         subprocess.run([*manage, "migrate", "-v0"], env=environment, check=True)
-        subprocess.run([*manage, "seed", "--calls", str(calls)], env=environment, check=True)
+        days = ["--days", str(FEW_DAYS)] if calls == FEW else []
+        subprocess.run([*manage, "seed", "--calls", str(calls), *days], env=environment, check=True)
     subprocess.run([sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"], env=environment, check=True)
     command = [sys.executable, "-m", "benchmarks.desk_pages", "--measure", str(folder), *(["--quick"] if quick else [])]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    measured: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
-    return measured
+    return {name: Timing(*found) for name, found in json.loads(done.stdout.splitlines()[-1]).items()}
 
 
-def _document(few: dict[str, list[float]], many: dict[str, list[float]], calls: int) -> str:
-    rows = [_row(name, few.get(name, []), times) for name, times in many.items()]
-    head = ("page", f"p50, {FEW:,}", f"p95, {FEW:,}", f"p50, {calls:,}", f"p95, {calls:,}", "grows", "")
+def _document(few: dict[str, Timing], many: dict[str, Timing], calls: int) -> str:
+    rows = [_row(name, few.get(name), timing) for name, timing in many.items()]
+    head = ("page", f"p50, {FEW:,}", f"p95, {FEW:,}", f"p50, {calls:,}", f"p95, {calls:,}", "grows", "bytes grow", "")
     return f"""\
 # The pages of the desk
 
-`python -m benchmarks.desk_pages --calls {calls}` on {datetime.now(UTC):%Y-%m-%d}: {machine()}; load of the machine:
-{os.getloadavg()[1]:.1f}.
+`python -m benchmarks.desk_pages --calls {calls}` on {datetime.now(UTC):%Y-%m-%d}: {machine()}; load of
+the machine: {os.getloadavg()[1]:.1f}.
 
-Each page is asked for {ROUNDS} times in one process, from the request to the last byte, with {FEW:,} planted calls
-and with {calls:,}, in SQLite; processor time. The goal: p95 within
-{MOST_SECONDS * 1e3:g} ms, and the median within {MOST_GROWTH:g} times of that with {FEW:,}.
+Each page is asked for {ROUNDS} times in one process, from the request to the last byte: with {FEW:,} planted calls
+of {FEW_DAYS} days and with {calls:,} of 60, of which at least {QUEUE} are Blocked in both, in SQLite; processor time.
+The goal: p95 within {MOST_SECONDS * 1e3:g} ms, and within {MOST_GROWTH:g} times of that with {FEW:,}, but for pages
+that have more to show.
 
 {table(head, rows)}
 """
 
 
-def _row(name: str, few: list[float], many: list[float]) -> tuple[str, ...]:
-    if not many:
-        return (f"`{name}`", "", "", "", "", "", "not measured")
-    few = few or [float("nan")]
-    growth = statistics.median(many) / statistics.median(few)
+def _row(name: str, few: Timing | None, many: Timing) -> tuple[str, ...]:
+    if not many.seconds or few is None:
+        return (f"`{name}`", *[""] * 6, "not measured")
+    growth, larger = _p95(many.seconds) / _p95(few.seconds), many.size / max(few.size, 1)
     over = [
-        *(["**slow**"] if _p95(many) > MOST_SECONDS else []),
-        *(["**grows**"] if growth > MOST_GROWTH else []),
+        *(["**slow**"] if _p95(many.seconds) > MOST_SECONDS else []),
+        *(["**grows**"] if growth > MOST_GROWTH * max(larger, 1) else []),
     ]
-    figures = (statistics.median(few), _p95(few), statistics.median(many), _p95(many))
-    return (f"`{name}`", *(f"{one * 1e3:.1f} ms" for one in figures), f"{growth:.2f}x", ", ".join(over))
+    figures = (one for each in (few, many) for one in (statistics.median(each.seconds), _p95(each.seconds)))
+    times = (f"{one * 1e3:.1f} ms" for one in figures)
+    return (f"`{name}`", *times, f"{growth:.2f}x", f"{larger:.2f}x", ", ".join(over))
 
 
 def _p95(times: list[float]) -> float:

@@ -43,7 +43,7 @@ def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
 
 
 def _cell(value: Any) -> Any:
-    plain = _plain(value)
+    plain = json.dumps(value) if isinstance(value, dict) else _plain(value)
     return f"'{plain}" if isinstance(plain, str) and plain.startswith(FORMULA_STARTS) else plain
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, Self
-from urllib.parse import urlencode
+from typing import Final
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import QueryDict
 
+from dashboard.choices import MAX_OPTIONS, Choices, plain
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.sanitizer import visible
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.models.calls import CallQuerySet
 from retrycontract.store.models.tools import KINDS
-from retrycontract.usecases.identifiers import safe_identifier
 
-MAX_SEARCH = 200  # the longest id
-MAX_OPTIONS = 200  # of a list to choose from; the search finds the rest
 AGES: Final = {
     "5m": ("5 minutes", timedelta(minutes=5)),
     "1h": ("an hour", timedelta(hours=1)),
@@ -29,7 +23,7 @@ KIND_WORDS: Final = dict(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class Filters(Choices):
     """Hold what was chosen; empty text is no choice.
 
     `like` is the id of a call whose mistake is meant. `code`, `kind` and `age` are known for no index: they hold
@@ -45,39 +39,19 @@ class Filters:
     like: str = ""
 
     @classmethod
-    def of(cls, query: QueryDict) -> Self:
-        """Read an address; what nobody offers is no choice."""
-        read = {field.name: _clean(query.get(field.name, "")) for field in fields(cls)}
+    def offers(cls, name: str, value: str) -> bool:
+        """Tell whether something may be chosen."""
         known = {"kind": KIND_WORDS, "code": list(ErrorCode), "age": AGES}
-        return cls(**{name: value if value in known.get(name, (value,)) else "" for name, value in read.items()})
+        return value in known.get(name, (value,))
 
     def bounded(self, *, are_few: bool) -> Filters:
         """Leave out what may not be asked of a list of many calls."""
         return self if are_few else replace(self, kind="", code="", age="", like="")
 
     @property
-    def address(self) -> str:
-        """Write them for an address."""
-        return urlencode(list(self._chosen()))
-
-    @property
-    def is_any(self) -> bool:
-        """Tell whether anything was chosen."""
-        return any(self._chosen())
-
-    @property
-    def number(self) -> int:
-        """Count what was chosen beside the search."""
-        return sum(name != "q" for name, _ in self._chosen())
-
-    def without(self, name: str) -> str:
-        """Write the address without one choice."""
-        return replace(self, **{name: ""}).address
-
-    @property
-    def chips(self) -> list[tuple[str, str]]:
-        """Say each choice in words, with the address that takes it back."""
-        words = {
+    def words(self) -> dict[str, str]:
+        """Say each choice in words, by its name."""
+        return {
             "tool": f"Tool {self.tool}",
             "agent": f"Agent {self.agent}",
             "kind": str(KIND_WORDS.get(self.kind, "")),
@@ -85,7 +59,6 @@ class Filters:
             "age": self.age and f"Waits longer than {AGES[self.age][0]}",
             "like": "One mistake",
         }
-        return [(words[name], self.without(name)) for name, _ in self._chosen() if name != "q"]
 
     def apply(self, calls: CallQuerySet, now: datetime) -> CallQuerySet:
         """Keep the calls that are looked for."""
@@ -102,11 +75,6 @@ class Filters:
         if self.code:
             calls = calls.filter(Exists(_with_code(self.code)))
         return _like(calls, self.like) if self.like else calls
-
-    def _chosen(self) -> Iterator[tuple[str, str]]:
-        for field in fields(self):
-            if value := getattr(self, field.name):
-                yield field.name, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +93,12 @@ def read_options() -> Options:
     tools = Tool.objects.order_by("name").values_list("name", flat=True).distinct()
     agents = Agent.objects.order_by("name").values_list("name", flat=True).distinct()
     return Options(
-        _plain(tools[:MAX_OPTIONS]),
-        _plain(agents[:MAX_OPTIONS]),
+        plain(tools[:MAX_OPTIONS]),
+        plain(agents[:MAX_OPTIONS]),
         [(value, str(word)) for value, word in KINDS],
         list(ErrorCode),
         [(name, words) for name, (words, _) in AGES.items()],
     )
-
-
-def _plain(names: Iterable[str]) -> list[str]:
-    """Keep the names that hide nothing: the value of a choice is sent as it is, and cannot be shown otherwise."""
-    return [name for name in names if visible(name) == name]
-
-
-def _clean(text: str) -> str:
-    return safe_identifier(text.strip()[:MAX_SEARCH].replace("\x00", "\ufffd"))  # PostgreSQL refuses NUL
 
 
 def _with_code(code: str) -> QuerySet[Attempt]:

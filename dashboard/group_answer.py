@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +13,7 @@ from dashboard.forms import GRANTS
 from dashboard.groups import Row, rows_of
 from dashboard.queue import read_claims, read_snoozes
 from retrycontract.contract.lifecycle import DEFAULT_GRANT, Decision
-from retrycontract.store.models import Mistake
+from retrycontract.store.models import Call, Mistake
 from retrycontract.usecases.answer_group import GroupAnswer, LeftCall, Reason
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
@@ -73,13 +73,16 @@ class WaitingGroup:
 class Report:
     """Say what was answered and what was not, and why."""
 
-    answered: tuple[str, ...]
-    left: tuple[tuple[str, str], ...]  # id of the call, and why in words
+    answered: tuple[tuple[str, str], ...]  # id of the call, and its goal
+    left: tuple[tuple[str, str, str], ...]  # the same, and why in words
 
     @classmethod
-    def of(cls, result: GroupAnswer) -> Report:
-        """Put what the use case says into words."""
-        return cls(result.answered, tuple((call.public_id, _why(call)) for call in result.left))
+    def of(cls, result: GroupAnswer, goals: Mapping[str, str]) -> Report:
+        """Put what the use case says into words; calls go by their goals where these are known."""
+        return cls(
+            tuple((name, goals.get(name, "")) for name in result.answered),
+            tuple((call.public_id, goals.get(call.public_id, ""), _why(call)) for call in result.left),
+        )
 
 
 def read_waiting(
@@ -94,6 +97,11 @@ def read_waiting(
         is_named = row.snooze is None if only is None else row.call.public_id in only
         choices.append(Choice(row, is_named and not is_taken, is_taken))
     return WaitingGroup(tuple(choices), len(calls) > SHOWN)
+
+
+def read_goals(public_ids: Collection[str]) -> dict[str, str]:
+    """Read what the agents of some calls were trying to do, by the ids of the calls."""
+    return {call.public_id: Row(call, ()).goal for call in Call.objects.filter(public_id__in=public_ids)}
 
 
 def _why(call: LeftCall) -> str:

@@ -55,6 +55,7 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(title="Standing hints", route="dashboard:hints", icon="hint"),
     ),
     (
+        Section(title="Calls", route="dashboard:calls", icon="calls"),
         Section(title="Agent responses", route="dashboard:agent_responses", icon="responses"),
         Section(
             title="Tools",
@@ -63,14 +64,30 @@ GROUPS: tuple[tuple[Section, ...], ...] = (
             covers=("dashboard:tool", "dashboard:new_tool", "dashboard:edit_schema"),
         ),
         Section(title="Insights", route="dashboard:insights", icon="insights"),
+        Section(title="Playground", route="dashboard:playground", icon="playground"),
     ),
     (
+        Section(
+            title="Agents",
+            route="dashboard:agents",
+            icon="agents",
+            covers=("dashboard:new_agent", "dashboard:agent", "dashboard:issue_key"),
+        ),
         Section(
             title="Settings",
             route="dashboard:settings",
             icon="settings",
-            covers=("dashboard:replies", "dashboard:reply"),
+            covers=(
+                "dashboard:replies",
+                "dashboard:reply",
+                "dashboard:second_factor",
+                "dashboard:webhooks",
+                "dashboard:new_webhook",
+                "dashboard:webhook",
+                "dashboard:rotate_webhook",
+            ),
         ),
+        Section(title="Audit", route="dashboard:audit", icon="audit", may_enter=is_staff),
         Section(title="Admin", route="admin:index", icon="admin", may_enter=is_staff),
     ),
 )

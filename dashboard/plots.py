@@ -78,11 +78,12 @@ class Columns:
 
     @property
     def labels(self) -> list[str]:
-        """List the names of a few steps, evenly from the first to the last."""
+        """List what stands below each step: the names of a few, evenly from the first to the last, else nothing."""
         last = len(self.columns) - 1
-        number = min(LABELS, last + 1)
-        places = [round(index * last / max(number - 1, 1)) for index in range(number)]
-        return [self.columns[place].label for place in places]
+        # As many as stand evenly; of many steps one more or less cannot be told.
+        gaps = next((gaps for gaps in range(min(LABELS - 1, last), 0, -1) if last % gaps == 0 or last > 3 * gaps), 1)
+        places = {round(index * last / gaps) for index in range(gaps + 1)}
+        return [column.label if place in places else "" for place, column in enumerate(self.columns)]
 
     @property
     def highest(self) -> Column:

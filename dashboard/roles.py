@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.core.exceptions import PermissionDenied
 
 from retrycontract.usecases.give_role import Role, give_role
 
@@ -21,3 +22,9 @@ def is_administrator(user: AbstractBaseUser | AnonymousUser) -> bool:
     if not isinstance(user, User):
         return False
     return user.is_superuser or user.groups.filter(name=Role.ADMIN).exists()
+
+
+def administrators_only(user: AbstractBaseUser | AnonymousUser) -> None:
+    """Raise PermissionDenied for whoever may not change what all share."""
+    if not is_administrator(user):
+        raise PermissionDenied

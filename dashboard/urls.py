@@ -1,11 +1,15 @@
 """The pages of the desk."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from dashboard.pages import (
     agent_responses,
+    agents,
+    audit,
     call,
+    calls,
     components,
     group,
     hints,
@@ -13,16 +17,22 @@ from dashboard.pages import (
     insights,
     live,
     login,
+    playground,
     replies,
     second_factor,
     settings,
     tools,
+    webhooks,
     work,
 )
 
 app_name = "dashboard"
 urlpatterns = [
     path("", inbox.inbox, name="inbox"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit.<slug:kind>", audit.export_audit, name="export_audit"),
+    path("calls/", calls.calls, name="calls"),
+    path("calls.<slug:kind>", calls.export_calls, name="export_calls"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),
     path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
@@ -35,19 +45,31 @@ urlpatterns = [
     path("agent-responses/", agent_responses.log, name="agent_responses"),
     path("insights/", insights.insights, name="insights"),
     path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),
+    path("playground/", playground.playground, name="playground"),
     path("tools/", tools.tools, name="tools"),
     path("tools/new/", tools.new_tool, name="new_tool"),
     path("tools/<int:pk>/", tools.tool, name="tool"),
     path("tools/<int:pk>/schema/", tools.edit_schema, name="edit_schema"),
     path("tools/<int:pk>/versions/<int:number>/release/", tools.release, name="release_version"),
+    path("agents/", agents.agents, name="agents"),
+    path("agents/new/", agents.new_agent, name="new_agent"),
+    path("agents/<int:agent_id>/", agents.agent, name="agent"),
+    path("agents/<int:agent_id>/keys/", agents.issue, name="issue_key"),
+    path("agents/<int:agent_id>/keys/<int:key_id>/revoke/", agents.revoke, name="revoke_key"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
     path("settings/replies/", replies.replies, name="replies"),
     path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
     path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
+    path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/", webhooks.webhook, name="webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/switch/", webhooks.switch_webhook, name="switch_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/secret/", webhooks.rotate_webhook, name="rotate_webhook"),
+    path("settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/", webhooks.redeliver, name="redeliver"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", login_not_required(LogoutView.as_view()), name="logout"),
     path("favicon.svg", login.favicon, name="favicon"),
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.lifecycle import CallState, Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,18 @@ WORDINGS: Final = {
     Kind.SOURCE_FILE: Wording("file", "file", "this", "writes it", "written", "check"),
     Kind.EXTRACTION: Wording("extraction", "extraction", "this", "goes on with it", "used", "schema"),
 }
+
+
+STATE_WORDS: Final = {
+    CallState.GUIDED: "Waiting for agent",
+    CallState.PENDING: "Being checked",
+    CallState.RETRYING: "Agent retries",
+}
+
+
+def state_word(state: str) -> str:
+    """Say what a state of a call means."""
+    return STATE_WORDS.get(CallState(state), state.capitalize())
 
 
 @dataclass(frozen=True, slots=True)

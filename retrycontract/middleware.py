@@ -14,6 +14,8 @@ from retrycontract.api.problems import CONTENT_TYPE, problem_response
 from retrycontract.api.routes import PENDING_HEADER
 from retrycontract.contract.traces import read_traceparent
 from retrycontract.logs import follow, forget
+from retrycontract.request_ids import HEADER as REQUEST_ID
+from retrycontract.request_ids import usable_request_id
 
 API_PREFIX = "/api/"
 
@@ -37,7 +39,7 @@ class ClosedHeaders:
 class RequestLog:
     """Log each request: how it was asked, by which route, what was answered and how long that took.
 
-    Every line meanwhile names the trace that the request belongs to, and the answer names it, too.
+    Every line meanwhile names the request and the trace that it belongs to, and the answer names them, too.
     Paths may hold anything, so only the route's template is told. The waiting room's own questions are
     logged once they are answered.
     """
@@ -49,9 +51,11 @@ class RequestLog:
         forget()
         started = perf_counter()
         trace = read_traceparent(request.headers.get("traceparent"))
-        follow(traceparent=trace)
+        request_id = usable_request_id(request.headers.get(REQUEST_ID))
+        follow(request_id=request_id, traceparent=trace)
         try:
             response = self._get_response(request)
+            response[REQUEST_ID] = request_id
             if trace is not None:
                 response["traceparent"] = trace
             if not (PENDING_HEADER in request.headers and PENDING_HEADER in response):

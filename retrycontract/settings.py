@@ -52,6 +52,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.sessions.SessionLimits",
+    "dashboard.typed.TypedKept",
     "retrycontract.middleware.PageLoginRequired",
     "dashboard.preferences.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -94,6 +95,7 @@ SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "dashboard.typed.out_of_date"
 SECURE_SSL_REDIRECT = RETRYCONTRACT.https
 SECURE_HSTS_SECONDS = 31_536_000 if RETRYCONTRACT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = RETRYCONTRACT.https

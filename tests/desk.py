@@ -85,11 +85,18 @@ class Desk:
         """Fill in and send the form of a page that has a certain field; returns the page that follows."""
         return self.open_form(path, with_field)(fields)
 
+    def press(self, path: str, action: str) -> str:
+        """Press the button of a page whose form goes to an address; returns the page that follows."""
+        return self._fill_in(path, lambda form: form.action == action)({})
+
     def open_form(self, path: str, with_field: str) -> Callable[[Mapping[str, str | list[str]]], str]:
         """Read the form of a page, to be filled in and sent later."""
+        return self._fill_in(path, lambda form: with_field in form.names and form.method == "post")
+
+    def _fill_in(self, path: str, is_meant: Callable[[Form], bool]) -> Callable[[Mapping[str, str | list[str]]], str]:
         parser = _Forms()
         parser.feed(self.get(path))
-        form = next(form for form in parser.forms if with_field in form.names and form.method == "post")
+        form = next(filter(is_meant, parser.forms))
         target = urljoin(self.service.url + path, form.action or path)
         headers = {"Referer": self.service.url + path}
 

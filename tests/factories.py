@@ -46,12 +46,10 @@ def make_agent(name: str = "deployer", *, now: datetime | None = None) -> Agent:
     return agent
 
 
-def make_tool(
-    agent: Agent, name: str = "deploy", schema: Any = None, *, hold: bool = False, kind: str | None = None
-) -> Tool:
+def make_tool(agent: Agent, name: str = "deploy", schema: Any = None, *, hold: bool = False, **settings: Any) -> Tool:
     """Register a tool."""
     chosen = DEPLOY if schema is None else schema
-    return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold, kind=kind)).tool
+    return register_tool(agent, name, chosen, now=timezone.now(), settings=ToolSettings(hold=hold, **settings)).tool
 
 
 def submit(

@@ -14,9 +14,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from dashboard.roles import Role
-from retrycontract.store.models import ApiKey
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.store.models import ApiKey, Door
 from retrycontract.usecases.save_reply import save_reply
 from retrycontract.usecases.set_hint import set_hint_from
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db
@@ -26,40 +28,63 @@ LOGIN, IN, NO = 302, 200, 403
 # Address -> who is answered how; in the order of ROLES. Addresses with a call are read and answered.
 DESK: dict[str, tuple[int, ...]] = {
     "GET /": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /audit/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /audit.<slug:kind>": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /calls/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /calls.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),
-    "POST /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, NO, IN, IN),
+    "GET /calls/<slug:public_id>/preview/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+    "POST /calls/<slug:public_id>/preview/": (401, 401, NO, IN, IN),
     "GET /calls/<slug:public_id>/claim/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "POST /calls/<slug:public_id>/claim/": (401, 401, NO, LOGIN, LOGIN),
     "GET /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, IN, IN),
-    "POST /calls/<slug:public_id>/snooze/": (LOGIN, LOGIN, NO, 422, 422),
+    "POST /calls/<slug:public_id>/snooze/": (401, 401, NO, 422, 422),
     "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
     "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
-    "POST /next/": (LOGIN, LOGIN, NO, LOGIN, LOGIN),
-    "POST /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, NO, IN, IN),
+    "POST /next/": (401, 401, NO, LOGIN, LOGIN),
+    "GET /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
+    "POST /calls/<slug:public_id>/keep-reply/": (401, 401, NO, IN, IN),
     "GET /hints/": (LOGIN, LOGIN, IN, IN, IN),
-    "POST /hints/<int:hint_id>/off/": (LOGIN, LOGIN, NO, 302, 302),
+    "POST /hints/<int:hint_id>/off/": (401, 401, NO, 302, 302),
     "GET /settings/replies/": (LOGIN, LOGIN, IN, IN, IN),
-    "POST /settings/replies/": (LOGIN, LOGIN, NO, 422, 422),
+    "POST /settings/replies/": (401, 401, NO, 422, 422),
     "GET /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, IN),
-    "POST /settings/replies/<int:reply_id>/": (LOGIN, LOGIN, NO, NO, 422),
-    "POST /settings/replies/<int:reply_id>/delete/": (LOGIN, LOGIN, NO, NO, 302),
+    "POST /settings/replies/<int:reply_id>/": (401, 401, NO, NO, 422),
+    "POST /settings/replies/<int:reply_id>/delete/": (401, 401, NO, NO, 302),
     "GET /live/": (204, 204, IN, IN, IN),
     "GET /settings/": (LOGIN, LOGIN, IN, IN, IN),
-    "POST /settings/": (LOGIN, LOGIN, 302, 302, 302),
+    "POST /settings/": (401, 401, 302, 302, 302),
     "GET /settings/second-factor/": (LOGIN, LOGIN, IN, IN, IN),
-    "POST /settings/second-factor/": (LOGIN, LOGIN, 302, 302, 302),
+    "POST /settings/second-factor/": (401, 401, 302, 302, 302),
+    "GET /settings/webhooks/": (LOGIN, LOGIN, NO, NO, IN),
+    "GET /settings/webhooks/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/webhooks/new/": (401, 401, NO, NO, 422),
+    "GET /settings/webhooks/<slug:endpoint_id>/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /settings/webhooks/<slug:endpoint_id>/": (401, 401, NO, NO, 422),
+    "POST /settings/webhooks/<slug:endpoint_id>/switch/": (401, 401, NO, NO, 302),
+    "POST /settings/webhooks/<slug:endpoint_id>/secret/": (401, 401, NO, NO, IN),
+    "POST /settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/": (401, 401, NO, NO, 302),
     "GET /components/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /agent-responses/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /insights/<slug:table>.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /agents/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /agents/new/": (LOGIN, LOGIN, NO, NO, IN),
+    "POST /agents/new/": (401, 401, NO, NO, 422),
+    "GET /agents/<int:agent_id>/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /agents/<int:agent_id>/": (401, 401, NO, NO, 422),
+    "POST /agents/<int:agent_id>/keys/": (401, 401, NO, NO, 422),
+    "POST /agents/<int:agent_id>/keys/<int:key_id>/revoke/": (401, 401, NO, NO, 302),
+    "GET /playground/": (LOGIN, LOGIN, IN, IN, IN),
+    "POST /playground/": (401, 401, 422, 422, 422),
     "GET /tools/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /tools/new/": (LOGIN, LOGIN, NO, NO, IN),
     "POST /tools/new/": (401, 401, NO, NO, 422),
     "GET /tools/<int:pk>/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /tools/<int:pk>/schema/": (LOGIN, LOGIN, NO, NO, IN),
     "POST /tools/<int:pk>/schema/": (401, 401, NO, NO, 422),
-    "POST /tools/<int:pk>/versions/<int:number>/release/": (LOGIN, LOGIN, NO, NO, 302),
+    "POST /tools/<int:pk>/versions/<int:number>/release/": (401, 401, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
@@ -85,7 +110,9 @@ def visitors() -> dict[str, Visitor]:
     agent = make_agent()
     _, key = ApiKey.create_for(agent, timezone.now())
     bo, now = make_user("bo"), timezone.now()
-    set_hint_from(answer(make_blocked(agent), bo), bo, now=now)
+    blocked = make_blocked(agent)
+    add_endpoint("https://hooks.example/", [WebhookEvent.GUIDANCE_GIVEN], now=now, actor="setup", door=Door.COMMAND)
+    set_hint_from(answer(blocked, bo), bo, now=now)
     save_reply(make_user("ada", Role.ADMIN), "Shared", "By all.", now=now, shared=True)
     found = {
         "anonymous": Visitor(Client(), {}),
@@ -120,6 +147,10 @@ OF_ROWS = {
     "<int:hint_id>": ("StandingHint", "pk"),
     "<int:reply_id>": ("SavedReply", "pk"),
     "<int:pk>": ("Tool", "pk"),
+    "<int:agent_id>": ("Agent", "pk"),
+    "<slug:endpoint_id>": ("WebhookEndpoint", "public_id"),
+    "<slug:message_id>": ("OutboxMessage", "public_id"),
+    "<int:key_id>": ("ApiKey", "pk"),
 }
 OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}
 

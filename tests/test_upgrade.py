@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from django.utils import timezone
 
 from retrycontract.management.commands import up
 from retrycontract.management.copies.copying import restore
-from retrycontract.store.models import Agent, Attempt, Call, Event, Tool
+from retrycontract.store.models import Agent, Attempt, Call, Event, Tool, WebhookEndpoint
 from retrycontract.usecases.sweep import judge_waiting
 from tests.factories import DEPLOY, RIGHT, submit
-from tests.file_database import using
+from tests.file_database import bytes_at_rest, using
 
 DATA = Path(__file__).resolve().parent / "data"
 OLD = sorted(DATA.glob("schema-*.sql"))
@@ -115,3 +116,21 @@ def test_a_submission_that_waited_with_a_lost_key_is_asked_for_again(old_databas
     waiting.refresh_from_db()
     assert (waiting.state, waiting.call.state, waiting.sealed) == ("discarded", "retrying", None)
     assert "send the same arguments again" in waiting.feedback
+
+
+def test_addresses_of_webhooks_are_sealed_and_nothing_is_left_of_them(tmp_path: Path, transactional_db: None) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("reads the database's file")
+    sealing = import_module("retrycontract.store.migrations.0023_sealed_addresses").Migration
+    path, address = tmp_path / "old.sqlite3", "https://hooks.example/services/canaryPathSecret"
+    with using(path):
+        executor = MigrationExecutor(connection)
+        executor.migrate(sealing.dependencies)
+        old = executor.loader.project_state(sealing.dependencies).apps.get_model("retrycontract", "WebhookEndpoint")
+        for number in range(50):
+            old.objects.create(public_id=f"ep_{number}", address=address, sealed=b"s", created_at=timezone.now())
+        assert b"canaryPathSecret" in bytes_at_rest(path)
+        upgrade()
+        assert {endpoint.address for endpoint in WebhookEndpoint.objects.all()} == {address}
+        connection.close()
+        assert b"canaryPathSecret" not in bytes_at_rest(path)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,13 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from dashboard.at_hand import AtHand, read_at_hand
 from dashboard.filling import filled, is_asked
 from dashboard.forms import AnswerForm
 from dashboard.json_lines import line_at, lines_of
-from dashboard.pages.answers import LOGIN_FIRST, REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.pages.answers import REFUSED, TOO_LATE, UNCHANGED, is_htmx
 from dashboard.pages.replies import keep_words
 from dashboard.queue import next_blocked
 from dashboard.roles import may_answer
@@ -41,13 +39,10 @@ from retrycontract.usecases.save_reply import UnusableReplyError
 from retrycontract.usecases.set_hint import UnusableHintError, set_hint_from
 
 
-@login_not_required  # an answer that comes after the session ended must not lose what was typed
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def call(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one call; POST answers it."""
-    if not request.user.is_authenticated:
-        return _session_ended(request)
     found = _get(public_id)
     if request.method == "POST":
         return _answer(request, found)
@@ -56,11 +51,13 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
     return _page(request, read_story(found))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show exactly what the agent will read, or why the answer cannot be sent; for htmx alone, or in the page."""
     found = _get(public_id)
+    if request.method != "POST":  # the page that a browser without scripts was shown is loaded anew
+        return redirect("dashboard:call", public_id=public_id)
     if not may_answer(request.user):
         raise PermissionDenied
     if is_asked(request.POST):
@@ -90,11 +87,13 @@ def _form_again(request: HttpRequest, story: Story, form: AnswerForm, context: d
     return render(request, "dashboard/_answer_fields.html", shared | {"form": form} | context)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keep_reply(request: HttpRequest, public_id: str) -> HttpResponse:
     """Keep the typed words as a reply of one's own; the form comes back as it was."""
     found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    if request.method != "POST":
+        return redirect("dashboard:call", public_id=public_id)
     if not may_answer(operator):
         raise PermissionDenied
     context: dict[str, Any] = {"is_preview": True}
@@ -208,16 +207,6 @@ def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[Validat
     """Give what is wrong with corrected arguments, each with its line in the text that was typed."""
     lines = lines_of(form.cleaned_data["arguments"]) if refused.errors else {}
     return [(error, line_at(lines, error.field_path)) for error in refused.errors]
-
-
-def _session_ended(request: HttpRequest) -> HttpResponse:
-    """Ask for a login; what was typed is shown to be copied, since the answer was not sent."""
-    if is_htmx(request):
-        return HttpResponse(status=LOGIN_FIRST)
-    context = {"text": request.POST.get("text", ""), "arguments": request.POST.get("arguments", "")}
-    if request.method != "POST":
-        return redirect_to_login(request.get_full_path())
-    return render(request, "dashboard/session_ended.html", context, status=LOGIN_FIRST)
 
 
 def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:

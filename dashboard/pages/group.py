@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -13,8 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from dashboard.group_answer import DECISIONS, GroupForm, Report, WaitingGroup, read_waiting
-from dashboard.pages import call as call_page
+from dashboard.group_answer import DECISIONS, GroupForm, Report, WaitingGroup, read_goals, read_waiting
 from dashboard.pages.answers import REFUSED, is_htmx
 from dashboard.roles import may_answer
 from retrycontract.store.models import Call, Mistake
@@ -24,20 +22,17 @@ from retrycontract.usecases.give_guidance import RefusedAnswerError, draft_guida
 NONE_CHOSEN = "Choose at least one call."
 
 
-@login_not_required  # an answer that comes after the session ended must not lose what was typed
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def group(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show the calls that made the mistake of this one; POST answers those that are chosen."""
-    if not request.user.is_authenticated:
-        return call_page.call(request, public_id)
     if not may_answer(request.user):
         raise PermissionDenied
     found = get_object_or_404(Call.objects.select_related("agent"), public_id=public_id)
     if not found.fingerprint:  # it shares its mistake with nobody
         return redirect("dashboard:call", public_id=public_id)
     only = request.POST.getlist("call") if request.method == "POST" else None
-    waiting = read_waiting(Mistake.of(found), request.user.pk, now=timezone.now(), only=only)
+    waiting = read_waiting(Mistake.of(found), cast(User, request.user).pk, now=timezone.now(), only=only)
     if only is None:
         return _page(request, found, waiting, GroupForm(initial={}))
     return _posted(request, found, waiting, only)
@@ -58,7 +53,7 @@ def _posted(request: HttpRequest, found: Call, waiting: WaitingGroup, only: list
 def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str]) -> HttpResponse:
     """Answer what was chosen; whatever is left keeps the words at hand."""
     operator, now, mistake = cast(User, request.user), timezone.now(), Mistake.of(found)
-    report = Report.of(answer_group(mistake, operator, now=now, only=only, **form.answer))
+    report = Report.of(answer_group(mistake, operator, now=now, only=only, **form.answer), read_goals(only))
     waiting = read_waiting(mistake, operator.pk, now=timezone.now())
     return _page(request, found, waiting, form, report=report)
 

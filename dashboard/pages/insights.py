@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from dashboard.choices import MAX_OPTIONS
 from dashboard.exports import TYPES, export
-from dashboard.filters import MAX_OPTIONS
 from dashboard.plots import Bar, Columns, Series, draw_bars, draw_columns, percent
 from dashboard.templatetags.desk import since
 from dashboard.time_range import TimeRange

@@ -12,6 +12,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from dashboard.pages.answers import REFUSED
+from dashboard.roles import is_administrator
+from dashboard.service_facts import service_facts
 from retrycontract.usecases.keep_preferences import UnknownTimeZoneError, keep_preferences, time_zones
 
 
@@ -19,13 +21,14 @@ from retrycontract.usecases.keep_preferences import UnknownTimeZoneError, keep_p
 @never_cache
 def settings(request: HttpRequest) -> HttpResponse:
     """Show the settings; POST saves them."""
+    context = {"zones": time_zones(), "facts": service_facts(), "may_tend": is_administrator(request.user)}
     if request.method != "POST":
-        return render(request, "dashboard/settings.html", {"zones": time_zones()})
+        return render(request, "dashboard/settings.html", context)
     chosen = request.POST.get("time_zone", "").strip()
     try:
         keep_preferences(cast(User, request.user), time_zone=chosen, has_shortcuts="has_shortcuts" in request.POST)
     except UnknownTimeZoneError as error:
-        context = {"zones": time_zones(), "typed_zone": chosen, "refused": str(error)}
+        context |= {"typed_zone": chosen, "refused": str(error)}
         return render(request, "dashboard/settings.html", context, status=REFUSED)
     messages.success(request, "Your settings are saved.")
     return redirect("dashboard:settings")

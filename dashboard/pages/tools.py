@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.changes import compare
 from dashboard.navigation import is_staff
-from dashboard.pages.answers import LOGIN_FIRST, REFUSED, TOO_LATE
+from dashboard.pages.answers import REFUSED, TOO_LATE
 from dashboard.time_range import TimeRange
 from dashboard.tool_forms import SchemaForm, ToolForm, written
 from dashboard.toolbox import MOST_TOOLS, list_tools, read_tool, shown_schema
@@ -70,13 +68,10 @@ def release(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return redirect("dashboard:tool", pk=pk)
 
 
-@login_not_required  # a schema that comes after the session ended must not lose what was typed
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the schema to be edited; POST tries it on what failed, or registers it."""
-    if not request.user.is_authenticated:
-        return _session_ended(request)
     if not is_staff(request.user):
         raise PermissionDenied
     found = _get(pk)
@@ -92,13 +87,10 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     return _try(request, found, form)
 
 
-@login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def new_tool(request: HttpRequest) -> HttpResponse:
     """Ask for a new tool; POST registers it."""
-    if not request.user.is_authenticated:
-        return _session_ended(request)
     if not is_staff(request.user):
         raise PermissionDenied
     form = ToolForm(request.POST or None, initial={"schema": written(EXAMPLE)})
@@ -168,13 +160,6 @@ def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int 
     base = found.current_version
     context = {"tool": found, "form": form, "base": base, "is_sealed": base is not None and base.sealed is not None}
     return render(request, "dashboard/edit_schema.html", context | more, status=status)
-
-
-def _session_ended(request: HttpRequest) -> HttpResponse:
-    if request.method != "POST":
-        return redirect_to_login(request.get_full_path())
-    context = {"arguments": request.POST.get("schema", ""), "what": "schema"}
-    return render(request, "dashboard/session_ended.html", context, status=LOGIN_FIRST)
 
 
 def _get(pk: int) -> Tool:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -35,14 +34,11 @@ from retrycontract.usecases.snooze_call import UnusableTimeError, snooze_call, w
 DONE = "desk:done"  # tells our script to close the dialog and to ask for what has changed
 
 
-@login_not_required  # the answer that somebody types goes along, and must not be lost when the session has ended
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def claim(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show who has a call; POST takes it on, keeps it for longer, or gives it back."""
-    if not request.user.is_authenticated:
-        return call_page.call(request, public_id)
-    found, operator, now = _get(public_id), request.user, timezone.now()
+    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
     if request.method == "POST":
         if not may_answer(operator):
             raise PermissionDenied
@@ -116,6 +112,7 @@ def _back(request: HttpRequest, found: Call) -> HttpResponse:
 
 def _ask(request: HttpRequest, found: Call, now: datetime, *, refused: str = "") -> HttpResponse:
     context = {"call": found, "choices": snooze_choices(now), "now": now, "refused": refused}
+    context["typed_at"] = request.POST.get("at", "")
     if is_htmx(request):
         return render(request, "dashboard/_snooze.html", context)
     return render(request, "dashboard/snooze.html", context, status=REFUSED if refused else 200)

@@ -16,11 +16,10 @@ from django.utils.safestring import SafeString
 from dashboard.json_view import render_json, render_text
 from dashboard.navigation import Section, sections_for
 from dashboard.source_view import render_source
-from dashboard.wording import WORDINGS
+from dashboard.wording import WORDINGS, state_word
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.sanitizer import elide_middle, visible
 from retrycontract.store.models import StandingHint
 from retrycontract.usecases.suggest_guidance import times
@@ -30,11 +29,6 @@ register = template.Library()
 THEMES = ("light", "dark")
 JUST_NOW = timedelta(seconds=10)
 LONGEST_LINE = 300  # characters of one line of a model's text in a list
-STATE_WORDS = {
-    CallState.GUIDED: "Waiting for agent",
-    CallState.PENDING: "Being checked",
-    CallState.RETRYING: "Agent retries",
-}
 
 
 @register.simple_tag
@@ -50,8 +44,7 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def state_pill(state: str) -> SafeString:
     """Show a call's state: a shape, a word and a colour."""
-    word = STATE_WORDS.get(CallState(state), state.capitalize())
-    return format_html('<span class="pill pill-{}">{}{}</span>', state, icon(state), word)
+    return format_html('<span class="pill pill-{}">{}{}</span>', state, icon(state), state_word(state))
 
 
 @register.simple_tag

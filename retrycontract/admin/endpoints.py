@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,7 @@ from django.template.response import TemplateResponse
 from retrycontract.admin.pages import EditablePage, by
 from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.store.models import WebhookEndpoint
+from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.usecases.tend_endpoint import (
     CHANGEABLE,
     UnusableAddressError,
@@ -29,6 +31,7 @@ EVENTS = [(event.value, event.value) for event in WebhookEvent]
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
     """Ask for whom, where and what."""
 
+    address = forms.CharField(max_length=MAX_ADDRESS, required=False, widget=AdminTextInputWidget)
     events = forms.MultipleChoiceField(choices=EVENTS, widget=forms.CheckboxSelectMultiple)
 
     class Meta:
@@ -36,12 +39,21 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # the class take
         fields = ("agent", *CHANGEABLE)
         help_texts = {  # noqa: RUF012 - Django's own shape
             "agent": "Whose calls it is told of; left empty, those of all agents. It cannot be changed later.",
-            "address": "Where messages are posted to. Keep secrets out of it: every message is signed.",
         }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["address"].help_text = (
+            f"Now {self.instance.shortened}. Leave it empty to keep it, or type the new one whole."
+            if self.instance.pk
+            else "Where messages are posted to. It is stored encrypted, and shown shortened from now on."
+        )
+
     def clean_address(self) -> str:
-        """Refuse addresses that nothing can be sent to."""
+        """Refuse addresses that nothing can be sent to; an empty one keeps what is there."""
         address: str = self.cleaned_data["address"]
+        if not address and self.instance.pk:
+            return address
         try:
             check_address(address)
         except UnusableAddressError as error:
@@ -60,10 +72,10 @@ class EndpointPage(EditablePage):
     """Add endpoints, change them, and make new secrets, which are shown once."""
 
     form = EndpointForm
-    list_display = ("public_id", "shown_host", "agent", "shown_events", "is_active", "gone_at")
+    list_display = ("public_id", "shown_address", "agent", "shown_events", "is_active", "gone_at")
     list_filter = ("is_active",)
     list_select_related = ("agent",)
-    search_fields = ("public_id", "address", "agent__name")
+    search_fields = ("public_id", "agent__name")
     raw_id_fields = ("agent",)
     actions = ("rotate",)
 
@@ -117,10 +129,10 @@ class EndpointPage(EditablePage):
         }
         return TemplateResponse(request, "admin/secret_issued.html", context)
 
-    @admin.display(description="host", ordering="address")
-    def shown_host(self, endpoint: WebhookEndpoint) -> str:
-        """Show where it leads; the whole address stands on its page."""
-        return endpoint.host
+    @admin.display(description="address")
+    def shown_address(self, endpoint: WebhookEndpoint) -> str:
+        """Show where it leads, as far as that is no secret."""
+        return endpoint.shortened
 
     @admin.display(description="events")
     def shown_events(self, endpoint: WebhookEndpoint) -> str:

@@ -236,9 +236,7 @@ class EventPage(HistoryPage):
     list_filter = ("door",)
     list_select_related = ("call",)
     searched = HistoryPage.searched | {"": "name"}
-    search_help_text = (
-        "Finds the exact id of a call. Events by name, such as key.revoked, take their time in a long trail."
-    )
+    search_help_text = "Finds the exact id of a call, and events by name, such as key.revoked."
     fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")
     readonly_fields = ("shown_data",)
 

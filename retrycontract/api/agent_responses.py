@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from ninja.params.functions import Query
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters, problems
-from retrycontract.api.fields import MAX_TURN
+from retrycontract.api.fields import MAX_TURN, Moment
 from retrycontract.api.schemas import ErrorOut, Identifier, Links, Strict, ToolName
 from retrycontract.contract.response_log import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse
@@ -26,8 +26,8 @@ class ResponseQuery(Strict):
     task_id: Identifier | None = None
     turn: int | None = Field(None, ge=-MAX_TURN, le=MAX_TURN)
     status: ResponseStatus | None = None
-    since: AwareDatetime | None = Field(None, description="Judged at this time or later.")
-    until: AwareDatetime | None = Field(None, description="Judged before this time.")
+    since: Moment | None = Field(None, description="Judged at this time or later.")
+    until: Moment | None = Field(None, description="Judged before this time.")
     cursor: Identifier | None = Field(None, description="Where the page begins, as the page before says.")
     limit: int = Field(50, ge=1, le=100)
 

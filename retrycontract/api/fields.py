@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.tool_lists import MAX_NAME, MAX_TOOLS
@@ -44,6 +45,26 @@ def _duration(value: Any) -> timedelta:
 
 AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_number)]
 Turn = Annotated[int, Field(ge=-MAX_TURN, le=MAX_TURN), BeforeValidator(_a_number)]
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _moment(value: str) -> str:
+    """Refuse what pydantic would read a time from: the document says date-time, and seconds since 1970 are none."""
+    if not _RFC_3339.fullmatch(value):
+        raise ValueError("must be a time with its zone, as in 2030-01-01T12:00:00Z")
+    return value
+
+
+def _in_utc(value: datetime) -> datetime:
+    """Give the same moment as databases keep it: with its zone it may lie before the first year, or after the last."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be a time of the years 1 to 9999") from None
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_utc)]
 
 # A pattern cannot say that the text must not exceed 365d either.
 _DURATION = {

@@ -7,12 +7,14 @@ from typing import Any, Final
 TEXT: Final = {"type": "string"}
 SECONDS: Final = {"type": "string", "pattern": "^[0-9]+$"}
 TRACEPARENT: Final = {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"}
-# What cannot be read in it is passed over, never refused, so that any text is right.
+# What cannot be read in these is passed over, never refused, so that any text is right.
 REQUEST_HEADERS: Final[dict[str, str]] = {
     "traceparent": "The trace that the request belongs to (W3C Trace Context); stored with an attempt.",
+    "X-Request-ID": "A name for the request, up to 128 letters, digits and ._:-; it stands in the service's log.",
 }
 PREFER: Final = "`wait=N`: how many seconds the answer may take, at most 60 (RFC 7240); 10 where nothing is said."
 
+_REQUEST_ID: Final = {"X-Request-ID": ("The name that was given, or one made here.", TEXT)}
 _TRACE: Final = {"traceparent": ("The trace that the request came with; absent when it came with none.", TRACEPARENT)}
 _LATER: Final = {"Retry-After": ("Seconds to wait before asking again.", SECONDS)}
 _ETAG: Final = {"ETag": ("Names this revision, for If-Match and If-None-Match.", TEXT)}
@@ -73,7 +75,7 @@ def _without_null(parameter: dict[str, Any]) -> dict[str, Any]:
 def _headers(operation: str, status: int, *, waits: bool) -> dict[str, Any]:
     waited = _WAITED if waits and status < 400 else {}
     own = _OF_OPERATIONS.get(operation, {}).get(status, {})
-    headers = _TRACE | _BY_STATUS.get(status, {}) | waited | own
+    headers = _REQUEST_ID | _TRACE | _BY_STATUS.get(status, {}) | waited | own
     return {name: {"description": description, "schema": schema} for name, (description, schema) in headers.items()}
 
 

@@ -20,6 +20,8 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool_result import Provider
 from retrycontract.contract.traces import read_traceparent
 from retrycontract.logs import follow
+from retrycontract.request_ids import HEADER as REQUEST_ID
+from retrycontract.request_ids import usable_request_id
 from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.doorbell import agent_bell
@@ -74,6 +76,7 @@ def post_call(
         kind=Kind(body.kind),
         output=body.output,
         traceparent=read_traceparent(request.headers.get("traceparent")),
+        request_id=usable_request_id(request.headers.get(REQUEST_ID)),
         key=request_key(request, key),
     )
     attempt = submit_attempt(agent_of(request), new, now=timezone.now())
@@ -207,7 +210,7 @@ def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
         errors=[schemas.ErrorOut(**error.to_json()) for error in result.errors],
         feedback=result.feedback,
         characters=len(result.feedback),
-        tokens_estimate=-(-len(result.feedback) // 4),
+        tokens_estimate=result.tokens_estimate,
     )
 
 

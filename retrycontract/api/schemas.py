@@ -29,7 +29,10 @@ ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required"
 # Of a response it must be told where it stands.
 PLACED: dict[str, Any] = {
     "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},
-    "then": {"required": ["task_id", "turn"]},
+    "then": {
+        "properties": {"task_id": {"type": "string"}, "turn": {"type": "integer"}},
+        "required": ["task_id", "turn"],
+    },
 }
 
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]

@@ -55,24 +55,31 @@ def _post_signed(message: OutboxMessage) -> int:
     endpoint, tried_at = message.endpoint, message.last_tried_at
     if endpoint is None or tried_at is None:
         raise ValueError(f"{message} has no endpoint, or is not being tried")
+    address, secrets = _opened(endpoint, tried_at)
     service, body, moment = settings.RETRYCONTRACT, message.text.encode(), int(tried_at.timestamp())
     return post(
-        endpoint.address,
+        address,
         body,
         headers={
             "Webhook-Id": message.public_id,
             "Webhook-Timestamp": str(moment),
-            "Webhook-Signature": sign(_secrets(endpoint, tried_at), message.public_id, moment, body),
+            "Webhook-Signature": sign(secrets, message.public_id, moment, body),
         },
         allow_private=service.allow_private_webhooks,
         seconds=service.webhook_timeout_seconds,
     )
 
 
-def _secrets(endpoint: WebhookEndpoint, now: datetime) -> list[str]:
+def _opened(endpoint: WebhookEndpoint, now: datetime) -> tuple[str, list[str]]:
     try:
-        return endpoint.secrets_at(now)
+        secrets = endpoint.secrets_at(now)
     except UnreadableError:
         raise UndeliveredError(
             "no encryption key of the settings opens the endpoint's secrets: add the old key, or make a new secret"
+        ) from None
+    try:
+        return endpoint.address, secrets
+    except UnreadableError:
+        raise UndeliveredError(
+            "no encryption key of the settings opens the endpoint's address: add the old key, or type it again"
         ) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from retrycontract.delivery.addresses import Resolve, is_public, resolve
 from retrycontract.delivery.time_limits import within
@@ -17,6 +18,7 @@ from retrycontract.usecases.courier import UndeliveredError
 SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees
 MAX_SHOWN = 200
+MIN_TELLING = 6  # characters of a part of a path that may be a secret; shorter ones are words such as 'api'
 MAX_ADDRESSES = 3  # tried one after the other
 
 
@@ -31,7 +33,7 @@ def post(
 ) -> int:
     """Post a body of JSON and return the status; raises UndeliveredError unless it is 2xx.
 
-    The URL is never part of the reason.
+    The URL is never part of the reason, nor is what a receiver repeats of it.
     """
     target = urlsplit(url)
     if target.scheme != "https" and not (allow_private and target.scheme == "http"):
@@ -48,7 +50,7 @@ def post(
             connection.request("POST", path, body, {"Host": target.netloc, **sent})
             with connection.getresponse() as response:
                 if not 200 <= response.status < 300:
-                    raise _refusal(response)
+                    raise _refusal(response, path)
                 return response.status
 
     try:
@@ -107,11 +109,19 @@ class PinnedConnection(HTTPConnection):
         return socket.create_connection((addresses[-1], self.port), self._seconds)
 
 
-def _refusal(response: HTTPResponse) -> UndeliveredError:
+def _refusal(response: HTTPResponse, path: str) -> UndeliveredError:
     """Say what was answered; of the words only the first, and of the headers only when to come back."""
     status, retry_after = response.status, response.headers.get("Retry-After", "").strip()
     if 300 <= status < 400:
         return UndeliveredError(f"the webhook answered {status}; redirects are not followed", status=status)
-    said = response.read(MAX_RESPONSE).decode("utf-8", "replace").strip()
+    said = _without(response.read(MAX_RESPONSE).decode("utf-8", "replace").strip(), path)
     reason = f"the webhook answered {status}" + (f": {said[:MAX_SHOWN]}" if said else "")
     return UndeliveredError(reason, status=status, retry_after=retry_after)
+
+
+def _without(said: str, path: str) -> str:
+    """Take the parts of our path out of an answer: many a server says what it was asked for."""
+    parts = {part for text in (path, unquote(path)) for part in re.split(r"[/?&=]", text) if len(part) >= MIN_TELLING}
+    for part in sorted(parts, key=len, reverse=True):
+        said = said.replace(part, "…")
+    return said

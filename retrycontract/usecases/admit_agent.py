@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
+from django.db import IntegrityError
+
 from retrycontract.store.models import Agent, ApiKey, Door, Event, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.contracts import sanitizer
@@ -26,6 +28,13 @@ class OtherNamespaceError(ValueError):
         super().__init__(f"The agent {agent.name} has the namespace {agent.namespace}")
 
 
+class TakenNameError(ValueError):
+    """Raised when an agent is to have the name of another."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Another agent is called {name}")
+
+
 def admit_agent(name: str, namespace: str | None = None, *, now: datetime, actor: str, door: Door) -> Agent:
     """Get the agent of that name, or make it; raises UnusableNameError and OtherNamespaceError."""
     check_name(name)
@@ -41,14 +50,20 @@ def admit_agent(name: str, namespace: str | None = None, *, now: datetime, actor
 
 
 def rename_agent(agent: Agent, name: str, *, now: datetime, actor: str, door: Door) -> None:
-    """Give an agent another name; its namespace, and with it its tools, stay. Raises UnusableNameError."""
+    """Give an agent another name; its namespace, and with it its tools, stay.
+
+    Raises UnusableNameError and TakenNameError.
+    """
     check_name(name)
-    with write_transaction():
-        before = Agent.objects.get(pk=agent.pk).name
-        if name == before:
-            return
-        Agent.objects.filter(pk=agent.pk).update(name=name)
-        Event.record("agent.renamed", actor=actor, door=door, at=now, agent=before, to=name)
+    try:
+        with write_transaction():
+            before = Agent.objects.get(pk=agent.pk).name
+            if name == before:
+                return
+            Agent.objects.filter(pk=agent.pk).update(name=name)
+            Event.record("agent.renamed", actor=actor, door=door, at=now, agent=before, to=name)
+    except IntegrityError:
+        raise TakenNameError(name) from None
 
 
 def issue_key(

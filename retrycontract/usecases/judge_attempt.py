@@ -51,6 +51,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         return _give_up(attempt, token, now)
     try:
         payload = unseal(bytes(attempt.sealed or b""))
+        follow(request_id=payload.get("request_id"))
         call = _as_submitted(attempt.call, payload)
         contract = _contract(call)
     except UnreadableError:

@@ -133,8 +133,8 @@ def _held(tool: Tool) -> Tool:
 def _given(settings: ToolSettings) -> dict[str, Any]:
     """Give what was set, without secrets where it is prose."""
     given = settings.given()
-    if settings.description is not None:
-        given["description"] = sanitizer().redact_text(settings.description)
+    if "description" in given:
+        given["description"] = sanitizer().redact_text(given["description"])
     return given
 
 

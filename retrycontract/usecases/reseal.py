@@ -13,7 +13,13 @@ from retrycontract.store.models import Attempt, Door, Event, SecondFactor, ToolV
 from retrycontract.store.sealing import UnreadableError, is_current, resealed
 from retrycontract.store.transactions import write_transaction
 
-SEALED: Final[tuple[type[Model], ...]] = (Attempt, WebhookEndpoint, ToolVersion, SecondFactor)
+SEALED: Final[tuple[tuple[type[Model], str], ...]] = (
+    (Attempt, "sealed"),
+    (WebhookEndpoint, "sealed"),
+    (WebhookEndpoint, "sealed_address"),
+    (ToolVersion, "sealed"),
+    (SecondFactor, "sealed"),
+)
 BATCH: Final = 100
 
 
@@ -28,12 +34,14 @@ class Resealing:
 def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
     """Seal everything with the newest key, a batch at a time; what a run that broke off had done is passed over."""
     done = unreadable = 0
-    for model in SEALED:
-        for batch in _batches(model):
+    for model, column in SEALED:
+        for batch in _batches(model, column):
             opened = {pk: _opened(sealed) for pk, sealed in batch.items()}
             unreadable += list(opened.values()).count(None)
             with write_transaction():
-                done += sum(_replace(model, pk, batch[pk], new) for pk, new in opened.items() if new is not None)
+                done += sum(
+                    _replace(model, column, pk, batch[pk], new) for pk, new in opened.items() if new is not None
+                )
     with write_transaction():
         Event.record("keys.resealed", actor=actor, door=door, at=now, resealed=done, unreadable=unreadable)
     return Resealing(done, unreadable)
@@ -41,7 +49,7 @@ def reseal_all(*, now: datetime, actor: str, door: Door) -> Resealing:
 
 def still_old() -> int:
     """Count what the newest key does not open."""
-    return sum(len(batch) for model in SEALED for batch in _batches(model))
+    return sum(len(batch) for model, column in SEALED for batch in _batches(model, column))
 
 
 def note_keys(name: str, *, known: int, now: datetime, actor: str, door: Door) -> None:
@@ -50,11 +58,11 @@ def note_keys(name: str, *, known: int, now: datetime, actor: str, door: Door) -
         Event.record(name, actor=actor, door=door, at=now, known=known)
 
 
-def _batches(model: type[Model]) -> Iterator[dict[int, bytes]]:
+def _batches(model: type[Model], column: str) -> Iterator[dict[int, bytes]]:
     """Read what the newest key did not seal, in the order of the keys."""
-    rows = model._base_manager.filter(sealed__isnull=False).order_by("pk")
+    rows = model._base_manager.filter(**{f"{column}__isnull": False}).order_by("pk")
     after = 0
-    while chunk := list(rows.filter(pk__gt=after).values_list("pk", "sealed")[:BATCH]):
+    while chunk := list(rows.filter(pk__gt=after).values_list("pk", column)[:BATCH]):
         after = chunk[-1][0]
         old = {pk: bytes(sealed) for pk, sealed in chunk if not is_current(bytes(sealed))}
         if old:
@@ -68,6 +76,6 @@ def _opened(sealed: bytes) -> bytes | None:
         return None
 
 
-def _replace(model: type[Model], pk: Any, old: bytes, new: bytes) -> int:
+def _replace(model: type[Model], column: str, pk: Any, old: bytes, new: bytes) -> int:
     """Replace what is still as it was read: it may have been judged, or replaced, meanwhile."""
-    return model._base_manager.filter(pk=pk, sealed=old).update(sealed=new)
+    return model._base_manager.filter(**{"pk": pk, column: old}).update(**{column: new})

@@ -56,6 +56,7 @@ class NewAttempt:
     context: dict[str, Any] | None = None
     max_attempts: int | None = None  # of the call that this attempt begins
     traceparent: str | None = None
+    request_id: str | None = None
     key: RequestKey | None = None
 
 
@@ -194,6 +195,7 @@ def _queue(
             "output": new.output,
             "finish_reason": new.finish_reason,
             "callback_error": new.callback_error,
+            "request_id": new.request_id,
         }
     )
     with write_transaction():

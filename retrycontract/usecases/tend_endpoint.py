@@ -12,6 +12,7 @@ from retrycontract.contract.webhook_events import WebhookEvent
 from retrycontract.service_settings import is_plain_url
 from retrycontract.store.models import Agent, Door, Event, WebhookEndpoint
 from retrycontract.store.models.endpoints import MAX_ADDRESS
+from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 
 CHANGEABLE = ("address", "events", "is_active")
@@ -36,12 +37,13 @@ def add_endpoint(
     It is told of the calls of its agent, or of all agents when there is none.
     """
     check_address(address)
-    endpoint = WebhookEndpoint(agent=agent, address=address, events=_values(events), created_at=now)
+    endpoint = WebhookEndpoint(agent=agent, events=_values(events), created_at=now)
+    endpoint.address = address
     text = endpoint.new_secret(now)
     with write_transaction():
         endpoint.save(force_insert=True)
         Event.record(
-            "endpoint.added", actor=actor, door=door, at=now, endpoint=endpoint.public_id, host=endpoint.host,
+            "endpoint.added", actor=actor, door=door, at=now, endpoint=endpoint.public_id, address=endpoint.shortened,
             agent=agent.name if agent else None, events=endpoint.events,
         )  # fmt: skip
     return endpoint, text
@@ -50,18 +52,24 @@ def add_endpoint(
 def change_endpoint(
     endpoint: WebhookEndpoint, wanted: dict[str, Any], *, now: datetime, actor: str, door: Door
 ) -> None:
-    """Store what differs of address, events and whether it is on; raises UnusableAddressError."""
-    wanted = {name: wanted[name] for name in CHANGEABLE} | {"events": _values(wanted["events"])}
-    check_address(wanted["address"])
+    """Store what differs of address, events and whether it is on; raises UnusableAddressError.
+
+    An empty address keeps the one that it has.
+    """
+    wanted = {name: wanted[name] for name in CHANGEABLE if wanted[name] != ""} | {"events": _values(wanted["events"])}
+    if "address" in wanted:
+        check_address(wanted["address"])
     with write_transaction():
         held = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
-        changes = {name: value for name, value in wanted.items() if getattr(held, name) != value}
+        changes = {name: value for name, value in wanted.items() if _present(held, name) != value}
         if not changes:
             return
-        back = {"gone_at": None} if changes.get("is_active") else {}
-        WebhookEndpoint.objects.filter(pk=held.pk).update(**changes, **back)
-        held.address = wanted["address"]
-        told = changes | ({"address": held.host} if "address" in changes else {})  # a path may be as good as a secret
+        for name, value in changes.items():
+            setattr(held, name, value)
+        if changes.get("is_active"):
+            held.gone_at = None
+        held.save(update_fields=["sealed_address", "events", "is_active", "gone_at"])
+        told = changes | ({"address": held.shortened} if "address" in changes else {})
         Event.record("endpoint.changed", actor=actor, door=door, at=now, endpoint=held.public_id, changes=told)
 
 
@@ -80,6 +88,14 @@ def check_address(address: str) -> None:
     is_open = address.startswith("https:") or settings.RETRYCONTRACT.allow_private_webhooks
     if not is_open or not is_plain_url(address) or len(address) > MAX_ADDRESS:
         raise UnusableAddressError
+
+
+def _present(endpoint: WebhookEndpoint, name: str) -> Any:
+    """Give what is stored; an address that no known key opens is like none."""
+    try:
+        return getattr(endpoint, name)
+    except UnreadableError:
+        return None
 
 
 def _values(events: Sequence[WebhookEvent]) -> list[str]:

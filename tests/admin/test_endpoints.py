@@ -42,13 +42,24 @@ def test_an_endpoint_is_added_and_its_secret_shown_once(admin: Client) -> None:
         page = admin.get(f"/admin/{path}").content.decode()
         assert "hooks.example" in page
         assert secret not in page
-    told = {"endpoint": endpoint.public_id, "host": "hooks.example", "agent": "deployer", "events": FORM["events"]}
+    told = {
+        "endpoint": endpoint.public_id,
+        "address": "https://hooks.example/…",
+        "agent": "deployer",
+        "events": FORM["events"],
+    }
     assert trail() == [("endpoint.added", told)]
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"address": "http://hooks.example/"}, {"address": "hooks"}, {"events": []}, {"events": ["call.made"]}],
+    [
+        {"address": ""},
+        {"address": "http://hooks.example/"},
+        {"address": "hooks"},
+        {"events": []},
+        {"events": ["call.made"]},
+    ],
     ids=lambda wrong: str(wrong),
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(admin: Client, wrong: dict[str, Any]) -> None:
@@ -70,8 +81,21 @@ def test_address_events_and_whether_it_is_on_can_be_changed_and_nothing_else(adm
     after = WebhookEndpoint.objects.get()
     assert (after.address, after.events, after.is_active) == (changed["address"], changed["events"], False)
     assert (after.agent, after.public_id, bytes(after.sealed)) == (None, endpoint.public_id, bytes(endpoint.sealed))
-    changes = {"address": "hooks.example", "events": ["call.blocked"], "is_active": False}
+    changes = {"address": "https://hooks.example/…", "events": ["call.blocked"], "is_active": False}
     assert trail()[1:] == [("endpoint.changed", {"endpoint": endpoint.public_id, "changes": changes})]
+
+
+def test_an_address_is_shown_shortened_and_kept_when_none_is_typed(admin: Client) -> None:
+    long = "https://hooks.example/services/T000/B000/canaryPathSecretAbCd"
+    post(admin, f"{LIST}add/", FORM | {"address": long})
+    endpoint = WebhookEndpoint.objects.get()
+    for path in (LIST, f"{LIST}{endpoint.pk}/change/"):
+        page = admin.get(f"/admin/{path}").content.decode()
+        assert "https://hooks.example/…AbCd" in page
+        assert "canaryPathSecret" not in page
+    post(admin, f"{LIST}{endpoint.pk}/change/", FORM | {"address": "", "events": ["call.blocked"], "is_active": "on"})
+    endpoint.refresh_from_db()
+    assert (endpoint.address, endpoint.events) == (long, ["call.blocked"])
 
 
 def test_one_that_was_gone_is_switched_on_again(admin: Client) -> None:

@@ -126,6 +126,7 @@ def operation_for(method: str, path: str) -> Any:
 
 def check_against_document(method: str, path: str, reply: Reply) -> None:
     """Fail when an answer is not what the document declares."""
+    assert reply.headers["X-Request-ID"]
     if reply.status >= 400 and method != "HEAD":
         assert reply.headers["Content-Type"] == CONTENT_TYPE, reply.text
         assert reply.body["status"] == reply.status

@@ -137,7 +137,20 @@ def test_a_cursor_that_nobody_gave_out_is_refused(door: Door, cursor: str) -> No
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=101", "status=FINE", "turn=x", "since=2026-05-04T12:00:00", "colour=red"]
+    "query",
+    [
+        "limit=0",
+        "limit=101",
+        "status=FINE",
+        "turn=x",
+        "since=2026-05-04T12:00:00",
+        "until=0.5",
+        "until=1777896000",
+        "since=2026-05-04",
+        "since=0001-01-01T00:00:00%2B23:59",
+        "until=9999-12-31T23:59:59-23:59",
+        "colour=red",
+    ],
 )
 def test_a_question_that_cannot_be_answered_is_refused(door: Door, query: str) -> None:
     reply = door.get(f"/agent-responses?{query}")

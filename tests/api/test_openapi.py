@@ -127,7 +127,7 @@ HEADERS = [
 @pytest.mark.parametrize(("name", "status", "headers"), HEADERS)
 def test_the_headers_of_an_answer_are_declared(name: str, status: str, headers: set[str]) -> None:
     (operation,) = [operation for _, _, operation in operations() if operation["operationId"] == name]
-    assert set(operation["responses"][status]["headers"]) == headers | {"traceparent"}
+    assert set(operation["responses"][status]["headers"]) == headers | {"traceparent", "X-Request-ID"}
 
 
 def test_the_headers_of_a_request_are_declared() -> None:
@@ -135,7 +135,7 @@ def test_the_headers_of_a_request_are_declared() -> None:
         operation["operationId"]: {p["name"] for p in operation["parameters"] if p["in"] == "header"}
         for _, _, operation in operations()
     }
-    always = {"traceparent"}
+    always = {"traceparent", "X-Request-ID"}
     assert taken["post_call"] == always | {"Idempotency-Key", "Prefer"}
     assert taken["put_tool"] == always | {"If-Match", "If-None-Match"}
     assert taken["get_wait"] == always | {"Prefer"}

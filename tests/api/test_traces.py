@@ -1,4 +1,4 @@
-"""The trace that a request belongs to: from the header to the history, the answer and every log line."""
+"""What names a request, its id and its trace: from the header to the history, the answer and every log line."""
 
 from __future__ import annotations
 
@@ -70,20 +70,44 @@ def test_a_trace_that_cannot_be_read_is_passed_over(door: Door, header: str) -> 
     assert Attempt.objects.get().traceparent is None
 
 
+def test_the_id_of_a_request_is_taken_over(door: Door) -> None:
+    assert door.send("GET", "/calls", **{"X-Request-ID": "job-7:a"}).headers["X-Request-ID"] == "job-7:a"
+
+
+@pytest.mark.parametrize("header", [None, "", "two words", "x" * 129, "line\\nbreak", "\u00e9", '"}{'])
+def test_a_request_without_a_usable_id_gets_one(door: Door, header: str | None) -> None:
+    sent = {} if header is None else {"X-Request-ID": header}
+    made = {door.send("GET", "/calls", **sent).headers["X-Request-ID"] for _ in range(2)}
+    assert len(made) == 2
+    assert {len(name) for name in made} == {16}
+
+
+def test_a_secret_in_the_id_of_a_request_is_not_logged(door: Door, lines: list[dict[str, str]]) -> None:
+    secret = "ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"
+    submit(door, **{"X-Request-ID": secret})
+    assert {line["request_id"] for line in lines} == {"[REDACTED: GITHUB_TOKEN]"}
+
+
+def test_a_refusal_is_logged_with_the_id_that_the_client_was_told(door: Door, lines: list[dict[str, str]]) -> None:
+    reply = door.get("/calls/call_nobody_has")
+    assert {line["request_id"] for line in lines} == {reply.headers["X-Request-ID"]}
+
+
 def test_every_line_about_a_request_names_it(door: Door, lines: list[dict[str, str]]) -> None:
-    submit(door, traceparent=TRACE)
+    submit(door, traceparent=TRACE, **{"X-Request-ID": "job-7"})
     told = {line["message"] for line in lines}
     assert "Tool validation failed" in told
-    assert {line["traceparent"] for line in lines} == {TRACE}
+    assert {(line["request_id"], line["traceparent"]) for line in lines} == {("job-7", TRACE)}
 
 
 @pytest.mark.usefixtures("by_a_worker")
 def test_the_workers_lines_name_the_request_that_brought_the_attempt(door: Door, lines: list[dict[str, str]]) -> None:
-    submit(door, traceparent=TRACE)
-    submit(door)
+    submit(door, traceparent=TRACE, **{"X-Request-ID": "job-7"})
+    submit(door, **{"X-Request-ID": "job-8"})
     lines.clear()
     judge_waiting(clock=timezone.now)
-    assert [line.get("traceparent") for line in lines if line["message"] == "Tool validation failed"] == [TRACE, None]
+    failed = [line for line in lines if line["message"] == "Tool validation failed"]
+    assert [(line["request_id"], line.get("traceparent")) for line in failed] == [("job-7", TRACE), ("job-8", None)]
 
 
 def test_the_lines_of_one_request_do_not_name_the_one_before(door: Door, lines: list[dict[str, str]]) -> None:

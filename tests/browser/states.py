@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.store.models import Agent, Call, Tool
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.store.models import (
+    Agent,
+    ApiKey,
+    Call,
+    Channel,
+    ChannelTurn,
+    Door,
+    OutboxMessage,
+    Tool,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
 from retrycontract.usecases.register_tool import ToolSettings, register_tool
 from retrycontract.usecases.save_reply import save_reply
 from retrycontract.usecases.set_hint import set_hint_from
 from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.tend_endpoint import add_endpoint
 from tests.browser.scene import DEPLOY, IMAGE
 from tests.factories import answer, make_agent, make_blocked, make_call, submit
 from tests.usecases.conftest import judge_all
@@ -35,9 +49,36 @@ CLAIM: dict[str, Any] = {
 FILE = "import sys\n\ndef main(:\n    print(sys.argv)\n\nmain()\n"
 
 
+def make_keys(agent: Agent, now: datetime) -> None:
+    """Make keys that open the door, one that did until yesterday, and one that was taken away."""
+    for passed, scopes in ((60, ""), (30, "submit"), (-1, "read"), (-20, "")):
+        key, _ = ApiKey.create_for(agent, now - timedelta(days=40), expires_at=now + timedelta(days=passed))
+        ApiKey.objects.filter(pk=key.pk).update(scopes=scopes, last_used_at=now - timedelta(minutes=passed + 21))
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=now - timedelta(days=30))
+
+
+def make_endpoint(now: datetime) -> WebhookEndpoint:
+    """Make an endpoint with a log: a message that was taken at the second try, one that was not, one that waits."""
+    made, _ = add_endpoint(
+        "https://hooks.example/desk", list(WebhookEvent), now=now - timedelta(days=3), actor="ada", door=Door.DASHBOARD
+    )
+    body = json.dumps({"type": "call.blocked", "data": {"tool": "deploy_service", "round": 1}})
+    for ago, tries, end in ((60, (503, 200), "delivered_at"), (40, (500, 500, None), "given_up_at"), (1, (), "")):
+        at = now - timedelta(hours=ago)
+        message = OutboxMessage.objects.create(
+            channel=Channel.ENDPOINT, endpoint=made, subject="call.blocked", text=body, created_at=at, tries=len(tries),
+            due_at=now + timedelta(minutes=7), **({end: at} if end else {}),
+        )  # fmt: skip
+        for status in tries:
+            reason = "" if status == 200 else f"it answered {status}" if status else "nobody answered in 15 s"
+            WebhookDelivery.objects.create(message=message, tried_at=at, status=status, reason=reason, duration_ms=84)
+    ChannelTurn.objects.create(channel=Channel.ENDPOINT, endpoint=made, free_at=now + timedelta(minutes=5), failures=3)
+    return made
+
+
 def make_states(mia: User, now: datetime) -> dict[str, Call]:
     """Make them, with what worked before, replies and a standing hint at hand."""
-    agent = make_agent("release-bot")
+    agent = make_agent("deploy-bot")
     for name in ("deploy_service", "deploy_late", "deploy_strict", "deploy_crashing"):
         register_tool(agent, name, DEPLOY, now=now)
     Tool.objects.filter(name="deploy_strict").update(on_expiry="reject")

@@ -122,6 +122,13 @@ def test_the_editor_names_the_line_leads_there_and_lays_out(site: Site) -> None:
     site.open(make_blocked())
     editor = correct(site.page)
     expect(site.page.locator("#schema")).to_have_attribute("open", "")
+    schema, history = (site.page.locator(name).bounding_box() for name in ("#schema", ".timeline"))
+    beside = editor.bounding_box()
+    assert schema
+    assert history
+    assert beside
+    assert schema["x"] + schema["width"] <= beside["x"], "the schema stands beside the editor"
+    assert schema["y"] + schema["height"] <= history["y"], "above the history"
     editor.fill('{\n  "service": "web",\n  "region": "mars"\n}')
     below = site.page.locator(".editor-lines").bounding_box()
     assert below is not None

@@ -71,13 +71,6 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=folder / f"{name}.png", full_page=True, animations="disabled")
 
 
-def document_picture(page: Page, name: str) -> None:
-    """Save a picture for the documentation, when asked to by RETRYCONTRACT_DOC_IMAGES."""
-    if os.environ.get("RETRYCONTRACT_DOC_IMAGES"):
-        page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=ROOT / "docs" / "images" / f"{name}.png", animations="disabled")
-
-
 def check_look(page: Page, name: str) -> None:
     """Take a picture; fail on any violation that axe finds, and on a page that scrolls sideways."""
     picture(page, name)
@@ -154,20 +147,6 @@ def test_the_empty_inbox_is_fit_to_be_seen_and_used(live_server: LiveServer, new
     check_look(site.page, f"inbox-empty-{scheme}-1280")
 
 
-def test_pictures_for_the_documentation(live_server: LiveServer, new_page: NewPage) -> None:
-    desk = make_desk(timezone.now())
-    site = Site(live_server.url, new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2))
-    site.log_in()
-    document_picture(site.page, "inbox")
-    site.page.set_viewport_size({"width": 1280, "height": 1080})
-    site.open(desk.blocked)
-    site.page.get_by_label("What should the agent change?").fill(
-        "Use IATA codes: ZRH and LHR. The cabin is 'business'."
-    )
-    expect(site.page.locator("#preview")).to_contain_text("The agent will read exactly this")
-    document_picture(site.page, "call")
-
-
 def test_a_new_blocked_call_appears_without_a_reload(site: Site) -> None:
     expect(site.page.get_by_text("No agent has called yet")).to_be_visible()
     call = make_blocked()
@@ -189,6 +168,19 @@ def test_the_page_follows_the_agent_and_leaves_alone_what_is_typed_and_unfolded(
     expect(words).to_have_value("Half a sent")
     expect(words).to_be_focused()
     assert site.page.locator("#attempt-1").get_attribute("open") is not None
+
+
+def test_a_link_to_an_attempt_leads_to_it_unfolded(site: Site) -> None:
+    call = make_blocked()
+    site.open(call)
+    site.page.locator("#attempt-1 > summary").click()
+    site.page.get_by_role("link", name="Link to this attempt").last.click()
+    address = site.page.url
+    assert address.endswith(f"/calls/{call.public_id}/#attempt-1")
+    site.page.goto(site.url)
+    site.page.goto(address)
+    expect(site.page.locator("#attempt-1")).to_have_attribute("open", "")
+    expect(site.page.locator("#attempt-1")).to_be_in_viewport()
 
 
 def test_whoever_types_is_told_that_somebody_else_was_first(site: Site) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from retrycontract.usecases.keep_preferences import keep_preferences
 from tests.browser.test_desk import SOON, Site
 from tests.browser.test_desk import site as site
-from tests.factories import make_agent, make_blocked
+from tests.factories import WRONG, make_agent, make_blocked, make_call, make_tool
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route
@@ -66,9 +66,24 @@ def test_the_search_and_the_sheet_have_keys(site: Site) -> None:
     site.page.keyboard.press("?")
     sheet = site.page.get_by_role("dialog", name="Keys")
     expect(sheet).to_be_visible()
+    told = sheet.locator("section").nth(1).locator("dt").all_inner_texts()
+    assert len(told) == len(set(told)), "a key is told twice"
     site.page.keyboard.press("j")
     site.page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
+
+
+def test_d_folds_what_changed_since_the_attempt_before(site: Site) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    site.open(make_call(agent, [WRONG, WRONG, WRONG | {"region": "mars"}]))
+    changed = site.page.locator("#diff-3")
+    expect(changed).to_contain_text("/region")
+    expect(changed).to_have_attribute("open", "")
+    site.page.keyboard.press("d")
+    expect(changed).not_to_have_attribute("open", "")
+    site.page.keyboard.press("d")
+    expect(changed).to_have_attribute("open", "")
 
 
 def test_calls_are_claimed_released_and_snoozed_in_the_list(site: Site) -> None:

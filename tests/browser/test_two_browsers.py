@@ -117,6 +117,24 @@ def test_of_two_answers_at_once_one_counts_and_both_texts_stand(mia: Site, leo: 
     assert [given.text for given in Guidance.objects.all()] == ["Mia's words"]
 
 
+def test_what_another_answered_meanwhile_is_reported_and_the_words_for_the_group_stand(mia: Site, leo: Site) -> None:
+    calls = [make_blocked(context={"goal": "Roll out the web shop"}) for _ in range(3)]
+    mia.page.goto(f"{mia.url}/calls/{calls[0].public_id}/group/")
+    mia.page.locator(f'[value="{calls[2].public_id}"]').uncheck()
+    mia.page.get_by_label("What should the agents change?").fill("Use eu-west-1.")
+    leo.open(calls[1])
+    write(leo.page, "Leo's words")
+    leo.page.get_by_role("button", name="Send answer").click()
+    expect(leo.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    mia.page.keyboard.press("Control+Enter")
+    expect(mia.page.get_by_role("heading", name="1 call answered, 1 not")).to_be_visible()
+    left = mia.page.get_by_role("listitem").filter(has_text="leo answered it first")
+    expect(left).to_contain_text("Roll out the web shop")
+    expect(left.get_by_role("link")).to_have_attribute("href", f"/calls/{calls[1].public_id}/")
+    expect(mia.page.get_by_label("What should the agents change?")).to_have_value("Use eu-west-1.")
+    assert sorted(given.text for given in Guidance.objects.all()) == ["Leo's words", "Use eu-west-1."]
+
+
 def test_a_call_that_its_agent_tries_again_keeps_what_is_typed(mia: Site) -> None:
     call = make_blocked()
     mia.open(call)

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from retrycontract.store.models import Guidance
 from tests.browser.test_desk import Site
 from tests.factories import make_agent, make_blocked, make_user
 
@@ -55,6 +56,33 @@ def test_a_call_is_taken_put_off_brought_back_and_answered(site: Site) -> None:
     expect(page).to_have_url(re.compile(second.public_id))
     page.get_by_role("link", name="answer", exact=True).click()
     expect(page).to_have_url(re.compile(first.public_id))
+
+
+def test_arguments_are_checked_by_preview_laid_out_and_sent(site: Site) -> None:
+    call, page = make_blocked(), site.page
+    site.open(call)
+    page.get_by_role("radio", name="Corrected arguments").check()
+    editor = page.locator("#id_arguments")
+    editor.fill('{"service": "web",\n"region": "mars"}')
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview")).to_contain_text("Line 2")
+    expect(editor).to_have_value('{"service": "web",\n"region": "mars"}')
+    editor.fill('{"service": "web", "region": "eu-west-1"}')
+    page.get_by_role("button", name="Pretty-print").click()
+    expect(editor).to_have_value('{\n  "service": "web",\n  "region": "eu-west-1"\n}')
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    assert Guidance.objects.get().decision == "corrected"
+
+
+@pytest.mark.parametrize(("decision", "state"), [("Accept as is", "accepted"), ("Reject", "rejected")])
+def test_a_call_is_ended_with_a_reason(site: Site, decision: str, state: str) -> None:
+    call, page = make_blocked(), site.page
+    site.open(call)
+    page.get_by_role("radio", name=decision).check()
+    page.locator("#id_text").fill("The release was withdrawn.")
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.locator("#outcome")).to_contain_text(f"The call ended: {state}")
 
 
 def test_a_group_is_answered_and_the_report_leads_to_what_was_left(site: Site) -> None:

@@ -55,9 +55,18 @@ def test_the_axis_has_round_numbers(most: int, ticks: list[int]) -> None:
     assert draw_columns({(DAY, "a"): most}, DAYS).ticks == ticks
 
 
-def test_labels_are_a_few_from_the_first_to_the_last() -> None:
+@pytest.mark.parametrize(
+    ("number", "labelled"), [(1, [0]), (2, [0, 1]), (5, [0, 1, 2, 3, 4]), (7, [0, 2, 4, 6]), (24, [0, 6, 12, 17, 23])]
+)
+def test_labels_stand_evenly(number: int, labelled: list[int]) -> None:
+    labels = draw_columns({}, {DAY + timedelta(days=day): str(day) for day in range(number)}).labels
+    assert [place for place, label in enumerate(labels) if label] == labelled
+
+
+def test_labels_are_a_few_from_the_first_to_the_last_each_at_its_step() -> None:
     steps = {DAY + timedelta(days=number): str(number) for number in range(30)}
-    assert draw_columns({}, steps).labels == ["0", "7", "14", "22", "29"]
+    labels = draw_columns({}, steps).labels
+    assert {place: label for place, label in enumerate(labels) if label} == {n: str(n) for n in (0, 7, 14, 22, 29)}
     assert draw_columns({}, {DAY: "only"}).labels == ["only"]
 
 

@@ -11,10 +11,12 @@ import pytest
 from retrycontract.store.models import Preferences
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_blocked, make_user
+from tests.usecases.conftest import configure
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.test import Client
+    from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
 SUMMER = datetime(2026, 7, 1, 10, 30, tzinfo=UTC)
@@ -66,3 +68,23 @@ def test_single_keys_are_on_until_they_are_turned_off(desk: Client, mia: User) -
     assert "data-shortcuts" not in desk.get("/").content.decode()
     desk.post("/settings/", {"time_zone": "", "has_shortcuts": "on"})
     assert "data-shortcuts" in desk.get("/").content.decode()
+
+
+def test_the_settings_say_how_the_service_is_set_and_no_secret(desk: Client, settings: Settings) -> None:
+    configure(
+        settings, retention_days=30.0, notify_webhook_url="https://hooks.example/hush-hush-hush-T000",
+        email_from="a@b.example", notify_email=["ops@example.com"], email_host="smtp.example",
+        email_password="hush-hush",
+    )  # fmt: skip
+    page = desk.get("/settings/")
+    for words in (
+        "Calls that ended are kept 30 days",
+        "by webhook to https://hooks.example/",
+        "by e-mail to ops@example.com",
+    ):
+        assert words in text_of(page)
+    assert "hush" not in page.content.decode()
+    configure(settings, retention_days=0.0, notify_webhook_url="", notify_email=[])
+    text = text_of(desk.get("/settings/"))
+    assert ("are kept for good" in text, text.count("nobody")) == (True, 2)
+    assert 'href="/settings/webhooks/"' not in page.content.decode(), "an operator may not"

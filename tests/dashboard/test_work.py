@@ -233,6 +233,8 @@ def test_a_time_that_cannot_be_is_refused_and_the_question_stays(desk: Client, a
     page = desk.post(f"{page_of(call)}snooze/", {"until": "own", "at": at})
     assert page.status_code == 422
     assert "at most 7 days from now" in text_of(page)
+    assert f'name="at" value="{at}"' in page.content.decode(), "what was typed stays"
+    assert f'name="at" value="{at}"' in page.content.decode(), "what was typed stays"
     assert not Snooze.objects.exists()
 
 

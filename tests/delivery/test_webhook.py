@@ -165,6 +165,13 @@ def test_no_way_to_write_loopback_helps(receiver: Receiver, host: str) -> None:
     assert receiver.posts == []
 
 
+@pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1", "0177.0.0.1", "127.1"])
+def test_where_it_is_allowed_the_same_addresses_are_reached(receiver: Receiver, host: str) -> None:
+    """The negative control of what is refused above: it is the rule that keeps them apart, not the network."""
+    assert post(f"http://{host}:{receiver.port}/", allow_private=True) is None
+    assert len(receiver.posts) == 1
+
+
 @pytest.mark.parametrize(
     "addresses", [["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["10.0.0.1", "93.184.216.34"], ["not an address"]]
 )

@@ -73,6 +73,7 @@ def test_after_a_rotation_the_new_key_alone_opens_everything(house: House) -> No
     assert len(house.keys) == 1
     assert house.keys != [old]
     assert WebhookEndpoint.objects.get().secrets_at(timezone.now()) == secret
+    assert WebhookEndpoint.objects.get().address == "https://hooks.example/x"
     assert judge_waiting(clock=timezone.now) == 3
     assert set(Call.objects.values_list("state", flat=True)) == {"valid"}
 
@@ -97,7 +98,9 @@ def test_a_run_that_broke_off_is_taken_up_where_it_stopped(house: House) -> None
     house.restart()
     first = Attempt.objects.earliest("pk")
     Attempt.objects.filter(pk=first.pk).update(sealed=reseal.resealed(bytes(first.sealed or b"")))
-    assert "Sealed 3 anew" in printed("rotate_keys", "reseal")  # two submissions and the endpoint
+    assert "Sealed 4 anew" in printed(
+        "rotate_keys", "reseal"
+    )  # two submissions, the endpoint's secrets and its address
     assert "Sealed 0 anew" in printed("rotate_keys", "reseal")
 
 
@@ -106,13 +109,13 @@ def test_what_is_judged_meanwhile_is_left_alone(house: House) -> None:
     house.restart()
     before = {pk: bytes(sealed) for pk, sealed in Attempt.objects.values_list("pk", "sealed")}
     judge_waiting(clock=timezone.now)
-    assert [reseal._replace(Attempt, pk, sealed, b"new") for pk, sealed in before.items()] == [0, 0, 0]
+    assert [reseal._replace(Attempt, "sealed", pk, sealed, b"new") for pk, sealed in before.items()] == [0, 0, 0]
 
 
 def test_a_key_that_is_needed_is_not_retired(house: House) -> None:
     printed("rotate_keys", "make")
     house.restart()
-    with pytest.raises(CommandError, match="4 are not sealed with the newest key"):
+    with pytest.raises(CommandError, match="5 are not sealed with the newest key"):
         printed("rotate_keys", "retire")
     assert len(house.keys) == 2
 
@@ -135,7 +138,7 @@ def test_what_no_key_opens_is_counted_and_asked_for_again(house: House) -> None:
     house.restart()
     printed("rotate_keys", "make")
     house.restart()
-    assert "4 are opened by none of the keys" in printed("rotate_keys", "reseal")
+    assert "5 are opened by none of the keys" in printed("rotate_keys", "reseal")
     judge_waiting(clock=timezone.now)
     assert set(Call.objects.values_list("state", flat=True)) == {"retrying"}, "not judged, and never Blocked"
 

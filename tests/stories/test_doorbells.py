@@ -37,10 +37,16 @@ def test_rings_that_come_five_times_are_one_verdict_each(request: pytest.Fixture
         service.stop()
 
 
-def test_what_no_ring_was_heard_for_is_judged_by_the_sweep_and_its_agent_hears_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["in one process", "scaled out"])
+def test_what_no_ring_was_heard_for_is_judged_by_the_sweep_and_its_agent_hears_of_it(
+    request: pytest.FixtureRequest, tmp_path: Path, way: str
+) -> None:
     silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.doorbell.SilentDoorbell"}
     quick = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "0.2"}
-    service = Service(tmp_path / "data", silent | quick)
+    if way == "scaled out":
+        service: Service = scaled_service(request, tmp_path / "data", environment=silent | quick, webs=1)
+    else:
+        service = Service(tmp_path / "data", silent | quick)
     service.start()
     try:
         assert submit_some(service, 2) == ["retry"] * 2

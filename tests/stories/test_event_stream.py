@@ -6,7 +6,8 @@ import asyncio
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,23 @@ from tests.service import AgentClient, Service
 from tests.test_streaming import enough_files
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+REVOKE = """
+from django.utils import timezone
+from retrycontract.store.models import ApiKey, Door
+from retrycontract.usecases.admit_agent import revoke_key
+revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
+"""
+
+
+@contextmanager
+def open_stream(service: Service, key: str) -> Iterator[HTTPResponse]:
+    """Open a stream from the first event on, as it comes over the wire."""
+    with closing(HTTPConnection("127.0.0.1", service.port, timeout=90)) as connection:
+        headers = {"Authorization": f"Bearer {key}", "Last-Event-ID": "0"}
+        connection.request("GET", "/api/v1/events", headers=headers)
+        yield connection.getresponse()
 
 
 @contextmanager
@@ -105,6 +123,18 @@ def test_nothing_is_lost_and_nothing_told_twice_when_the_server_is_killed(doomed
         eventually(lambda: len(came) == 8, within=60)
         assert len({event.id for event in came}) == 8
     assert [event.type for event in came].count("call.blocked") == 2
+
+
+def test_a_stream_ends_when_its_key_does_and_tells_nothing_more(judged_service: Service) -> None:
+    agent = AgentClient(judged_service, judged_service.new_key("leaver"))
+    agent.register("count", SCHEMA)
+    taken_away = judged_service.new_key("leaver")
+    with open_stream(judged_service, taken_away) as stream:
+        agent.submit("count", "c0", {"n": "x"})
+        assert b"attempt.judged" in next(line for line in stream if line.startswith(b"data: "))
+        judged_service.manage("shell", "--verbosity", "0", "--command", REVOKE.format(prefix=taken_away[:11]))
+        agent.submit("count", "c1", {"n": "x"})
+        assert b"data: " not in stream.read()
 
 
 def test_five_hundred_streams_are_told_while_attempts_are_judged(service: Service) -> None:

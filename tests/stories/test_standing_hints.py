@@ -40,3 +40,10 @@ def test_a_hint_that_stands_spares_the_next_escalation_and_its_record_says_so(ag
     assert agent.send("GET", f"/calls/{told['call_id']}").body["escalations"] == []
     page = desk.get("/hints/")
     assert "shown once, next attempt valid once" in words(page)
+
+    address = re.search(r'action="(/hints/\d+/off/)"', page)
+    assert address is not None
+    desk.press("/hints/", address[1])
+    untold = agent.submit("open_file", "call_5", {"mode": "raed"})
+    assert "Write 'read'." not in untold["tool_result"]["content"]
+    assert "shown once, next attempt valid once" in words(desk.get("/hints/?show=ended"))

@@ -133,7 +133,7 @@ def test_the_secrets_of_an_endpoint_are_sealed_at_rest(file_database: Path, sett
     assert "pathSecret" not in events
 
 
-def test_an_endpoint_whose_key_was_lost_says_so_and_a_new_secret_mends_it(
+def test_an_endpoint_whose_key_was_lost_says_so_and_a_new_secret_and_its_address_mend_it(
     receiver: Receiver, settings: Settings
 ) -> None:
     configure(settings, encryption_keys=[Fernet.generate_key().decode()])
@@ -142,7 +142,9 @@ def test_an_endpoint_whose_key_was_lost_says_so_and_a_new_secret_mends_it(
     assert receiver.posts == []
     reason = WebhookDelivery.objects.get().reason
     assert reason.startswith("no encryption key of the settings opens the endpoint's secrets: add the old key")
-    text = rotate_secret(WebhookEndpoint.objects.get(), **BY)
+    endpoint = WebhookEndpoint.objects.get()
+    text = rotate_secret(endpoint, **BY)
+    change_endpoint(endpoint, {"address": receiver.url, "events": endpoint.events, "is_active": True}, **BY)
     drain(NOON + timedelta(minutes=1))
     (post,) = receiver.posts
     assert verify([text], post.headers, post.raw, now=NOON.timestamp())
@@ -181,7 +183,7 @@ def test_a_change_leaves_one_event_without_the_path() -> None:
         change_endpoint(endpoint, wanted, **BY)
     endpoint.refresh_from_db()
     assert (endpoint.address, endpoint.events) == (wanted["address"], wanted["events"])
-    changes = {"address": "other.example", "events": ["call.expired"]}
+    changes = {"address": "https://other.example/…", "events": ["call.expired"]}
     event = Event.objects.get(name="endpoint.changed")
     assert event.data == {"endpoint": endpoint.public_id, "changes": changes}
 

@@ -54,6 +54,10 @@ def listen(
     return add_endpoint(receiver.url, chosen, agent, now=NOON, **BY)
 
 
+def move(endpoint: WebhookEndpoint, address: str) -> None:
+    change_endpoint(endpoint, {"address": address, "events": endpoint.events, "is_active": True}, now=NOON, **BY)
+
+
 def drain(at: datetime = NOON) -> int:
     """Do what the courier does at one moment; gives how many tries it made."""
     tries = 0
@@ -182,7 +186,7 @@ def test_a_receiver_that_is_down_for_an_hour_is_told_everything_once(
     with receiving() as elsewhere:
         match illness:
             case "closed":
-                WebhookEndpoint.objects.update(address="http://127.0.0.1:1/")  # nothing listens on tcpmux here
+                move(endpoint, "http://127.0.0.1:1/")  # nothing listens on tcpmux here
             case "redirecting":
                 receiver.status, receiver.location = 307, elsewhere.url
             case "slow":
@@ -196,7 +200,7 @@ def test_a_receiver_that_is_down_for_an_hour_is_told_everything_once(
         assert not OutboxMessage.objects.filter(delivered_at__isnull=False).exists()
         assert elsewhere.posts == []
     tried = len(receiver.posts)
-    WebhookEndpoint.objects.update(address=endpoint.address)
+    move(endpoint, receiver.url)
     configure(settings, webhook_timeout_seconds=5.0)
     receiver.status, receiver.location, receiver.seconds = 200, "", 0
     drain_over(NOON + HOUR, 4 * HOUR)

@@ -4,8 +4,9 @@
   const POLL_MS = 3000;
   const EAGER_MS = 1000; // while an answer is on its way to its agent
   const LISTEN_MS = 15000; // a stream that ended is opened anew
-  const QUIET_MS = 1500; // while the pointer moves over a list, it keeps its place
-  const one = (selector) => document.querySelector(selector);
+  const REST_MS = 60000; // a pointer that rests on a list for so long was left there
+  const BACKGROUND_MS = 60000; // a page that nobody sees asks only for what its title counts
+  const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
   // ---- Live parts: asked every three seconds, only while somebody can see the page ----
@@ -17,6 +18,7 @@
   };
   setInterval(poll, POLL_MS);
   setInterval(() => { if (one("[data-eager]")) poll(); }, EAGER_MS);
+  setInterval(() => { if (!ended && !isSeen() && one("#queue")) htmx.trigger("#queue", "desk:poll"); }, BACKGROUND_MS);
 
   // ---- The stream says at once that something changed; where none comes through, the polls do ----
   let stream = null;
@@ -30,7 +32,7 @@
   listen();
   setInterval(listen, LISTEN_MS);
   addEventListener("pagehide", () => stream?.close());
-  document.addEventListener("visibilitychange", () => { poll(); listen(); });
+  document.addEventListener("visibilitychange", () => { if (ended) comeBack(); poll(); listen(); });
   document.addEventListener("pointermove", () => { lastMove = Date.now(); }, { passive: true });
 
   const say = (text, kind, link) => {
@@ -42,8 +44,22 @@
       const anchor = document.createElement("a");
       anchor.href = link;
       anchor.textContent = "Log in";
+      if (one("form[data-answer]")) anchor.target = "_blank"; // what was typed stays here
       line.append(" ", anchor);
     }
+  };
+
+  // ---- After a login in another tab this page goes on: its forms bear the token of the new session ----
+  const comeBack = async () => {
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok || answer.redirected || !ended) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body.getAttribute("hx-headers");
+    document.body.setAttribute("hx-headers", fresh);
+    all("[name=csrfmiddlewaretoken]").forEach((field) => { field.value = JSON.parse(fresh)["X-CSRFToken"]; });
+    ended = false;
+    say("", "");
+    poll();
+    listen();
   };
 
   document.addEventListener("htmx:responseError", (event) => {
@@ -68,17 +84,17 @@
   let unfolded = new Map();
   const idsOf = (root) => all(".row[id]", root).map((row) => row.id);
   const isHeld = (part) => part.id === "queue" && (
-    (part.matches(":hover") && Date.now() - lastMove < QUIET_MS) || part.contains(document.activeElement) && document.activeElement.matches(".row-link"));
-  const announce = (part, html) => {
-    const known = new Set(idsOf(part)), coming = idsOf(new DOMParser().parseFromString(html, "text/html"));
-    const fresh = coming.filter((id) => !known.has(id)).length;
+    (part.matches(":hover") && Date.now() - lastMove < REST_MS) || part.contains(document.activeElement) && document.activeElement.matches(".row-link"));
+  const countIn = (root) => { const titled = one("[data-title]", root); if (titled) document.title = titled.dataset.title; };
+  const announce = (known, coming) => {
+    const fresh = coming.filter((id) => !known.includes(id)).length;
     let bar = one("#news");
     if (!bar) {
       bar = document.createElement("div");
       bar.id = "news";
       bar.className = "news";
       bar.setAttribute("role", "status");
-      part.before(bar);
+      one("#queue").before(bar);
     }
     const button = document.createElement("button");
     button.type = "button";
@@ -97,9 +113,14 @@
     const part = event.detail.target;
     if (!part.matches("[data-live]") || event.detail.xhr.status !== 200) return;
     if (!isWanted && isHeld(part)) {
-      event.detail.shouldSwap = false;
-      announce(part, event.detail.xhr.responseText);
-      return;
+      const news = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+      const known = idsOf(part), coming = idsOf(news);
+      if (known.length && known.join() !== coming.join()) { // else nothing moves
+        event.detail.shouldSwap = false;
+        announce(known, coming);
+        countIn(news);
+        return;
+      }
     }
     isWanted = false;
     one("#news")?.remove();
@@ -112,8 +133,7 @@
     const links = all(".row-link");
     if (at >= 0 && links.length && !links.includes(document.activeElement)) links[Math.min(at, links.length - 1)].focus();
     at = -1;
-    const titled = one("[data-title]");
-    if (titled) document.title = titled.dataset.title;
+    countIn(document);
     ready();
   });
 
@@ -208,6 +228,21 @@
     form.dataset.sent = "yes";
   });
   addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
+
+  // ---- A link to what is folded unfolds it ----
+  const unfold = () => {
+    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (aim?.matches("details")) aim.open = true;
+  };
+  unfold();
+  addEventListener("hashchange", unfold);
+
+  // ---- Whoever leaves words unsent is asked first ----
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("textarea")) event.target.form?.setAttribute("data-typed", "");
+  });
+  document.addEventListener("submit", (event) => { if (!event.defaultPrevented) event.target.removeAttribute("data-typed"); });
+  addEventListener("beforeunload", (event) => { if (one("form[data-typed]")) event.preventDefault(); });
 
   const ready = () => {
     all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });

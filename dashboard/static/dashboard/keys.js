@@ -26,7 +26,7 @@
   const move = (step) => {
     const links = rows(), at = links.indexOf(document.activeElement);
     const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)];
-    if (next) { next.focus(); next.closest(".row").scrollIntoView({ block: "nearest" }); }
+    if (next) { next.focus(); next.closest("li, tr").scrollIntoView({ block: "nearest" }); }
   };
 
   const act = (element) => {

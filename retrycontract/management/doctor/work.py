@@ -114,14 +114,12 @@ def messages(now: datetime) -> Iterator[Finding]:
 def endpoints(now: datetime) -> Iterator[Finding]:
     """Look for systems that are told nothing, though they were to be."""
     gone = WebhookEndpoint.objects.filter(gone_at__isnull=False).count()
-    closed = [
-        endpoint for endpoint in WebhookEndpoint.objects.filter(is_active=True) if not _has_secrets(endpoint, now)
-    ]
+    closed = [endpoint for endpoint in WebhookEndpoint.objects.filter(is_active=True) if not _is_open(endpoint, now)]
     if closed:
         yield fail(
             "endpoints",
-            f"The secrets of {len(closed)} cannot be opened, so they are told nothing: add the key they were made with "
-            "to RETRYCONTRACT_ENCRYPTION_KEYS, or make new secrets in the admin.",
+            f"What {len(closed)} keep sealed cannot be opened, so they are told nothing: add the key it was sealed "
+            "with to RETRYCONTRACT_ENCRYPTION_KEYS, or type the address again and make a new secret in the admin.",
         )
     if gone:
         yield warn(
@@ -184,9 +182,9 @@ def _opens(sealed: bytes) -> bool:
     return True
 
 
-def _has_secrets(endpoint: WebhookEndpoint, now: datetime) -> bool:
+def _is_open(endpoint: WebhookEndpoint, now: datetime) -> bool:
     try:
-        return bool(endpoint.secrets_at(now))
+        return bool(endpoint.secrets_at(now) and endpoint.address)
     except UnreadableError:
         return False
 

@@ -1,6 +1,6 @@
 """What the service remembers."""
 
-from retrycontract.store.models.agents import Agent, ApiKey, Scope
+from retrycontract.store.models.agents import Agent, ApiKey, KeyState, Scope
 from retrycontract.store.models.answers import AnswerRecord, Mistake, StandingHint
 from retrycontract.store.models.calls import (
     Attempt,
@@ -48,6 +48,7 @@ __all__ = [
     "GuidanceVersion",
     "IdempotencyKey",
     "IllegalMoveError",
+    "KeyState",
     "LoggedResponse",
     "LostRaceError",
     "Measure",

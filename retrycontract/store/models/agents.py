@@ -23,6 +23,14 @@ class Scope(StrEnum):
     TOOLS = "tools"
 
 
+class KeyState(StrEnum):
+    """Whether a key opens the door, and why it doesn't."""
+
+    GOOD = "good"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
 class Agent(models.Model):
     """A program that calls an LLM; sees its own calls only, and the tools of its namespace."""
 
@@ -43,9 +51,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
         key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").order_by("pk").first()
-        if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
-            return None
-        return key
+        return key if key is not None and key.state_at(now) is KeyState.GOOD else None
 
 
 class ApiKey(models.Model):
@@ -86,6 +92,12 @@ class ApiKey(models.Model):
         """Tell what the key may be used for."""
         words = set(self.scopes.split())
         return frozenset(scope for scope in Scope if words <= UNLIMITED or scope in words)
+
+    def state_at(self, now: datetime) -> KeyState:
+        """Tell whether the key opens the door."""
+        if self.revoked_at is not None:
+            return KeyState.REVOKED
+        return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.GOOD
 
     @staticmethod
     def digest_of(text: str) -> str:

@@ -25,6 +25,7 @@ STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
 MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
 MAX_TOOLS_FOUND = 50  # tools that one search looks at
+MAX_CALLS_OF_ID = 500  # calls that share a tool call id; some agents begin to count anew in each session
 
 
 class LostRaceError(RuntimeError):
@@ -79,6 +80,13 @@ class CallQuerySet(models.QuerySet["Call"]):
         tools = Tool.objects.filter(name__istartswith=text).values_list("name", flat=True)
         names = {text, *tools[:MAX_TOOLS_FOUND]}
         return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
+
+    def with_id(self, text: str) -> CallQuerySet:
+        """Keep the calls that bear exactly this id: their own, their session's, a correlation or a tool call id."""
+        of_attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk").values_list("call_id", flat=True)
+        named = Q(public_id=text) | Q(session_id=text) | Q(correlation_id=text)
+        # As a list: of a subquery in an OR, PostgreSQL would read every call.
+        return self.filter(named | Q(pk__in=list(of_attempts[:MAX_CALLS_OF_ID])))
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -151,6 +159,13 @@ class Call(models.Model):
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),
+            models.Index(
+                fields=("correlation_id", "-id"), name="call_by_correlation", condition=Q(correlation_id__isnull=False)
+            ),
+            # The list of all calls: those of a time, of a rare kind, and those that failed at least once.
+            models.Index(fields=("created_at",), name="call_by_time"),
+            models.Index(fields=("kind", "-id"), name="call_by_kind", condition=~Q(kind=Kind.TOOL_CALL.value)),
+            models.Index(fields=("-id",), name="call_failed", condition=~Q(fingerprint="")),
             # What failed of a tool lately: its page, and what a changed schema is tried on.
             models.Index(fields=("tool", "-id"), name="call_failed_by_tool", condition=~Q(fingerprint="")),
             # The log of agents' responses: all, an agent's, a task's.
@@ -338,6 +353,8 @@ class Attempt(models.Model):
             models.Index(
                 fields=("lease_until", "id"), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))
             ),
+            # The search among all calls.
+            models.Index(fields=("tool_call_id", "-id"), name="attempt_by_tool_call"),
         )
 
     def __str__(self) -> str:

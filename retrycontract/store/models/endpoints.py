@@ -1,10 +1,10 @@
-"""Webhook endpoints: which systems are told of what, and the secrets that messages to them are signed with."""
+"""Webhook endpoints: which systems are told of what, where, and the secrets that messages are signed with."""
 
 from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from django.db import models
@@ -18,6 +18,8 @@ from retrycontract.store.models.agents import Agent
 from retrycontract.store.sealing import UnreadableError, seal, unseal
 
 MAX_ADDRESS = 500
+SHOWN_END: Final = 4  # characters of an address by which it is told from others of its host
+MIN_HIDDEN: Final = 16  # a path must keep that many to itself before its end is shown
 KEY_BYTES: Final = 32  # as long as what the hash gives
 OLD_SECRET_HOLDS: Final = timedelta(hours=24)  # for the receiver's next deploy
 
@@ -36,7 +38,7 @@ class WebhookEndpoint(models.Model):
 
     public_id = models.CharField(max_length=40, unique=True, default=new_endpoint_id)
     agent = models.ForeignKey(Agent, null=True, blank=True, on_delete=models.PROTECT, related_name="endpoints")
-    address = models.CharField(max_length=MAX_ADDRESS)
+    sealed_address = models.BinaryField()
     events = JSONText(default=list)
     is_active = models.BooleanField(default=True)
     gone_at = models.DateTimeField(null=True)
@@ -52,7 +54,7 @@ class WebhookEndpoint(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.public_id} ({self.host})"
+        return f"{self.public_id} ({self.shortened})"
 
     # Mutators
 
@@ -78,9 +80,21 @@ class WebhookEndpoint(models.Model):
     # Properties
 
     @property
-    def host(self) -> str:
-        """Give the host of the address: the path may be as good as a secret."""
-        return urlsplit(self.address).hostname or ""
+    def address(self) -> str:
+        """Open the address; raises UnreadableError."""
+        return cast(str, unseal(bytes(self.sealed_address))["address"])
+
+    @address.setter
+    def address(self, address: str) -> None:
+        self.sealed_address = seal({"address": address})
+
+    @property
+    def shortened(self) -> str:
+        """Give of the address what may be shown: the path may be as good as a secret."""
+        try:
+            return shortened(self.address)
+        except UnreadableError:
+            return "unreadable address"
 
     def secrets_at(self, now: datetime) -> list[str]:
         """List the secrets that hold, the newest first; raises UnreadableError."""
@@ -90,6 +104,14 @@ class WebhookEndpoint(models.Model):
         if not self.sealed:
             return []
         return [(text, end) for text, end in unseal(bytes(self.sealed))["secrets"]]
+
+
+def shortened(address: str) -> str:
+    """Give the scheme and the host of an address, and the end of what follows if that is long."""
+    parts = urlsplit(address)
+    rest = f"{parts.path}?{parts.query}" if parts.query else parts.path.removeprefix("/")
+    end = rest[-SHOWN_END:] if len(rest) >= MIN_HIDDEN + SHOWN_END else ""
+    return f"{parts.scheme}://{parts.netloc}/{'…' if rest else ''}{end}"
 
 
 def _holds(end: str | None, now: datetime) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn, Self
 
 from django.db import connection, models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from retrycontract.store.event_position import Position, Row
@@ -18,6 +19,15 @@ from retrycontract.store.models.calls import Call
 # long (`store.transactions`), 30 until the database ends one that idles, 15 for the commit, and a margin. SQLite has
 # one writer, whose ids appear in order.
 APPEARS_WITHIN: Final = timedelta(seconds=90)
+
+DIFFERENT: Final = """
+WITH RECURSIVE found(value) AS (
+  SELECT MIN({0}) FROM retrycontract_event
+  UNION ALL
+  SELECT (SELECT MIN({0}) FROM retrycontract_event WHERE {0} > found.value) FROM found WHERE found.value IS NOT NULL
+)
+SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
+"""
 
 
 class Door(models.TextChoices):
@@ -109,6 +119,11 @@ class Event(models.Model):
         indexes = (
             # An agent's stream, and the second look for rings that were lost.
             models.Index(fields=("agent", "id"), name="event_by_agent"),
+            # The audit trail at the desk: what somebody did, what happened, when, and through the rarer doors.
+            models.Index(fields=("actor", "-id"), name="event_by_actor"),
+            models.Index(fields=("name", "-id"), name="event_by_name"),
+            models.Index(fields=("at",), name="event_by_time"),
+            models.Index(fields=("door", "-id"), name="event_by_door", condition=~Q(door="api")),
         )
 
     def __str__(self) -> str:
@@ -123,6 +138,13 @@ class Event(models.Model):
     def delete(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse."""
         raise AppendOnlyError("events are never deleted")
+
+    @classmethod
+    def different(cls, field: str, *, most: int) -> list[str]:
+        """List the first different values of an indexed field, one look into the index for each."""
+        with connection.cursor() as cursor:
+            cursor.execute(DIFFERENT.format(field), [most])
+            return [value for (value,) in cursor.fetchall()]
 
     @classmethod
     def record(

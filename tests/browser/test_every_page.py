@@ -1,0 +1,110 @@
+"""Every page of the desk: fit to be seen and used, and asking nobody but the service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.urls import urlpatterns
+from retrycontract.store.models import SavedReply, WebhookEndpoint
+from tests.browser.scene import make_desk
+from tests.browser.states import make_endpoint, make_keys, make_states
+from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import ConsoleMessage, Page
+    from pytest_django.live_server_helper import LiveServer
+
+    from retrycontract.store.models import Call
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Keys = dict[str, object]
+# Page -> what its address needs, of a call that is Blocked.
+PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
+    "inbox": lambda _: {},
+    "call": lambda call: {"public_id": call.public_id},
+    "calls": lambda _: {},
+    "snooze": lambda call: {"public_id": call.public_id},
+    "group": lambda call: {"public_id": call.public_id},
+    "hints": lambda _: {},
+    "agent_responses": lambda _: {},
+    "agents": lambda _: {},
+    "new_agent": lambda _: {},
+    "agent": lambda call: {"agent_id": call.agent_id},
+    "insights": lambda _: {},
+    "playground": lambda _: {},
+    "tools": lambda _: {},
+    "new_tool": lambda _: {},
+    "tool": lambda call: {"pk": call.tool_id},
+    "edit_schema": lambda call: {"pk": call.tool_id},
+    "audit": lambda _: {},
+    "settings": lambda _: {},
+    "replies": lambda _: {},
+    "reply": lambda _: {"reply_id": SavedReply.objects.earliest("pk").pk},
+    "webhooks": lambda _: {},
+    "new_webhook": lambda _: {},
+    "webhook": lambda _: {"endpoint_id": WebhookEndpoint.objects.get().public_id},
+    "second_factor": lambda _: {},
+    "components": lambda _: {},
+}
+# What is no page: it only takes something, or gives a file or a stream.
+ACTIONS: Final = {
+    "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
+    "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
+    "switch_webhook", "rotate_webhook", "redeliver",
+}  # fmt: skip
+LOGIN: Final = "login"
+
+
+class Watch:
+    """Note what a page complains of, and whom it asks."""
+
+    def __init__(self, page: Page, own: str) -> None:
+        self.complaints: list[str] = []
+        self.strangers: list[str] = []
+        self._own = (own, "data:", "blob:")
+        page.on("console", self._said)
+        page.on("request", lambda request: self._asked(request.url))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def _asked(self, address: str) -> None:
+        if not address.startswith(self._own):
+            self.strangers.append(address)
+
+
+def test_every_page_has_a_row() -> None:
+    """A page that is new stands in no table yet, and nobody has looked at it."""
+    assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{scheme}-{width}" for scheme, width in LOOKS])
+def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
+    live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
+) -> None:
+    desk = make_desk(timezone.now())
+    blocked, mia = desk.blocked, desk.operator
+    make_states(mia, timezone.now())
+    make_keys(blocked.agent, timezone.now())
+    make_endpoint(timezone.now())
+    User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
+    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
+    watch = Watch(site.page, live_server.url)
+    site.log_in()
+    for name, keys_of in PAGES.items():
+        answer = site.page.goto(live_server.url + reverse(f"dashboard:{name}", kwargs=keys_of(blocked)))
+        assert answer is not None
+        assert answer.status == 200, name
+        assert "unsafe-" not in answer.headers["content-security-policy"], name
+        check_look(site.page, f"page-{name}-{scheme}-{width}")
+    assert (watch.complaints, watch.strangers) == ([], [])

@@ -1,0 +1,80 @@
+"""The long lists in a browser: by keyboard, without JavaScript, with every filter open."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from dashboard.roles import Role
+from tests.browser.test_desk import Site, check_look
+from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, make_user
+
+if TYPE_CHECKING:
+    from pytest_django.live_server_helper import LiveServer
+
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_call_is_found_by_keyboard(live_server: LiveServer, new_page: NewPage) -> None:
+    make_user("mia")
+    older, newer = make_blocked(), make_blocked(session_id="wanted")
+    site = Site(live_server.url, new_page())
+    site.log_in()
+    page = site.page
+    page.goto(f"{live_server.url}/calls/")
+    for key, call in (("j", newer), ("j", older), ("k", newer)):
+        page.keyboard.press(key)
+        expect(page.locator(f"#row-{call.public_id} .row-link")).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("wanted")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("q=wanted"))
+    expect(page.locator(".row-link")).to_have_count(1)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(newer.public_id))
+
+
+def test_calls_are_filtered_and_taken_away_without_javascript(live_server: LiveServer, new_page: NewPage) -> None:
+    make_user("mia")
+    blocked = make_blocked()
+    make_call(make_agent(), [RIGHT])
+    site = Site(live_server.url, new_page(java_script_enabled=False))
+    site.log_in()
+    page = site.page
+    page.goto(f"{live_server.url}/calls/")
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_label("State").select_option("blocked")
+    page.get_by_label("Begun since").fill("2020-01-02T03:04")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".row-link")).to_have_count(1)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON lines").click()
+    (line,) = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["call_id"] == blocked.public_id
+    page.get_by_role("link", name="Since 2020-01-02 03:04 UTC").click()
+    page.get_by_role("link", name="Blocked").click()
+    expect(page.locator(".row-link")).to_have_count(2)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_lists_with_all_open_are_fit_to_be_seen(live_server: LiveServer, new_page: NewPage, width: int) -> None:
+    """What agents call themselves and their sessions is as long as they like."""
+    make_user("mia", Role.ADMIN)
+    agent = make_agent("an-agent-with-a-name-" * 9)
+    make_tool(agent)
+    answer(make_blocked(agent, session_id="s" * 200, correlation_id="c" * 200), make_user("ann"))
+    site = Site(live_server.url, new_page(viewport={"width": width, "height": 800}))
+    site.log_in()
+    for name in ("calls", "audit"):
+        site.page.goto(f"{live_server.url}/{name}/?since=2020-01-02T03:04&zone=UTC")
+        expect(site.page.locator(".log-line").first).to_be_visible()
+        site.page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true; })")
+        check_look(site.page, f"{name}-open-{width}")

@@ -1,0 +1,78 @@
+"""The live parts: polls where no stream comes through, a title that counts, and a list that stays under the pointer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from retrycontract.usecases.claim_call import claim_call
+from tests.browser.test_desk import SOON, Site
+from tests.browser.test_desk import site as site
+from tests.factories import answer, make_agent, make_blocked, make_user
+
+if TYPE_CHECKING:
+    from retrycontract.store.models import Call
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PLACES = "(rows) => rows.map((row) => [row.id, row.getBoundingClientRect().top])"
+HIDDEN = "Object.defineProperty(document, 'visibilityState', {get: () => window.seen || 'hidden'})"
+
+
+def wait_in_line(number: int) -> list[Call]:
+    """Make calls with mistakes of their own, the longest waiting first."""
+    now = timezone.now()
+    return [make_blocked(make_agent(f"agent-{n}"), at=now - timedelta(minutes=9 - n)) for n in range(number)]
+
+
+def test_without_a_stream_the_polls_bring_what_is_new(site: Site) -> None:
+    site.page.route("**/live/", lambda route: route.abort())
+    site.page.reload()
+    call = make_blocked()
+    expect(site.page.locator(f"#row-{call.public_id}")).to_be_visible(timeout=SOON)
+    expect(site.page).to_have_title("(1) Inbox · retrycontract")
+
+
+def test_nothing_moves_under_a_pointer_that_rests_and_the_title_counts_all_the_same(site: Site) -> None:
+    first, second, third = wait_in_line(3)
+    site.page.reload()
+    site.page.locator(f"#row-{second.public_id}").hover()
+    before = site.page.locator(".row").evaluate_all(PLACES)
+    answer(first, make_user("noah"))
+    expect(site.page.get_by_role("button", name="The list has changed")).to_be_visible(timeout=SOON)
+    expect(site.page).to_have_title("(2) Inbox · retrycontract")
+    site.page.wait_for_timeout(4_000)  # another poll
+    assert site.page.locator(".row").evaluate_all(PLACES) == before
+    site.page.locator(f"#link-{second.public_id}").click()
+    expect(site.page.get_by_role("button", name="Send answer")).to_be_visible()
+    assert second.public_id in site.page.url
+    assert third.public_id not in site.page.url
+
+
+def test_what_moves_nothing_is_shown_under_the_pointer_and_under_the_focus(site: Site) -> None:
+    calls = wait_in_line(2)
+    site.page.reload()
+    site.page.locator(f"#row-{calls[0].public_id}").hover()
+    site.page.locator(f"#link-{calls[0].public_id}").focus()
+    leo = make_user("leo")
+    claim_call(calls[1], leo, now=timezone.now())
+    expect(site.page.locator(f"#row-{calls[1].public_id}")).to_contain_text("leo has it", timeout=SOON)
+    expect(site.page.locator(f"#link-{calls[0].public_id}")).to_be_focused()
+    expect(site.page.locator("#news")).to_have_count(0)
+
+
+def test_a_page_in_the_background_asks_once_a_minute_and_its_title_counts(site: Site) -> None:
+    site.page.add_init_script(HIDDEN)
+    site.page.clock.install()
+    site.page.reload()
+    make_blocked()
+    asked: list[str] = []
+    site.page.on("request", lambda request: asked.append(request.url))
+    site.page.clock.run_for(50_000)
+    assert asked == []
+    site.page.clock.run_for(20_000)
+    expect(site.page).to_have_title("(1) Inbox · retrycontract")
+    assert len(asked) == 1

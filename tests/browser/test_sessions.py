@@ -1,0 +1,100 @@
+"""A session that ends, or a page that is left, while something is typed: no word is lost."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.sessions.models import Session
+from playwright.sync_api import expect
+
+from retrycontract.store.models import Guidance
+from tests.browser.test_desk import SOON, Site
+from tests.browser.test_desk import site as site
+from tests.factories import PASSWORD, make_blocked
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Dialog, Page
+    from pytest_django.live_server_helper import LiveServer
+
+    from tests.browser.conftest import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+ENDED = "Your session has ended"
+
+
+def write(page: Page, words: str) -> None:
+    page.get_by_label("What should the agent change?").fill(words)
+
+
+def log_in_again(page: Page) -> None:
+    page.get_by_label("User name").fill("mia")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_after_a_login_in_another_tab_the_form_is_sent_as_if_nothing_had_happened(site: Site) -> None:
+    site.open(make_blocked())
+    write(site.page, "An hour of work")
+    Session.objects.all().delete()
+    line = site.page.locator("#connection")
+    expect(line).to_contain_text(ENDED, timeout=SOON)
+    with site.page.expect_popup() as opened:
+        line.get_by_role("link", name="Log in").click()
+    log_in_again(opened.value)
+    expect(opened.value.get_by_role("button", name="Send answer")).to_be_visible()
+    opened.value.close()
+    site.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # headless, every tab is in sight
+    expect(line).to_be_empty()
+    expect(site.page.get_by_label("What should the agent change?")).to_have_value("An hour of work")
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    assert Guidance.objects.get().text == "An hour of work"
+
+
+def test_coming_back_without_a_login_changes_nothing(site: Site) -> None:
+    site.open(make_blocked())
+    Session.objects.all().delete()
+    expect(site.page.locator("#connection")).to_contain_text(ENDED, timeout=SOON)
+    with site.page.expect_response(re.compile("/login/")):
+        site.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(site.page.locator("#connection")).to_contain_text(ENDED)
+
+
+def test_without_scripts_words_are_given_back_and_the_login_leads_to_the_call(
+    site: Site, live_server: LiveServer, new_page: NewPage
+) -> None:
+    plain = Site(live_server.url, new_page(java_script_enabled=False))
+    plain.log_in()
+    call = make_blocked()
+    plain.open(call)
+    write(plain.page, "An hour of work")
+    Session.objects.all().delete()
+    plain.page.get_by_role("button", name="Preview").click()
+    expect(plain.page.get_by_label("Your text")).to_have_value("An hour of work")
+    plain.page.get_by_role("link", name="Log in").click()
+    log_in_again(plain.page)
+    expect(plain.page).to_have_url(f"{plain.url}/calls/{call.public_id}/")
+
+
+def test_whoever_leaves_words_unsent_is_asked_first(site: Site) -> None:
+    call, asked = make_blocked(), []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    site.page.on("dialog", stay)
+    site.open(call)
+    site.page.get_by_label("What should the agent change?").press_sequentially("Half a sent")
+    site.page.keyboard.press("Escape")
+    site.page.keyboard.press("i")
+    expect(site.page).to_have_url(re.compile(call.public_id))
+    expect(site.page.get_by_label("What should the agent change?")).to_have_value("Half a sent")
+    assert asked == ["beforeunload"]
+    site.page.get_by_role("button", name="Send answer").click()
+    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    site.page.get_by_role("link", name="Inbox").first.click()
+    expect(site.page.get_by_role("heading", name="Inbox")).to_be_visible()
+    assert asked == ["beforeunload"]

@@ -1,0 +1,192 @@
+"""The list of all calls: search, filters, pages and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from dashboard.call_list import CallChoices
+from dashboard.long_list import MOST_LOOKED_AT, read_all
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.models import Call
+from tests.dashboard.conftest import Page, text_of
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+def ids(response: Page) -> list[str]:
+    return re.findall(r'id="row-(call_\w+)"', response.content.decode())
+
+
+def following(response: Page) -> str:
+    """Give the address that the page leads on to."""
+    found = re.search(r'class="pages-next" href="([^"]+)"', response.content.decode())
+    return found.group(1).replace("&amp;", "&") if found else ""
+
+
+def file_of(desk: Client, address: str) -> str:
+    return b"".join(desk.get(address)).decode()
+
+
+def test_every_state_is_listed_the_newest_first(desk: Client) -> None:
+    agent = make_agent()
+    blocked, rejected = make_blocked(agent), make_blocked(agent)
+    answer(rejected, make_user("ann"), Decision.REJECT, text="Not today.")
+    retrying, valid = make_call(agent, [WRONG]), make_call(agent, [WRONG, RIGHT])
+    page = desk.get("/calls/")
+    assert ids(page) == [call.public_id for call in (valid, retrying, rejected, blocked)]
+    assert all(word in text_of(page) for word in ("Valid", "Agent retries", "Rejected", "Blocked"))
+
+
+def test_a_row_says_state_attempts_tool_agent_mistake_session_and_when(desk: Client) -> None:
+    make_blocked(session_id="session-a", correlation_id="corr-a", at=NOW - timedelta(days=20, hours=1))
+    text = text_of(desk.get("/calls/"))
+    said = ("Blocked", "3 attempts of 3", "deploy", "deployer", "/region", "VAL-008", "session-a", "corr-a", "20 d ago")
+    assert [part for part in said if part not in text] == []
+
+
+def test_the_search_finds_by_any_id(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    call = submit(agent, WRONG, tool_call_id="first", session_id="s", correlation_id="c").call
+    submit(agent, WRONG, call=call, tool_call_id="second", session_id="s")
+    make_call(agent, [RIGHT])
+    for text in (call.public_id, "s", "c", "first", "second", " first "):
+        assert ids(desk.get("/calls/", {"q": text})) == [call.public_id], text
+    for text in (call.public_id[:-1], "deploy", "s%", "\x00"):
+        assert ids(desk.get("/calls/", {"q": text})) == [], text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tool=deploy", "ab"), ("tool=scale", "c"), ("agent=other", "c"), ("agent=nobody", ""), ("state=blocked", "b"),
+        ("state=valid", "ac"), ("kind=agent_response", "c"), ("kind=tool_call", "ab"), ("code=VAL-008", "b"),
+        ("code=VAL-001", "a"), ("tool=deploy&state=valid", "a"), ("tool=deploy&agent=other", ""), ("state=odd", "abc"),
+        ("kind=odd&code=odd", "abc"), ("tool=deploy&code=VAL-008&state=blocked&kind=tool_call&agent=deployer", "b"),
+    ],
+)  # fmt: skip
+def test_filters_narrow_each_other(desk: Client, query: str, found: str) -> None:
+    agent, other = make_agent(), make_agent("other")
+    make_tool(other, "scale", kind="agent_response")
+    calls = {
+        "b": make_blocked(agent),
+        "a": make_call(agent, [{"region": "eu-west-1"}, RIGHT]),
+        "c": make_call(other, [RIGHT], tool="scale", kind="agent_response"),
+    }
+    assert set(ids(desk.get(f"/calls/?{query}"))) == {calls[name].public_id for name in found}
+
+
+def begun(hours: float) -> str:
+    return make_call(make_agent(), [RIGHT], at=NOW - timedelta(hours=hours)).public_id
+
+
+def test_a_time_is_that_of_the_zone_in_which_it_was_chosen(desk: Client) -> None:
+    make_tool(make_agent())
+    old, between, young = begun(30), begun(5), begun(1)
+    for zone, offset in (("UTC", 0), ("Asia/Kolkata", 5.5)):
+        since, until = ((NOW + timedelta(hours=offset - hours)).strftime("%Y-%m-%dT%H:%M") for hours in (6, 2))
+        page = desk.get("/calls/", {"since": since, "until": until, "zone": zone})
+        assert ids(page) == [between]
+    assert ids(desk.get("/calls/", {"since": (NOW - timedelta(hours=6)).isoformat()})) == [young, between]
+    assert ids(desk.get("/calls/", {"until": (NOW - timedelta(hours=2)).isoformat()})) == [between, old]
+    assert ids(desk.get("/calls/?since=2999-01-01T00:00")) == []
+    assert ids(desk.get("/calls/?since=1969-01-01&until=9998-12-31T23:59:59")) == [young, between, old]
+    for odd in ("yesterday", "0001-01-01", "9999-12-31T23:59:59", "0001-01-01T00:00+23:00", "\x00", "2026-13-01"):
+        assert len(ids(desk.get("/calls/", {"since": odd, "until": odd, "zone": "Nowhere"}))) == 3, odd
+
+
+def test_each_choice_is_said_and_can_be_taken_back(desk: Client) -> None:
+    make_blocked()
+    page = desk.get("/calls/?state=blocked&tool=deploy&since=2020-01-02T03:04&zone=UTC")
+    text = text_of(page)
+    for words in ("Blocked: take it back", "Tool deploy: take it back", "Since 2020-01-02 03:04 UTC: take it back"):
+        assert words in text.replace(" :", ":"), words
+    assert 'href="/calls/?since=2020-01-02T03%3A04%3A00Z&amp;tool=deploy"' in page.content.decode()
+
+
+def test_pages_follow_each_other_and_keep_the_choice(desk: Client) -> None:
+    make_tool(make_agent())
+    calls = [make_call(make_agent(), [RIGHT]).public_id for _ in range(52)]
+    first = desk.get("/calls/?state=valid")
+    rest = desk.get(following(first))
+    assert (ids(first) + ids(rest), following(rest)) == (calls[::-1], "")
+    assert "state=valid" in following(first)
+    assert len(ids(desk.get("/calls/?after=nonsense"))) == 50
+
+
+def test_what_is_rare_is_looked_for_a_bounded_way_at_a_time(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    wanted = make_call(agent, [{}]).public_id
+    other = make_call(agent, [WRONG])
+    copies = [Call.objects.get(pk=other.pk) for _ in range(MOST_LOOKED_AT - 1)]
+    for copy in copies:
+        copy.pk, copy.public_id = None, new_call_id()
+    Call.objects.bulk_create(copies)
+    first = desk.get("/calls/?code=VAL-001")
+    assert (ids(first), "None among the newest" in text_of(first)) == ([], True)
+    rest = desk.get(following(first))
+    assert (ids(rest), following(rest)) == ([wanted], "")
+
+
+def test_an_empty_list_says_why(desk: Client) -> None:
+    assert "No agent has called yet" in text_of(desk.get("/calls/"))
+    assert "create_agent" in text_of(desk.get("/calls/"))
+    assert "No call bears “x”" in text_of(desk.get("/calls/?q=x"))
+    assert "No call fits these filters" in text_of(desk.get("/calls/?state=blocked"))
+
+
+def test_a_file_holds_what_was_chosen(desk: Client) -> None:
+    call = make_blocked(session_id="s", correlation_id="=1+1")
+    make_call(make_agent(), [RIGHT])
+    (row,) = csv.DictReader(io.StringIO(file_of(desk, "/calls.csv?state=blocked")))
+    assert (row["call_id"], row["correlation_id"], row["attempts_made"]) == (call.public_id, "'=1+1", "3")
+    (line,) = file_of(desk, "/calls.jsonl?state=blocked").splitlines()
+    told: dict[str, Any] = json.loads(line)
+    assert (told["call_id"], told["correlation_id"], told["tool"]) == (call.public_id, "=1+1", "deploy")
+    assert desk.get("/calls.pdf").status_code == 404
+
+
+def test_files_follow_each_other_by_the_number_of_the_last_line(desk: Client) -> None:
+    make_tool(make_agent())
+    calls = [make_call(make_agent(), [RIGHT]) for _ in range(4)]
+    search = CallChoices(state="valid").search
+    assert list(read_all(search, "", most=3, chunk=2)) == calls[:0:-1]
+    assert list(read_all(search, str(calls[1].pk), most=3, chunk=2)) == calls[:1]
+    assert [json.loads(line)["number"] for line in file_of(desk, f"/calls.jsonl?after={calls[1].pk}").splitlines()] == [
+        calls[0].pk
+    ]
+
+
+def test_what_agents_and_models_wrote_is_text(desk: Client) -> None:
+    make_blocked(output={"service": "<b>x", "region": "<script>"}, session_id="<i>s\u202e")
+    page = desk.get("/calls/").content.decode() + desk.get("/calls/?q=%3Cb%3E%E2%80%AE&tool=%3Cb%3E").content.decode()
+    assert not any(text in page for text in ("<b>", "<i>s", 'region": "<script', "\u202e"))
+
+
+def test_a_page_costs_the_same_however_much_it_shows(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    address = "/calls/?tool=deploy&code=VAL-008&since=2020-01-01T00:00"
+    counts = []
+    for more in (1, 60):
+        for _ in range(more):
+            make_call(agent, [WRONG])
+        with CaptureQueriesContext(connection) as queries:
+            assert ids(desk.get(address))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

@@ -1,0 +1,106 @@
+"""Addresses of webhooks are as good as passwords: sealed at rest, shown shortened, repeated by nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django import Settings
+
+from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.store.models import Door, Event, WebhookDelivery, WebhookEndpoint
+from retrycontract.store.models.endpoints import shortened
+from retrycontract.usecases.drain_endpoints import drain_endpoints
+from retrycontract.usecases.tend_endpoint import add_endpoint, change_endpoint
+from tests.factories import make_blocked
+from tests.file_database import bytes_at_rest
+from tests.receivers import Receiver, receiving
+from tests.usecases.conftest import NOON, configure
+
+BY: dict[str, Any] = {"now": NOON, "actor": "ada", "door": Door.ADMIN}
+SLACK = "https://hooks.slack.com/services/T00000000/B00000000/canaryPathSecretAbCd"
+QUERY = "https://hooks.example/in?token=canaryQuerySecret0123"
+EVENTS = list(WebhookEvent)
+
+
+def wanted(address: str) -> dict[str, Any]:
+    return {"address": address, "events": [event.value for event in EVENTS], "is_active": True}
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (SLACK, "https://hooks.slack.com/…AbCd"),
+        (QUERY, "https://hooks.example/…0123"),
+        ("http://10.0.0.1:8080/hook", "http://10.0.0.1:8080/…"),
+        ("https://hooks.example/0123456789abcdefghi", "https://hooks.example/…"),
+        ("https://hooks.example/0123456789abcdefghij", "https://hooks.example/…ghij"),
+        ("https://hooks.example/?k=short", "https://hooks.example/…"),
+        ("https://hooks.example/", "https://hooks.example/"),
+        ("https://hooks.example", "https://hooks.example/"),
+    ],
+)
+def test_of_an_address_the_host_is_shown_and_the_end_of_a_long_path(address: str, shown: str) -> None:
+    assert shortened(address) == shown
+
+
+@pytest.mark.parametrize("address", [SLACK, QUERY])
+def test_an_address_is_sealed_at_rest_and_opened_for_sending(file_database: Path, address: str) -> None:
+    endpoint, _ = add_endpoint("https://hooks.example/canaryFirst", EVENTS, **BY)
+    change_endpoint(endpoint, wanted(address), **BY)
+    at_rest = bytes_at_rest(file_database)
+    assert b"canary" not in at_rest
+    assert b"hooks." in at_rest, "the trail says where messages go"
+    assert WebhookEndpoint.objects.get().address == address
+
+
+@pytest.mark.django_db
+def test_the_trail_and_the_name_show_it_shortened() -> None:
+    endpoint, _ = add_endpoint(QUERY, EVENTS, **BY)
+    change_endpoint(endpoint, wanted(SLACK), **BY)
+    held = WebhookEndpoint.objects.get()
+    assert str(held) == f"{held.public_id} (https://hooks.slack.com/…AbCd)"
+    added, changed = (event.data for event in Event.objects.order_by("pk"))
+    assert added["address"] == "https://hooks.example/…0123"
+    assert changed["changes"] == {"address": "https://hooks.slack.com/…AbCd"}
+
+
+@pytest.mark.django_db
+def test_an_empty_address_keeps_the_one_that_is_there() -> None:
+    endpoint, _ = add_endpoint(SLACK, EVENTS, **BY)
+    change_endpoint(endpoint, wanted(""), **BY)
+    assert WebhookEndpoint.objects.get().address == SLACK
+    assert not Event.objects.filter(name="endpoint.changed").exists()
+
+
+@pytest.mark.django_db
+def test_an_address_whose_key_was_lost_is_typed_again(settings: Settings) -> None:
+    endpoint, _ = add_endpoint(SLACK, EVENTS, **BY)
+    configure(settings, encryption_keys=[Fernet.generate_key().decode()])
+    assert str(WebhookEndpoint.objects.get()).endswith(" (unreadable address)")
+    change_endpoint(endpoint, wanted(SLACK), **BY)
+    assert WebhookEndpoint.objects.get().address == SLACK
+
+
+@pytest.fixture
+def receiver(db: None, settings: Settings) -> Any:
+    """A receiver on loopback, which the settings allow."""
+    configure(settings, allow_private_webhooks=True, webhook_timeout_seconds=5.0)
+    with receiving() as found:
+        yield found
+
+
+@pytest.mark.parametrize("said", [b"Cannot POST %b", b"no service at %b", b'{"path": "%b"}'])
+def test_what_a_receiver_repeats_of_its_address_is_kept_out_of_the_log(
+    receiver: Receiver, said: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.status, receiver.answer = 404, said % b"/services/T000/B000/canaryPathSecret"
+    endpoint, _ = add_endpoint(receiver.url, [WebhookEvent.CALL_BLOCKED], **BY)
+    make_blocked(at=NOON)
+    assert drain_endpoints(now=NOON, clock=lambda: NOON, chance=lambda: 0.0)
+    reason = WebhookDelivery.objects.get(message__endpoint=endpoint).reason
+    assert reason.startswith("the webhook answered 404: ")
+    for text in (reason, endpoint.messages.get().last_error, caplog.text, str(caplog.records[-1].__dict__)):
+        assert "canaryPathSecret" not in text
