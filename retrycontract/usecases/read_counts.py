@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Final, NamedTuple
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast
 
 from retrycontract.store.models import Measure, Rollup, Span, Summary
 
@@ -96,17 +97,34 @@ class _Sources:
         return Rollup.objects.filter(reduce(or_, parts), measure__in=measures, **self.scope.names).order_by()
 
 
+class _Steps(dict[str, datetime]):
+    """Give the step that a written moment belongs to; thousands of rows share a few moments, so each is read once."""
+
+    def __init__(self, span: Span) -> None:
+        super().__init__()
+        self._span = span
+
+    def __missing__(self, written: str) -> datetime:
+        step = self[written] = self._span.beginning(datetime.fromisoformat(written).replace(tzinfo=UTC))
+        return step
+
+
+def _written(name: str) -> Cast:
+    """Ask for a moment as the database writes it: in UTC, with an offset or without."""
+    return Cast(name, TextField())
+
+
 def read_points(scope: Scope) -> Counter[Point]:
     """Read every counter but those of places, by step; three queries."""
-    sources, step = _Sources.of(scope), scope.span.beginning
+    sources, steps = _Sources.of(scope), _Steps(scope.span)
     found: Counter[Point] = Counter()
-    for at, counts in sources.sums(is_whole=not scope.names).values_list("at", "counts"):
+    for at, counts in sources.sums(is_whole=not scope.names).values_list(_written("at"), "counts"):
         for measure, labels in counts.items():
             for label, amount in labels.items():
-                found[Point(step(at), measure, label)] += amount
-    rows = sources.counts(*PLACELESS).values_list("hour", "measure", "label").annotate(total=Sum("amount"))
+                found[Point(steps[at], measure, label)] += amount
+    rows = sources.counts(*PLACELESS).values_list(_written("hour"), "measure", "label").annotate(total=Sum("amount"))
     for hour, measure, label, amount in rows:
-        found[Point(step(hour), measure, label)] += amount
+        found[Point(steps[hour], measure, label)] += amount
     return found
 
 
@@ -124,14 +142,14 @@ def read_tool_totals(scope: Scope) -> dict[tuple[str, str], Counter[str]]:
 
 def read_failed(scope: Scope) -> Counter[ToolPoint]:
     """Read how many attempts of each tool failed in each step; three queries."""
-    sources, step = _Sources.of(scope), scope.span.beginning
+    sources, steps = _Sources.of(scope), _Steps(scope.span)
     found: Counter[ToolPoint] = Counter()
     failed = F("judged") - F("valid")
-    for at, namespace, tool_name, amount in sources.sums(is_whole=False).values_list("at", *NAMES, failed):
-        found[ToolPoint(step(at), namespace, tool_name)] += amount
-    rows = sources.counts(Measure.JUDGED, Measure.VALID).values_list("hour", *NAMES, "measure")
+    for at, namespace, tool_name, amount in sources.sums(is_whole=False).values_list(_written("at"), *NAMES, failed):
+        found[ToolPoint(steps[at], namespace, tool_name)] += amount
+    rows = sources.counts(Measure.JUDGED, Measure.VALID).values_list(_written("hour"), *NAMES, "measure")
     for hour, namespace, tool_name, measure, amount in rows.annotate(total=Sum("amount")):
-        found[ToolPoint(step(hour), namespace, tool_name)] += amount if measure == Measure.JUDGED else -amount
+        found[ToolPoint(steps[hour], namespace, tool_name)] += amount if measure == Measure.JUDGED else -amount
     return +found
 
 
