@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, QueryDict
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
 from retrycontract.api.routes import PENDING_HEADER
@@ -16,8 +17,10 @@ from retrycontract.contract.traces import read_traceparent
 from retrycontract.logs import follow, forget
 from retrycontract.request_ids import HEADER as REQUEST_ID
 from retrycontract.request_ids import usable_request_id
+from retrycontract.usecases.identifiers import safe_identifier
 
 API_PREFIX = "/api/"
+TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp")
 
 logger = logging.getLogger("retrycontract.requests")
 
@@ -74,6 +77,26 @@ def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
         "duration_ms": round(seconds * 1000, 1),
     }
     logger.info("Request answered", extra=fields)
+
+
+class SafeQueries:
+    """Keep secrets out of what the desk's pages repeat of their addresses: links, and what was looked for.
+
+    They take the form in which identifiers are stored, so that what is looked for is found.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        query = request.META.get("QUERY_STRING", "")
+        if query and not request.path_info.startswith(TYPED_AS_MEANT):
+            asked = [(name, value) for name, values in request.GET.lists() for value in values]
+            safe = [(safe_identifier(name), safe_identifier(value)) for name, value in asked]
+            if safe != asked:
+                request.META["QUERY_STRING"] = urlencode(safe)
+                request.GET = QueryDict(urlencode(safe))
+        return self._get_response(request)
 
 
 class HeadOfApi:

@@ -45,6 +45,7 @@ MIDDLEWARE = [
     "retrycontract.middleware.ClosedHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "retrycontract.middleware.RequestLog",
+    "retrycontract.middleware.SafeQueries",
     "retrycontract.middleware.HeadOfApi",
     "retrycontract.middleware.ProblemResponses",
     "django.contrib.sessions.middleware.SessionMiddleware",

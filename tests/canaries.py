@@ -2,82 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
 from urllib.parse import quote, unquote
 
+from tests.canary_places import (
+    ANSWERED,
+    NOT_KEPT,
+    OPENED,
+    PLACES,
+    REGISTERED,
+    SCHEMA,
+    SEARCHED,
+    SENT,
+    SUBMITTED,
+    TYPED,
+    WRITTEN,
+    canary,
+    filled,
+)
 from tests.desk import Desk
 from tests.receivers import Mailbox, Receiver
 from tests.servers import PASSWORD, PostgreSQL, Redis
 from tests.service import AgentClient, Service
 
-LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
-SCHEMA: dict[str, Any] = {"type": "object", "properties": {"region": {"enum": ["eu", "us"]}}, "required": ["region"]}
-
-
-def canary(place: str) -> str:
-    """Make the secret of a place: a GitHub token that no other place has."""
-    digest = hashlib.sha256(place.encode()).digest() * 2
-    return "ghp_" + "".join(LETTERS[byte % len(LETTERS)] for byte in digest[:36])
-
-
-def sent(**fields: Any) -> Callable[[str], dict[str, Any]]:
-    """Describe a submission; `@@` in a text stands for the secret."""
-    return lambda secret: json.loads(json.dumps(fields).replace("@@", secret))
-
-
-# What an agent submits, each in a call of its own that is Blocked at once.
-SUBMITTED: dict[str, Callable[[str], dict[str, Any]]] = {
-    "a value": sent(arguments={"region": "@@"}),
-    "a value deep inside": sent(arguments={"region": [{"a": ["-@@-"]}]}),
-    "a key": sent(arguments={"@@": 1}),
-    "a pointer": sent(arguments={"region": {"@@": {"@@": 1}}}),
-    "broken text": sent(raw='{"region": "@@'),
-    "text around JSON": sent(raw='My key @@ says {"region": "eu"}'),
-    "the agent's rejection": sent(arguments={"region": "eu"}, callback_error="@@ is refused"),
-    "a value of the context": sent(arguments={}, context={"goal": "use @@"}),
-    "a key of the context": sent(arguments={}, context={"@@": 1}),
-    "the session": sent(arguments={}, session_id="s-@@"),
-    "the task": sent(arguments={}, task_id="@@"),
-    "the correlation": sent(arguments={}, correlation_id="@@"),
-    "the provider's id": sent(arguments={}, tool_call_id="@@"),
-    "the reason for the end": sent(arguments={}, finish_reason="@@"),
-    "an unknown tool": sent(arguments={}, tool="note-@@"),
-}
-# What an author of tools registers, with what is then submitted.
-REGISTERED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "a tool's name": ("tool-@@", {}, {}),
-    "a tool's description": ("described", {"description": "Send @@ along."}, {}),
-    "an allowed value": ("allowed", {"input_schema": {"properties": {"a": {"enum": ["@@", "b"]}}}}, {"a": "c"}),
-    "a constant": ("constant", {"input_schema": {"properties": {"a": {"const": "@@"}}}}, {"a": "c"}),
-    "a default": ("default", {"input_schema": {"properties": {"a": {"default": "@@", "type": "null"}}}}, {"a": 1}),
-    "a pattern": ("pattern", {"input_schema": {"properties": {"a": {"pattern": "^@@$"}}}}, {"a": "c"}),
-    "a hint": ("hint", {"input_schema": {"properties": {"a": {"type": "null", "x-hint": "try @@"}}}}, {"a": "c"}),
-    "a description inside": (
-        "inside", {"input_schema": {"properties": {"a": {"description": "@@"}}, "required": ["a"]}}, {}),
-    "a title": ("titled", {"input_schema": {"title": "@@", "required": ["a"]}}, {}),
-    "an example": ("example", {"input_schema": {"examples": [{"a": "@@"}], "required": ["a"]}}, {}),
-    "a definition's name": ("defined", {"input_schema": {"$defs": {"@@": {"const": 1}}, "$ref": "#/$defs/@@"}}, {}),
-    "a field's name": ("named", {"input_schema": {"properties": {"@@": {}}, "required": ["@@"]}}, {}),
-}  # fmt: skip
-# What an operator types.
-ANSWERED: dict[str, dict[str, str]] = {
-    "a hint for the agent": {"decision": "hint", "text": "Use @@."},
-    "a reason to reject": {"decision": "reject", "text": "Not with @@."},
-    "a reason to accept": {"decision": "accept", "text": "As @@ says."},
-    "corrected arguments": {"decision": "corrected", "arguments": '{"region": "eu", "note": "@@"}'},
-}
-# What is read and not kept, with or without the sanitiser.
-PASSING = ("an idempotency key", "an address", "a filter", "a search", "a user's name", "a password", "a dry run",
-           "a refused schema", "a trace", "a version", "a cursor", "a field of a request", "a preference",
-           "a type of events", "an acknowledgement", "an agent's name")  # fmt: skip
-PLACES = (*SUBMITTED, *REGISTERED, *ANSWERED, *PASSING)
+# Forms that give back what was typed, to the person who typed it, when it is refused or may be sent to more.
+GIVEN_BACK = {"corrected arguments", "an answer to a group"}
 
 
 @dataclass
@@ -88,6 +44,7 @@ class Life:
     receiver: Receiver
     mailbox: Mailbox
     ways: dict[str, bytes] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def live(self) -> None:
         """Plant, answer, read everything there is to read, and keep it by the way it came."""
@@ -96,7 +53,7 @@ class Life:
         self.desk.log_in("ada", self.service.new_operator("ada", "admin"))
         self._listen()
         answers = [*self._register(), *self._submit(), *self._pass_by()]
-        pages = list(self._answer())
+        pages = [*self._type(), *self._answer()]
         answers += list(self._read())
         self.ways["the API"] = "\n".join(answers).encode()
         pages += [page for path, page in self._crawl() if not path.startswith("/admin/")]
@@ -115,8 +72,12 @@ class Life:
     def _register(self) -> Iterator[str]:
         yield self.agent.register("deploy", SCHEMA, max_attempts=1).text
         yield self.agent.register("free", SCHEMA, max_attempts=1, strict=False).text
+        yield self.agent.register("edited", SCHEMA).text
+        yield self.agent.register("reply", SCHEMA, max_attempts=1, kind="agent_response").text
+        yield self.agent.register("extract", SCHEMA, max_attempts=1, kind="extraction").text
+        yield self.agent.register("write", WRITTEN, max_attempts=1, kind="source_file").text
         for place, (name, given, arguments) in REGISTERED.items():
-            tool, body = _filled(name, place), _filled({"input_schema": SCHEMA, "max_attempts": 1} | given, place)
+            tool, body = filled(name, place), filled({"input_schema": SCHEMA, "max_attempts": 1} | given, place)
             yield self.agent.send("PUT", f"/tools/{quote(tool)}", body).text
             verdict = self.agent.submit(tool, f"call of {name.replace('@@', '')}", arguments)
             assert verdict["status"] == "blocked", (place, verdict)
@@ -136,27 +97,12 @@ class Life:
             yield json.dumps(answer.body)
 
     def _pass_by(self) -> Iterator[str]:
-        def send(place: str, method: str, path: str, body: Any = None, **headers: str) -> str:
-            told = {name.replace("_", "-"): canary(place) for name in headers}
-            return self.agent.send(method, path.replace("@@", canary(place)), _filled(body, place), headers=told).text
-
-        one = {"tool": "deploy", "tool_call_id": "passing", "arguments": {"region": "eu"}}
-        yield send("an idempotency key", "POST", "/calls", one, Idempotency_Key="")
-        yield send("a trace", "POST", "/calls", one | {"tool_call_id": "traced"}, traceparent="")
-        yield send("a version", "POST", "/calls", one | {"version": "@@"})
-        yield send("a field of a request", "POST", "/calls", one | {"@@": 1, "turn": "@@"})
-        yield send("a preference", "GET", "/calls", Prefer="")
-        yield send("a cursor", "GET", "/calls?cursor=@@")
-        yield send("a type of events", "GET", "/events?types=@@")
-        yield send("an address", "GET", "/calls/@@")
-        yield send("an address", "GET", "/@@/@@")
-        filtered = self.agent.send("GET", f"/calls?session_id={canary('a filter')}")
-        assert filtered.body == {"calls": [], "next": None}
-        dry = {"input_schema": SCHEMA, "arguments": {"region": "@@"}, "tool": "@@"}
-        yield send("a dry run", "POST", "/check", dry, Idempotency_Key="")
-        listed = [{"name": "@@", "input_schema": {"type": "@@", "properties": {"@@": {"type": "no"}}}}]
-        yield send("a refused schema", "POST", "/tools/import", listed, Idempotency_Key="")
-        yield send("a refused schema", "PUT", "/tools/@@", {"input_schema": listed[0]["input_schema"]})
+        for place, method, path, body, headers in SENT:
+            body = body.replace(b"@@", canary(place).encode()) if isinstance(body, bytes) else filled(body, place)
+            yield self.agent.send(method, filled(path, place), body, headers=filled(headers, place)).text
+        verdict = self.agent.submit("deploy", "given up", {"region": "xx"})
+        told = {"reason": canary("a reason to cancel")}
+        yield self.agent.send("POST", f"/calls/{verdict['call_id']}/cancel", told).text
 
     def _answer(self) -> Iterator[str]:
         for number, (place, fields) in enumerate(ANSWERED.items()):
@@ -164,18 +110,53 @@ class Life:
             assert verdict["status"] == "blocked", verdict
             typed = {name: text.replace("@@", canary(place)) for name, text in fields.items()}
             page = self.desk.answer(verdict["call_id"], **typed)
-            # A form that was refused gives back what was typed, to the person who typed it.
-            yield "" if place == "corrected arguments" and "Not sent" in page else page
+            yield "" if place in GIVEN_BACK and "Not sent" in page else page
             yield self.agent.send("GET", f"/calls/{verdict['call_id']}/guidance").text
             if number == 0:
                 told = {"words": canary("an acknowledgement")}
                 yield self.agent.send("POST", f"/calls/{verdict['call_id']}/guidance/ack", told).text
-        # A name is shown everywhere, so one that holds a secret is refused; its form gives back what was typed.
-        self.desk.submit("/admin/retrycontract/agent/add/", "name", {"name": canary("an agent's name")})
-        self.desk.get(f"/?q={canary('a search')}")
+
+    def _type(self) -> Iterator[str]:
+        """Type into every form of the desk and of the admin, and into the addresses of pages."""
+        names = self._names()
+        for place, (path, with_field, fields) in TYPED.items():
+            at, typed = filled(path, place, **names), filled(fields, place, **names)
+            page = self.desk.submit(at, with_field, typed) if with_field else self.desk.post(at, typed)
+            yield "" if place in GIVEN_BACK else page
+            names = self._names()
+        # Its title is the beginning of its words: what is cut must be redacted before.
+        words = f"Please use the token {canary('words that are kept')} for all that you do from here on."
+        self.desk.post(f"/calls/{names['call']}/keep-reply/", {"text": words})
+        self.desk.post("/settings/second-factor/", {})
+        for place, (path, fields) in NOT_KEPT.items():
+            with suppress(AssertionError):  # many a form is refused
+                self.desk.post(filled(path, place, **names), filled(fields, place, **names))
+        for place, paths in OPENED.items():
+            for path in filled(paths, place, **names):
+                with suppress(AssertionError):  # its error would name the address
+                    yield self.desk.get(path)
+        for model in SEARCHED:
+            self.desk.get(f"/admin/retrycontract/{model}/?q={canary('a search of the admin')}")
         stranger = Desk(self.service)
         fields = {"username": canary("a user's name"), "password": canary("a password")}
-        stranger.submit("/login/", "password", fields)
+        stranger.submit(f"/login/?next=/{canary('where to go after the login')}", "password", fields)
+
+    def _names(self) -> dict[str, str]:
+        """Name what is typed about: a call that is Blocked, a tool, an operator."""
+        blocked = self.agent.submit("free", f"typed about {next(self.numbers)}", {"region": "xx"})
+        assert blocked["status"] == "blocked", blocked
+        (tool,) = set(
+            re.findall(r"/retrycontract/tool/(\d+)/change/", self.desk.get("/admin/retrycontract/tool/?q=edited"))
+        )
+        endpoint = re.findall(r"/settings/webhooks/(ep_\w+)/", self.desk.get("/settings/webhooks/"))[0]
+        (user,) = set(re.findall(r"/auth/user/(\d+)/change/", self.desk.get("/admin/auth/user/?q=operator")))
+        return {
+            "call": blocked["call_id"],
+            "tool": tool,
+            "user": user,
+            "receiver": self.receiver.url,
+            "endpoint": endpoint,
+        }
 
     def _read(self) -> Iterator[str]:
         answer = self.agent.send("GET", "/calls?limit=100")
@@ -202,10 +183,6 @@ class Life:
 
 def _leads_away(link: str) -> bool:
     return "/static/" in link or link.endswith((".svg", "/jsi18n/")) or "logout" in link
-
-
-def _filled(value: Any, place: str) -> Any:
-    return None if value is None else json.loads(json.dumps(value).replace("@@", canary(place)))
 
 
 def files_of(service: Service) -> dict[str, bytes]:

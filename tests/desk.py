@@ -14,6 +14,7 @@ from tests.service import Service
 
 # An answer that cannot be sent, or that came second: the page says why and keeps what was typed.
 REFUSED = (409, 422)
+TOKEN = "csrfmiddlewaretoken"
 
 
 @dataclass
@@ -40,6 +41,8 @@ class _Forms(HTMLParser):
         if tag == "form":
             self.forms.append(Form(found.get("action", ""), found.get("method", "get").lower()))
             self._open = True
+        elif self._open and "name" in found and tag == "button":
+            self.forms[-1].names.add(found["name"])
         elif self._open and "name" in found and tag in ("input", "textarea", "select"):
             form, name = self.forms[-1], found["name"]
             form.names.add(name)
@@ -84,6 +87,14 @@ class Desk:
     def submit(self, path: str, with_field: str, fields: Mapping[str, str | list[str]]) -> str:
         """Fill in and send the form of a page that has a certain field; returns the page that follows."""
         return self.open_form(path, with_field)(fields)
+
+    def post(self, path: str, fields: Mapping[str, str]) -> str:
+        """Send fields that no form need have; returns the page that follows."""
+        parser = _Forms()
+        parser.feed(self.get("/settings/"))
+        token = next(form.values[TOKEN] for form in parser.forms if TOKEN in form.names)
+        target = urljoin(self.service.url, path)
+        return self._open(Request(target, urlencode({TOKEN: token, **fields}).encode(), {"Referer": target}))
 
     def press(self, path: str, action: str) -> str:
         """Press the button of a page whose form goes to an address; returns the page that follows."""

@@ -21,6 +21,7 @@ from dashboard.roles import is_administrator, may_answer
 from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.store.models import SavedReply
 from retrycontract.store.models.replies import FIRST, LAST
+from retrycontract.usecases.contracts import sanitizer
 from retrycontract.usecases.save_reply import (
     MAX_TITLE,
     NotAllowedError,
@@ -68,8 +69,9 @@ def keep_words(operator: User, text: str, *, now: datetime) -> SavedReply:
     """Keep the words of an answer, named by how they begin, on the next key that is free; raises UnusableReplyError."""
     taken = {kept.position for kept in replies_of(operator)}
     free = next((key for key in range(FIRST, LAST + 1) if key not in taken), None)
-    title = elide_middle(text.strip().partition("\n")[0], MAX_TITLE)
-    return save_reply(operator, title, text.replace("\r\n", "\n"), now=now, position=free)
+    text = sanitizer().redact_text(text.replace("\r\n", "\n").strip())  # before it is cut: half a secret is not known
+    title = elide_middle(text.partition("\n")[0], MAX_TITLE)
+    return save_reply(operator, title, text, now=now, position=free)
 
 
 def _save(request: HttpRequest, found: SavedReply | None) -> HttpResponse:

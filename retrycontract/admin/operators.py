@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
 from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.admit_operator import admit_operator, change_operator
+from retrycontract.usecases.admit_operator import SHOWN, admit_operator, change_operator, check_shown
 from retrycontract.usecases.end_sessions import end_sessions
 from retrycontract.usecases.give_role import Role, role_of
 from retrycontract.usecases.log_in import free_operator
@@ -41,6 +41,12 @@ class NewOperatorForm(_NewUser):
 
     role = forms.ChoiceField(choices=ROLES, initial=Role.OPERATOR.value)
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse a name that may not be shown."""
+        cleaned = super().clean() or self.cleaned_data
+        check_shown({name: cleaned[name] for name in SHOWN if cleaned.get(name)})
+        return cleaned
+
 
 class OperatorForm(forms.ModelForm):  # type: ignore[type-arg]  # the class takes no arguments at run time
     """Ask for what may be changed; the password has a page of its own."""
@@ -50,6 +56,12 @@ class OperatorForm(forms.ModelForm):  # type: ignore[type-arg]  # the class take
     class Meta:
         model = User
         fields = CHANGEABLE
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what may not be shown."""
+        cleaned = super().clean() or self.cleaned_data
+        check_shown({name: cleaned[name] for name in SHOWN if cleaned.get(name)})
+        return cleaned
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -15,6 +15,7 @@ from retrycontract.api.fields import MAX_TURN, Moment
 from retrycontract.api.schemas import ErrorOut, Identifier, Links, Strict, ToolName
 from retrycontract.contract.response_log import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse
+from retrycontract.usecases.identifiers import safe_query
 from retrycontract.usecases.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
 
 
@@ -65,7 +66,7 @@ def get_agent_responses(request: HttpRequest, query: Annotated[ResponseQuery, Qu
         raise problems.Problem(
             422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
         ) from None
-    asked = query.model_dump(mode="json", exclude_none=True) | {"cursor": page.following}
+    asked = safe_query(query.model_dump(mode="json", exclude_none=True)) | {"cursor": page.following}
     return ResponsePageOut(
         responses=[_shown(response) for response in page.responses],
         next=f"{presenters.PREFIX}/agent-responses?{urlencode(asked)}" if page.following else None,

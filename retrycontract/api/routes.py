@@ -28,7 +28,7 @@ from retrycontract.usecases.doorbell import agent_bell
 from retrycontract.usecases.dry_run import dry_run
 from retrycontract.usecases.follow_events import follow_events
 from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.identifiers import opened_identifier, sealed_identifier
+from retrycontract.usecases.identifiers import opened_identifier, safe_query, sealed_identifier
 from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
@@ -100,7 +100,9 @@ def get_calls(request: HttpRequest, filters: Annotated[schemas.CallFilters, Quer
             422, "unknown-cursor", "No page begins there; follow 'next' of the page before."
         ) from None
     shown = found[: filters.limit]
-    asked = filters.model_dump(mode="json", exclude_none=True) | {"cursor": shown[-1].public_id if shown else ""}
+    asked = safe_query(filters.model_dump(mode="json", exclude_none=True)) | {
+        "cursor": shown[-1].public_id if shown else ""
+    }
     more = len(found) > len(shown)
     return schemas.CallPage(
         calls=[presenters.summary(call) for call in shown],

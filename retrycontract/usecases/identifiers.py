@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, overload
 
 from retrycontract.contract.sanitizer import elide_middle
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
@@ -32,6 +32,16 @@ def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None
 def safe_tool_name(name: str) -> str:
     """Give a tool's name as it may be stored, shown and compared."""
     return safe_identifier(name, MAX_TOOL_NAME)
+
+
+def safe_query(asked: dict[str, Any]) -> dict[str, Any]:
+    """Give what was looked for as an address may repeat it: every text in the form in which it is stored."""
+    return {
+        name: safe_identifier(value, MAX_TOOL_NAME if name == "tool" else MAX_IDENTIFIER)
+        if isinstance(value, str)
+        else value
+        for name, value in asked.items()
+    }
 
 
 def sealed_identifier(text: str) -> str:

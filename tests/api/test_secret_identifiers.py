@@ -43,6 +43,21 @@ def test_calls_are_listed_by_the_identifiers_that_the_agent_knows(door: Door) ->
     assert door.get(f"/calls?session_id={TOKEN}x").body["calls"] == []
 
 
+@pytest.mark.parametrize(("path", "listed"), [("/calls", "calls"), ("/agent-responses", "responses")])
+def test_the_address_of_the_next_page_names_what_was_asked_for_as_it_is_stored(
+    door: Door, path: str, listed: str
+) -> None:
+    make_tool(door.agent, kind="agent_response")
+    fields = {"kind": "agent_response", "task_id": TOKEN, "turn": 1}
+    for number in range(2):
+        door.submit(WRONG, tool_call_id=f"id {number}", **fields)
+    first = door.get(f"{path}?task_id={TOKEN}&limit=1")
+    assert TOKEN not in first.text
+    second = door.get(first.body["next"].removeprefix("/api/v1"))
+    assert len(second.body[listed]) == 1
+    assert second.body[listed] != first.body[listed]
+
+
 def test_a_schema_that_is_refused_is_named_without_its_secrets(door: Door) -> None:
     schema = {"properties": {TOKEN: {"type": TOKEN}}}
     reply = door.put("/tools/x", {"input_schema": schema})

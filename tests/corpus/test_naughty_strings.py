@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -13,23 +12,16 @@ from retrycontract.store.models import Call
 from tests.api.conftest import Door, open_door
 from tests.conftest import Corpus
 from tests.corpus import naughty
+from tests.corpus.naughty import is_escaped
 from tests.factories import make_agent, make_blocked, make_tool, make_user
 
 pytestmark = [pytest.mark.corpus, pytest.mark.django_db]
 SCHEMA = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
-MARKUP = re.compile(r"<\s*[/!?a-zA-Z]")
 
 
 @pytest.fixture
 def texts(corpus: Corpus) -> list[str]:
-    return [row["text"] for row in corpus("naughty_strings")] + [
-        "\x00",
-        "a\x00b",
-        "\x1b[31m",
-        "\u202e",
-        "{{7*7}}",
-        "{% x %}",
-    ]
+    return naughty.strings(corpus)
 
 
 @pytest.fixture
@@ -37,10 +29,6 @@ def door() -> Door:
     door = open_door(make_agent())
     make_tool(door.agent, "naughty", SCHEMA)
     return door
-
-
-def is_escaped(page: str, text: str) -> bool:
-    return not MARKUP.search(text) or text not in page
 
 
 def test_every_text_is_taken_or_refused_by_the_api_and_is_kept(door: Door, texts: list[str]) -> None:
