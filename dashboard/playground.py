@@ -91,6 +91,15 @@ EXAMPLES: Final = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Say what keeps something from being tried, at which field and, of a schema, at which place."""
+
+    field: str
+    reason: str
+    pointer: str | None
+
+
 class PlaygroundForm(SchemaForm):
     """Take what is to be tried."""
 
@@ -134,12 +143,23 @@ class PlaygroundForm(SchemaForm):
         """Tell whether the model may try again when this fails."""
         return int(self.cleaned_data["attempt"]) < int(self.cleaned_data["max_attempts"])
 
+    @property
+    def refusals(self) -> list[Refusal]:
+        """List what keeps it from being tried; reasons quote what was typed, so that secrets are taken out."""
+        hider = sanitizer()
+        place = hider.redact_pointer(self.refused.pointer) if self.refused else None
+        return [
+            Refusal(str(self[name].label), hider.redact_text(str(reasons[0])), place if name == "schema" else None)
+            for name, reasons in self.errors.items()
+        ]
+
     def hide_secrets(self, tried: DryRun | None) -> None:
         """Take the secrets out of what was typed, which comes back letter by letter otherwise."""
-        hider, typed = sanitizer(), {name: self.data.get(name, "") for name in ("name", "schema", "output")}
+        hider, typed = sanitizer(), {name: self.data.get(name, "") for name in ("name", "tool", "schema", "output")}
         output = _hidden_in(tried) if tried else None
         hidden = {
             "name": hider.redact_name(typed["name"]),
+            "tool": hider.redact_name(typed["tool"]),
             "schema": _without_secrets(typed["schema"], hider.redact_schema),
             "output": _without_secrets(typed["output"], hider.redact) if output is None else output,
         }

@@ -18,6 +18,7 @@ FIELDS: Final = {
     "text": "Your text",
     "arguments": "Your arguments",
     "schema": "Your schema",
+    "output": "Your output",
     "description": "Your description",
 }
 FORBIDDEN: Final = 403

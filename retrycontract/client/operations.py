@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
-from retrycontract.client.errors import UnreachableError, refusal
+from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
 from retrycontract.client.patience import Patience
 from retrycontract.client.results import (
@@ -136,8 +136,12 @@ class Operations:
                 yield from self.acknowledge(guidance)
             if guidance.decision is not Decision.CORRECTED:
                 return answered(outcome, guidance)
+            try:
+                corrected = guidance.arguments
+            except CorrectionError:  # what it rests on was sent by another process: the model reads it as a hint
+                return answered(outcome, guidance)
             further = details | Details(call_id=outcome.call_id, callback_error=None)
-            outcome = yield from self.submit(tool, tool_call_id, guidance.arguments, further, wait)
+            outcome = yield from self.submit(tool, tool_call_id, corrected, further, wait)
         return outcome
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:

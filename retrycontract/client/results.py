@@ -101,7 +101,7 @@ def answered(outcome: Outcome, guidance: Guidance) -> Outcome:
         return replace(
             outcome, status=Status.VALID, state=guidance.state, arguments=guidance.arguments, tool_result=None
         )
-    is_open = guidance.decision is Decision.HINT
+    is_open = guidance.decision in (Decision.HINT, Decision.CORRECTED)
     status = Status.RETRY if is_open else Status.BLOCKED
     budget = guidance.max_attempts if is_open else outcome.max_attempts
     return replace(

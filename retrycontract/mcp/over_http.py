@@ -15,8 +15,8 @@ from retrycontract.mcp.server import ContractServer
 from retrycontract.mcp.service_judge import PATIENCE, ServiceJudge
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
-# What the application decides by, beside the key: its host, and how a proxy was asked.
-HANDED_ON = (b"host", b"x-forwarded-", b"forwarded")
+# What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
+HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"traceparent")
 
 
 class Visit:

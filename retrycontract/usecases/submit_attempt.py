@@ -248,8 +248,11 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
         if call.tool_name != new.tool and not call.is_of_unknown_tool:
             raise OtherToolError(call)
         return call
-    submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
-    return match(submission, calls.candidates(submission))
+    return match(_placed(new), calls.candidates(_placed(new)))
+
+
+def _placed(new: NewAttempt) -> Submission:
+    return Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
 
 
 def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
@@ -257,7 +260,8 @@ def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
     if call is None:
         if connection.features.has_select_for_update:
             Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
-        if _find(agent, new) is not None:
+        # Most often there is none at all, which is soon asked.
+        if Call.objects.of(agent).continued_by(_placed(new)).exists() and _find(agent, new) is not None:
             raise LostRaceError("another submission has begun this call")
     return call
 

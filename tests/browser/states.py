@@ -57,11 +57,9 @@ def make_keys(agent: Agent, now: datetime) -> None:
     ApiKey.objects.filter(pk=key.pk).update(revoked_at=now - timedelta(days=30))
 
 
-def make_endpoint(now: datetime) -> WebhookEndpoint:
+def make_endpoint(now: datetime, address: str = "https://hooks.example/desk") -> WebhookEndpoint:
     """Make an endpoint with a log: a message that was taken at the second try, one that was not, one that waits."""
-    made, _ = add_endpoint(
-        "https://hooks.example/desk", list(WebhookEvent), now=now - timedelta(days=3), actor="ada", door=Door.DASHBOARD
-    )
+    made, _ = add_endpoint(address, list(WebhookEvent), now=now - timedelta(days=3), actor="ada", door=Door.DASHBOARD)
     body = json.dumps({"type": "call.blocked", "data": {"tool": "deploy_service", "round": 1}})
     for ago, tries, end in ((60, (503, 200), "delivered_at"), (40, (500, 500, None), "given_up_at"), (1, (), "")):
         at = now - timedelta(hours=ago)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from retrycontract.usecases.save_reply import save_reply
 from retrycontract.usecases.set_hint import set_hint_from
+from tests.browser.states import make_endpoint, make_keys
 from tests.browser.test_desk import Site, picture
 from tests.browser.test_every_page import PAGES
 from tests.factories import DEPLOY, answer, make_agent, make_blocked, make_tool, make_user
@@ -40,7 +41,7 @@ BROKEN: Final = """(words) => words.filter((word) => {
 
 
 def make_long(operator: User) -> Call:
-    """Make a group of two calls, a hint that stands and a reply, all with long names."""
+    """Make a group of two calls, a hint that stands, a reply, keys and an endpoint, all with long names."""
     agent, now = make_agent(AGENT), timezone.now()
     make_tool(agent, TOOL, DEPLOY)
 
@@ -49,6 +50,8 @@ def make_long(operator: User) -> Call:
         return make_blocked(agent, output, tool=TOOL, session_id=f"{session}-{'0123456789' * 12}", context=context)
 
     set_hint_from(answer(blocked("hinted", {"service": 1}), operator, text="A" * 500), operator, now=now)
+    make_keys(agent, now)
+    make_endpoint(now, f"https://{'hooks-of-the-european-region.' * 6}example/{'0' * 200}")
     save_reply(operator, "R" * 80, "B" * 500, now=now)
     blocked("first", OUTPUT)
     return blocked("second", OUTPUT)

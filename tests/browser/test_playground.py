@@ -44,6 +44,8 @@ def test_the_verdict_follows_what_is_typed_and_a_secret_comes_back_from_nobody(s
     expect(verdict).to_contain_text("a person is asked")
     verdict.get_by_text("MCP", exact=True).click()
     expect(verdict.locator("details[open]")).to_contain_text('"isError": true')
+    page.get_by_label("Name", exact=True).fill("book_seat")
+    expect(verdict.locator("details[open]")).to_contain_text("'book_seat'")  # what was unfolded stays so
     assert TOKEN not in verdict.inner_text()
     page.get_by_role("button", name="Check it").click()
     expect(page.get_by_text("Secrets were taken out")).to_be_visible()

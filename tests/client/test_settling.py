@@ -64,6 +64,18 @@ def test_a_correction_that_fails_goes_to_the_model_or_to_the_person_again(script
     assert service.lines == [SUBMITTED, WAITED, SAID] * 2 + [SUBMITTED]
 
 
+def test_a_correction_of_what_another_process_sent_is_read_by_the_model(scripted: Scripted) -> None:
+    """The patch cannot be applied here: nothing is sent that nobody wrote, and the call is not lost."""
+    patched = guided(decision="corrected", patch=[{"op": "replace", "path": "/mode", "value": "read"}],
+                     base={"attempt": 2, "hash": "0" * 64})  # fmt: skip
+    service = scripted(answer(200, BLOCKED), answer(200, patched), ACKNOWLEDGED)
+    with service.client() as client:
+        outcome = client.settle("open", "t1", WRONG)
+    assert (outcome.status, outcome.state, outcome.max_attempts) == (Status.RETRY, CallState.GUIDED, 5)
+    assert outcome.tool_result.content == "Validation failed\n\nA person answered"
+    assert service.lines == [SUBMITTED, WAITED, SAID]
+
+
 def test_what_a_person_accepts_may_be_run(scripted: Scripted) -> None:
     given = guided("accepted", decision="accept")
     with scripted(answer(200, BLOCKED), answer(200, given), ACKNOWLEDGED).client() as client:

@@ -38,6 +38,12 @@ path url user username email name title description
 """
 
 
+@pytest.mark.parametrize("name", [*SECRET_NAMES.split(), *ORDINARY_NAMES.split(), "_", "", "v1"])
+@pytest.mark.parametrize("number", ["7", "_12", "2026"])
+def test_a_number_behind_a_name_says_nothing(name: str, number: str) -> None:
+    assert SANITIZER.is_secret_name(name + number) == SANITIZER.is_secret_name(name)
+
+
 @pytest.mark.parametrize("name", SECRET_NAMES.split())
 def test_a_secret_name_is_known_in_every_spelling(name: str) -> None:
     assert SANITIZER.is_secret_name(name)

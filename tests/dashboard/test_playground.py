@@ -137,6 +137,25 @@ def test_secrets_that_were_pasted_come_back_redacted(desk: Client, given: dict[s
     assert TOKEN not in desk.post("/playground/", typed(**given), headers=HTMX).content.decode()
 
 
+REFUSED: dict[str, dict[str, Any]] = {
+    "a type": {"schema": {"type": TOKEN}},
+    "a place": {"schema": {"properties": {TOKEN: {"type": "x"}}}},
+    "a name that comes twice": {"schema": f'{{"{TOKEN}": 1, "{TOKEN}": 2}}'},
+    "a draft": {"schema": {"$schema": TOKEN}},
+    "a language": {"schema": {"x-language": TOKEN}, "kind": "source_file"},
+    "a kind": {"kind": TOKEN},
+    "a tool": {"tool": TOKEN},
+}
+
+
+@pytest.mark.parametrize("given", REFUSED.values(), ids=list(REFUSED))
+def test_a_refusal_quotes_no_secret(desk: Client, given: dict[str, Any]) -> None:
+    for headers in ({}, HTMX):
+        page = desk.post("/playground/", typed(**given), headers=headers)
+        assert "Nothing was checked" in text_of(page)
+        assert TOKEN not in page.content.decode()
+
+
 def test_a_value_that_the_schema_calls_secret_comes_back_redacted(desk: Client) -> None:
     schema = {"type": "object", "properties": {"note": {"type": "string", "writeOnly": True}}}
     assert "orchid" not in try_it(desk, schema, {"note": "blue orchid"}).content.decode()
@@ -159,6 +178,8 @@ def test_a_registered_schema_with_secrets_judges_as_it_was_written(desk: Client)
     assert MARK in begun["schema"].value()
     page = try_it(desk, begun["schema"].value(), {"key": TOKEN}, tool=str(tool.pk))
     assert (page.context["tried"].is_valid, TOKEN in page.content.decode()) == (True, False)
+    wrong = try_it(desk, begun["schema"].value(), {"key": "x"}, tool=str(tool.pk))
+    assert (wrong.context["tried"].is_valid, TOKEN in wrong.content.decode()) == (False, False)
     edited = try_it(desk, begun["schema"].value().replace("object", "array"), {"key": TOKEN}, tool=str(tool.pk))
     assert "Write the value where" in text_of(edited)
 

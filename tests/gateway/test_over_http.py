@@ -121,6 +121,14 @@ def test_who_may_not_ask_is_told_so_before_the_protocol_begins(
     assert (answer.headers.get("www-authenticate") == "Bearer") is (status == 401)
 
 
+def test_what_a_request_asks_of_the_api_is_logged_under_its_name(agent: AgentClient) -> None:
+    headers = {"Authorization": f"Bearer {agent.key}", "X-Request-ID": "mcp-7"}
+    answer = agent.service.send("POST", "/mcp", {}, headers=headers)
+    assert answer.headers["x-request-id"] == "mcp-7"
+    lines = [json.loads(line) for line in agent.service.log.splitlines() if '"request_id": "mcp-7"' in line]
+    assert [(line["route"], line["status"]) for line in lines] == [("/api/v1/calls", 200)]
+
+
 def test_an_agent_does_not_see_the_calls_of_another(agent: AgentClient) -> None:
     call_id = agent.submit("read_file", "mine", {"path": 5}, session_id="mine")["call_id"]
 

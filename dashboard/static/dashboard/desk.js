@@ -81,6 +81,7 @@
   });
 
   // ---- What a person unfolded stays so, and a list does not move under the pointer or the focus ----
+  const KEEPS_FOLDS = "[data-live], [data-folds]";
   let unfolded = new Map();
   const idsOf = (root) => all(".row[id]", root).map((row) => row.id);
   const isHeld = (part) => part.id === "queue" && (
@@ -111,7 +112,7 @@
   let at = -1; // of the focused row: when it leaves, the one that takes its place is focused
   document.addEventListener("htmx:beforeSwap", (event) => {
     const part = event.detail.target;
-    if (!part.matches("[data-live]") || event.detail.xhr.status !== 200) return;
+    if (!part.matches(KEEPS_FOLDS) || event.detail.xhr.status !== 200) return;
     if (!isWanted && isHeld(part)) {
       const news = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
       const known = idsOf(part), coming = idsOf(news);
@@ -128,7 +129,7 @@
     unfolded = new Map(all("details[id]", part).map((fold) => [fold.id, fold.open]));
   });
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (!event.detail.target.matches("[data-live]")) return;
+    if (!event.detail.target.matches(KEEPS_FOLDS)) return;
     all("details[id]").forEach((fold) => { if (unfolded.has(fold.id)) fold.open = unfolded.get(fold.id); });
     const links = all(".row-link");
     if (at >= 0 && links.length && !links.includes(document.activeElement)) links[Math.min(at, links.length - 1)].focus();
@@ -231,7 +232,7 @@
 
   // ---- A link to what is folded unfolds it ----
   const unfold = () => {
-    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const aim = one(":target");
     if (aim?.matches("details")) aim.open = true;
   };
   unfold();
@@ -239,7 +240,7 @@
 
   // ---- Whoever leaves words unsent is asked first ----
   document.addEventListener("input", (event) => {
-    if (event.target.matches("textarea")) event.target.form?.setAttribute("data-typed", "");
+    if (event.target.matches(":is([data-answer], [data-guarded]) textarea")) event.target.form.setAttribute("data-typed", "");
   });
   document.addEventListener("submit", (event) => { if (!event.defaultPrevented) event.target.removeAttribute("data-typed"); });
   addEventListener("beforeunload", (event) => { if (one("form[data-typed]")) event.preventDefault(); });

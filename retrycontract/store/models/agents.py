@@ -50,7 +50,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
-        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").first()
+        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").order_by("pk").first()
         return key if key is not None and key.state_at(now) is KeyState.GOOD else None
 
 

@@ -51,14 +51,20 @@ class CallQuerySet(models.QuerySet["Call"]):
         """Keep the calls that have not ended."""
         return self.exclude(state__in=ENDED)
 
-    def candidates(self, submission: Submission) -> list[Call]:
-        """List the open calls that a submission without our id may continue, oldest first."""
+    def continued_by(self, submission: Submission) -> CallQuerySet:
+        """Keep the open calls that a submission without our id may continue."""
         by_id = Q(last_tool_call_id=submission.tool_call_id)
         wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
-        found = self.open().filter(wanted, session_id=submission.session_id)
-        # What bears the same id is looked at first, however many calls of the tool were left open.
-        nearest = found.order_by(Case(When(by_id, then=0), default=1), "-pk")[:MAX_CANDIDATES]
-        return sorted(nearest, key=lambda call: call.pk)
+        return self.open().filter(wanted, session_id=submission.session_id)
+
+    def candidates(self, submission: Submission) -> list[Call]:
+        """List them, oldest first."""
+        found = self.continued_by(submission).order_by("-pk")
+        if submission.session_id is not None:
+            # What bears the same id is looked at first, however many calls of the tool were left open.
+            has_id = Q(last_tool_call_id=submission.tool_call_id)
+            found = found.order_by(Case(When(has_id, then=0), default=1), "-pk")
+        return sorted(found[:MAX_CANDIDATES], key=lambda call: call.pk)
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""

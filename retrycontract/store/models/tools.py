@@ -26,7 +26,7 @@ class ToolQuerySet(models.QuerySet["Tool"]):
 
     def named(self, namespace: str, name: str) -> Tool | None:
         """Get the tool of that name with its current version, or None."""
-        return self.filter(namespace=namespace, name=name).select_related("current_version").first()
+        return self.filter(namespace=namespace, name=name).select_related("current_version").order_by("pk").first()
 
     def of(self, namespace: str, kind: Kind | None = None) -> ToolQuerySet:
         """Keep the tools of a namespace that outputs can be judged by, with their present versions."""
