@@ -232,7 +232,7 @@
 
   // ---- A link to what is folded unfolds it ----
   const unfold = () => {
-    const aim = one(":target");
+    const aim = document.getElementById(location.hash.slice(1)); // :target fits only once the page has been scrolled there
     if (aim?.matches("details")) aim.open = true;
   };
   unfold();
