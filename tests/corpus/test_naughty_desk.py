@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from dashboard.call_list import CallChoices
 from dashboard.roles import Role
+from dashboard.trail import EventChoices
 from retrycontract.store.models import Agent, SavedReply, Snooze, StandingHint, Tool, WebhookEndpoint
 from tests.api.conftest import open_door
 from tests.conftest import Corpus
@@ -21,7 +24,7 @@ pytestmark = [pytest.mark.corpus, pytest.mark.django_db]
 SCHEMA = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
 HOOK = "https://hooks.example/"
 ANSWERED = (200, 204, 302, 404, 409, 422)  # and never 500
-LOOKED_AT = {
+LOOKED_AT: dict[str, tuple[str, ...]] = {
     "/": ("tool", "agent", "kind", "code", "age", "like"),
     "/tools/": ("q", "range"),
     "/insights/": ("tool", "range"),
@@ -29,7 +32,11 @@ LOOKED_AT = {
     "/agent-responses/": ("status", "task", "period", "after"),
     "/hints/": ("show", "after"),
     "/login/": ("next",),
-}
+    "/agents/": ("q",),
+    "/playground/": ("tool", "example"),
+    **{path: (*(field.name for field in dataclasses.fields(choices)), "zone", "after")
+       for path, choices in (("/calls/", CallChoices), ("/calls.csv", CallChoices), ("/audit/", EventChoices))},
+}  # fmt: skip
 SEARCHED = ("auth/user", *(
     f"retrycontract/{model}" for model in (
         "agent", "apikey", "tool", "toolversion", "call", "attempt", "event", "guidance", "outboxmessage",
@@ -130,6 +137,32 @@ def test_every_text_may_stand_for_the_next_agent(desk: Client, texts: list[str])
         check(desk.get("/hints/"), text, "hints")
         StandingHint.objects.update(off_at=call.created_at)  # the next is Blocked again
     assert StandingHint.objects.count() > len(texts) / 8
+
+
+def test_every_text_may_be_tried_in_the_playground(desk: Client, texts: list[str]) -> None:
+    trial = {"name": "deploy", "kind": "tool_call", "schema": "{}", "output": "{}", "attempt": "1", "max_attempts": "3"}
+    for text, name in shares(texts, ("name", "schema", "output", "kind"), 2):
+        check(desk.post("/playground/", trial | {name: text}), text, name)
+
+
+def test_every_text_may_be_typed_where_agents_and_webhooks_are_tended(desk: Client, texts: list[str]) -> None:
+    agent = make_agent()
+    hook = {"agent": "", "address": HOOK, "events": ["call.blocked"]}
+    desk.post("/settings/webhooks/new/", hook)
+    endpoint = WebhookEndpoint.objects.get().public_id
+    places: list[tuple[str, dict[str, Any]]] = [
+        ("/agents/new/", {"name": "@@"}),
+        ("/agents/new/", {"name": "named", "namespace": "@@"}),
+        (f"/agents/{agent.pk}/", {"name": "@@"}),
+        (f"/agents/{agent.pk}/keys/", {"scopes": ["@@"], "lasts": "@@"}),
+        ("/settings/webhooks/new/", hook | {"address": f"{HOOK}@@"}),
+        (f"/settings/webhooks/{endpoint}/", {"address": "@@", "events": ["@@"]}),
+    ]
+    for text, (path, typed) in shares(texts, places, 3):
+        given = {name: value.replace("@@", text) if isinstance(value, str) else value for name, value in typed.items()}
+        check(desk.post(path, given), text, path)
+    for path in ("/agents/", f"/agents/{agent.pk}/", "/settings/webhooks/", "/audit/"):
+        check(desk.get(path), "<script>", path)
 
 
 def test_every_text_may_be_the_answer_to_a_group(desk: Client, texts: list[str]) -> None:
