@@ -40,7 +40,7 @@ browser: $(VENV)/.dev ## run only the tests that drive a browser
 pictures: $(VENV)/.dev ## take the pictures of the operators' guide anew
 	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest tests/browser/test_guide.py
 
-bench: $(VENV)/.dev ## measure the contract beside its floors and its peers into benchmarks/RESULTS.md
+bench: $(VENV)/.dev ## measure contract, service and desk beside their floors and peers into benchmarks/RESULTS.md
 	@$(if $(findstring --quick,$(ARGS)),,$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/.peers \
 		|| echo "The peers cannot be installed here; the results say so." >&2)
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python $(ARGS)

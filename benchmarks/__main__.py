@@ -1,4 +1,4 @@
-"""Run every benchmark, write RESULTS.md, SERVICE.md and DESK.md here: `make bench`, or quickly `ARGS=--quick`."""
+"""Run every benchmark and write RESULTS.md here: `make bench`, or quickly `ARGS=--quick`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import inbox_page, rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
-from benchmarks.report import FOLDER, document, service_document
+from benchmarks.report import FOLDER, document, keep, service_document
 
 CONTRACT, SERVICE, DESK = "contract", "service", "desk"
 PEERS_TIME = 600  # seconds that the peers may take together
@@ -30,15 +30,15 @@ def main() -> None:
     if options.only in (None, CONTRACT):
         peers = _peers(options.peers, quick=options.quick)
         text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
-        options.output.write_text(text, encoding="utf-8")
+        keep(text, options.output)
         print(text)
     if options.only in (None, SERVICE):
         text = service_document(_service_sections(quick=options.quick), "make bench")
-        options.output.with_name("SERVICE.md").write_text(text, encoding="utf-8")
+        keep(text, options.output)
         print(text)
     if options.only in (None, DESK):
         text = inbox_page.inbox_document(service_rows.QUICK if options.quick else service_rows.THOROUGH)
-        options.output.with_name("DESK.md").write_text(text, encoding="utf-8")
+        keep(text, options.output)
         print(text)
 
 

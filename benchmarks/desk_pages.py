@@ -1,4 +1,4 @@
-"""Time every page of the desk with 1,000 calls and with many: PAGES.md.
+"""Time every page of the desk with 1,000 calls and with many, into RESULTS.md.
 
 `python -m benchmarks.desk_pages --calls 1000000 --folder FOLDER` keeps the databases in FOLDER and takes those that are
 there. Pages come from the list of addresses: a new one is measured unasked.
@@ -19,7 +19,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
-from benchmarks.report import FOLDER, machine, table
+from benchmarks.report import FOLDER, keep, machine, table
 
 FEW, MANY, QUICK_CALLS = 1_000, 100_000, 2_000
 DAYS, LAST_DAYS = 60, 2
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.desk_pages", description=__doc__)
     parser.add_argument("--calls", type=int, default=MANY)
     parser.add_argument("--folder", type=Path, help="where the databases are kept; default: nowhere")
-    parser.add_argument("--output", type=Path, default=FOLDER / "PAGES.md")
+    parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -72,7 +72,7 @@ def report(output: Path, *, folder: Path | None = None, calls: int = MANY, quick
         kept = folder or Path(nowhere)
         few, many = (_measured(kept / f"calls-{number}", number, quick=quick) for number in (FEW, calls))
     text = _document(few, many, calls)
-    output.write_text(text, encoding="utf-8")
+    keep(text, output)
     print(text)
 
 

@@ -49,7 +49,7 @@ def inbox_document(effort: Effort) -> str:
         "The service runs on SQLite in one process, the browser on the same machine."
     )
     sections = [
-        "# Benchmarks of the desk",
+        "# The inbox",
         conditions,
         f"## The inbox in Chromium\n\n{in_a_browser(effort)}",
         f"## The inbox with a long queue\n\n{with_a_long_queue(effort)}",

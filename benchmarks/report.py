@@ -1,16 +1,18 @@
-"""Write what was measured as RESULTS.md: tables of ratios, and what they were measured on."""
+"""Write what was measured into RESULTS.md, part by part: tables of ratios, and what they were measured on."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
+PART = re.compile(r"^(?=# )", re.MULTILINE)
 OUR_PACKAGES = ("jsonschema-rs", "jsonschema", "google-re2", "regex")
 
 
@@ -46,9 +48,16 @@ def ratio(figure: float) -> str:
     return f"{figure:.2f}x"
 
 
+def keep(part: str, results: Path) -> None:
+    """Put a part into the results, in the place of the one that has its title."""
+    present = results.read_text(encoding="utf-8") if results.exists() else ""
+    parts = {each.partition("\n")[0]: each for each in [*PART.split(present), part] if each.strip()}
+    results.write_text("\n".join(f"{each.rstrip()}\n" for each in parts.values()), encoding="utf-8")
+
+
 def document(sections: Sequence[tuple[str, str]], command: str, peers: dict[str, str]) -> str:
     """Put the sections below the conditions, and the notes below the sections."""
-    return _document(["# Benchmarks", _conditions(command, peers)], sections, "NOTES.md")
+    return _document(["# The contract", _conditions(command, peers)], sections, "NOTES.md")
 
 
 def service_document(sections: Sequence[tuple[str, str]], command: str) -> str:
@@ -58,7 +67,7 @@ def service_document(sections: Sequence[tuple[str, str]], command: str) -> str:
 
 Floors and ours are answered by the same processes, in turns; each ratio is the median over the rounds, each turn beside
 the floor's of the same round. What asks runs on the same machine and takes its share."""
-    return _document(["# Benchmarks of the service", conditions], sections, "SERVICE-NOTES.md")
+    return _document(["# The service", conditions], sections, "SERVICE-NOTES.md")
 
 
 def _document(parts: list[str], sections: Sequence[tuple[str, str]], notes: str) -> str:
