@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -28,6 +30,8 @@ ARGUMENTS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
+LAST_REQUESTS_SECONDS: Final = 10
+IDLE_LOOKS: Final = 6  # one after the other: a request that was sent may not have been taken yet
 ACTION_TIMEOUT_MS: Final = 10_000  # a page of ours answers in 0.1 s; a busy CI machine gets a hundred times that
 
 
@@ -67,7 +71,17 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
             return page
 
         yield open_page
+    wait_for_the_server()
     assert not raised, "\n".join(raised)
+
+
+def wait_for_the_server() -> None:
+    """Let the server finish what pages asked last: the tables are emptied next, and must not be locked."""
+    end, idle = time.monotonic() + LAST_REQUESTS_SECONDS, 0
+    while idle < IDLE_LOOKS and time.monotonic() < end:
+        is_busy = any("process_request_thread" in each.name for each in threading.enumerate())
+        idle = 0 if is_busy else idle + 1
+        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_the_example_agent_gets_stuck_waits_and_finishes(agent: AgentClient, des
             assert line, printed
             printed += line
         page = desk.get("/?q=example-session")
-        call_id = page.split('href="/calls/', 1)[1].split("/", 1)[0]
+        call_id = page.split('id="row-', 1)[1].split('"', 1)[0]
         desk.answer(call_id, text="Use IATA codes, an ISO date and a cabin of the list.")
         rest, _ = example.communicate(timeout=60)
         assert example.returncode == 0

@@ -194,7 +194,12 @@
 
   // ---- A question that has a page of its own is asked in a dialog, so that what was typed stays ----
   const ask = one("#ask");
-  const askAt = (address) => htmx.ajax("GET", address, { target: "#ask-body", swap: "innerHTML" }).then(() => {
+  let askedFrom = -1; // the row whose place is focused again, should it leave while the dialog is open
+  const askAt = (address) => {
+    askedFrom = all(".row-link").indexOf(document.activeElement);
+    return openAt(address);
+  };
+  const openAt = (address) => htmx.ajax("GET", address, { target: "#ask-body", swap: "innerHTML" }).then(() => {
     if (ask && one("#ask-body form") && !ask.open) ask.showModal();
   });
   document.addEventListener("click", (event) => {
@@ -207,6 +212,8 @@
   document.addEventListener("desk:ask", (event) => askAt(event.detail));
   document.addEventListener("desk:done", () => {
     if (ask?.open) ask.close();
+    const links = all(".row-link");
+    if (askedFrom >= 0 && document.activeElement === document.body) links[Math.min(askedFrom, links.length - 1)]?.focus();
     isWanted = true;
     poll();
   });
