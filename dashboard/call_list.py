@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef, Q
 
-from dashboard.filters import KIND_WORDS
+from dashboard.filters import KIND_WORDS, call_words
 from dashboard.long_list import Search
 from dashboard.timed_choices import TimedChoices
 from dashboard.wording import state_word
@@ -43,13 +43,8 @@ class CallChoices(TimedChoices):
     @property
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
-        return self.time_words | {
-            "tool": f"Tool {self.tool}",
-            "agent": f"Agent {self.agent}",
-            "state": self.state and state_word(self.state),
-            "kind": str(KIND_WORDS.get(self.kind, "")),
-            "code": self.code and f"{self.code} {ErrorCode(self.code).title}",
-        }
+        state = {"state": self.state and state_word(self.state)}
+        return self.time_words | state | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
     def search(self) -> Search[Call]:

@@ -22,6 +22,16 @@ AGES: Final = {
 KIND_WORDS: Final = dict(KINDS)
 
 
+def call_words(tool: str, agent: str, kind: str, code: str) -> dict[str, str]:
+    """Say in words what was chosen of calls, by its name."""
+    return {
+        "tool": f"Tool {tool}",
+        "agent": f"Agent {agent}",
+        "kind": str(KIND_WORDS.get(kind, "")),
+        "code": code and f"{code} {ErrorCode(code).title}",
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters(Choices):
     """Hold what was chosen; empty text is no choice.
@@ -51,11 +61,7 @@ class Filters(Choices):
     @property
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
-        return {
-            "tool": f"Tool {self.tool}",
-            "agent": f"Agent {self.agent}",
-            "kind": str(KIND_WORDS.get(self.kind, "")),
-            "code": self.code and f"{self.code} {ErrorCode(self.code).title}",
+        return call_words(self.tool, self.agent, self.kind, self.code) | {
             "age": self.age and f"Waits longer than {AGES[self.age][0]}",
             "like": "One mistake",
         }

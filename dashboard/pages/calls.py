@@ -36,7 +36,8 @@ def calls(request: HttpRequest) -> HttpResponse:
     choices, after = CallChoices.of(request.GET), request.GET.get("after", "")
     page = read_page(choices.search, after)
     context: dict[str, Any] = {
-        "choices": choices, "page": page, "rows": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
+        "title": "Calls", "route": "dashboard:calls", "files": "dashboard:export_calls", "noun": "calls",
+        "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
         "options": read_options(), "states": STATES, "most": MOST_EXPORTED,
     }  # fmt: skip
     if not page.rows and not choices.is_any:
