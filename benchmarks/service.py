@@ -35,6 +35,7 @@ TABLE = (
 TOOL = "book_flight"
 AGENTS = 10
 OPEN_SECONDS = 120
+SETTLING_SECONDS = 3  # what opening and closing a crowd costs is over then
 
 
 @dataclass
@@ -105,14 +106,17 @@ class Site:
                 self.blocked.append(verdict["call_id"])
 
     @contextmanager
-    def crowd(self, polls: int, streams: int) -> Iterator[None]:
-        """Hold so many long polls and event streams open while the block runs; each agent has its share."""
+    def crowd(self, polls: int, streams: int, readers: Sequence[str] = ()) -> Iterator[None]:
+        """Hold so many long polls and event streams open while the block runs.
+
+        The agents that submit share them evenly; with the keys of `readers` it is they who share the streams.
+        """
         waits = [
             request("GET", f"/api/v1/calls/{call}/wait?for=guidance", key, b"", "Prefer: wait=60").decode()
             for key, call in zip(self.keys, self.blocked, strict=False)
         ]
-        events = [request("GET", "/api/v1/events", key).decode() for key in self.keys]
-        given = {"port": self.port, "polls": waits * (polls // AGENTS), "streams": events * (streams // AGENTS)}
+        events = [request("GET", "/api/v1/events", key).decode() for key in readers or self.keys]
+        given = {"port": self.port, "polls": waits * (polls // AGENTS), "streams": events * (streams // len(events))}
         command = [sys.executable, "-m", "benchmarks.crowd"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdin is not None
@@ -123,10 +127,12 @@ class Site:
             deadline = monotonic() + OPEN_SECONDS
             while self.held() < len(given["polls"]) and monotonic() < deadline:
                 sleep(0.2)
+            sleep(SETTLING_SECONDS)
             yield
             process.stdin.close()
             ended = json.loads(process.stdout.readline())
             assert not ended["failed"], ended
+        sleep(SETTLING_SECONDS)
 
     def page(self, path: str) -> Callable[[], object]:
         """Give an operator's look at a page."""

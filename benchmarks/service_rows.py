@@ -61,12 +61,15 @@ def at_the_door(effort: Effort) -> str:
         page = site.page(HEAVY_PAGE)
         second = _race(site, {"alone": Way(invalid), "page": Way(invalid, during=lambda: _looping(page))}, effort)
         polls, streams = POLLS // effort.share, STREAMS // effort.share
+        own = site.service.new_keys(*(f"reader-{number}" for number in range(streams)))  # each has a stream of its own
+        own[: len(site.keys)] = site.keys[:streams]
         crowd = _race(
             site,
             {
                 "alone": Way(invalid),
                 "polls": Way(invalid, during=lambda: site.crowd(polls, 0)),
-                "crowd": Way(invalid, during=lambda: site.crowd(polls, streams)),
+                "crowd": Way(invalid, during=lambda: site.crowd(polls, streams, own)),
+                "audience": Way(invalid, during=lambda: site.crowd(0, streams)),
             },
             effort,
         )
@@ -79,6 +82,7 @@ def at_the_door(effort: Effort) -> str:
         ("submits alone", *_cells(crowd["alone"]), "", "", ""),
         _row(f"submits while {polls:,} long polls are open", crowd, "polls", "alone", 0.9),
         _row(f"submits while {polls:,} long polls and {streams:,} streams are open", crowd, "crowd", "alone", 0.9),
+        _row(f"submits, each event written to {streams // len(site.keys):,} streams", crowd, "audience", "alone", None),
     ]
     return table(HEAD, rows)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from retrycontract.pending import PENDING, Pending, disconnected, question
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from retrycontract.bridge import Receive, Response, Scope, Send, WsgiBridge
     from retrycontract.waiting import Bells
 
@@ -39,14 +41,13 @@ class Rhythm:
 
     # A comment this often keeps proxies from closing a silent stream, mostly after a minute, and finds who has left.
     heartbeat: float = 15.0
-    # What happens to an agent shortly after a page comes with the next one: a quarter of a second here,
+    # What happens to an agent shortly after a page comes with the next one: at most a quarter of a second later,
     pause: float = 0.25
-    # and longer the more streams are open, for each page is written to each of its readers. With 500 streams of ten
-    # agents that submitted all the time, four pages a second added a third to a submit's processor time, one a tenth.
+    # and longer the more streams are open, for each page is written to each of its readers.
     pages_per_second: float = 500.0
     # Unrung a stream asks this often: for rings that were lost, and to learn that its key was revoked.
     recheck: float = 30.0
-    # Questions of all streams together: some 3 % of what one API thread answers, however many read and whatever
+    # Questions of all streams together: some 6 % of what one API thread answers, however many read and whatever
     # happens. Under load a page comes later, and holds more.
     questions_per_second: float = 25.0
 
@@ -61,11 +62,29 @@ class Pace:
 
     async def turn(self) -> None:
         """Wait for one's turn; after a quiet time it comes at once."""
-        now = asyncio.get_running_loop().time()
-        turn = max(self._next, now - self._credit)
+        now, turn = self._coming()
         self._next = turn + self._step
         if turn > now:
             await asyncio.sleep(turn - now)
+
+    def is_free(self) -> bool:
+        """Take a turn if there is one at this moment; tell whether there was."""
+        now, turn = self._coming()
+        if turn <= now:
+            self._next = turn + self._step
+        return turn <= now
+
+    def _coming(self) -> tuple[float, float]:
+        now = asyncio.get_running_loop().time()
+        return now, max(self._next, now - self._credit)
+
+
+@dataclass(slots=True)
+class Coming:
+    """Hold a page that so many readers await; it is not asked for any more when the last of them leaves."""
+
+    page: asyncio.Task[Page | None]
+    readers: int = 0
 
 
 class Streams:
@@ -77,15 +96,15 @@ class Streams:
         self._turns = turns
         self._rhythm = rhythm
         self._pace = Pace(rhythm.questions_per_second, BURST)
-        self._asked: dict[tuple[str, tuple[bytes, ...]], asyncio.Task[Page]] = {}
+        self._coming: dict[tuple[str, tuple[bytes, ...]], Coming] = {}
         self._closing = asyncio.Event()
         self.open = 0
 
     def stop(self) -> None:
         """End every stream, each with word when to come back; on the loop's thread."""
         self._closing.set()
-        for asked in self._asked.values():
-            asked.cancel()
+        for coming in self._coming.values():
+            coming.page.cancel()
 
     async def follow(self, scope: Scope, receive: Receive, send: Send, first: Response, ticket: int) -> None:
         """Send a stream until its reader leaves, its key ends or the server stops; `ticket` is older than `first`."""
@@ -111,42 +130,51 @@ class Streams:
         await _write(send, first.body or SILENCE)
         page: Page | None = (first, ticket)
         while page is not None and (pending := Pending.of(page[0])) is not None:
-            page = await self._next(scope, send, pending, page[1])
+            with self._together(scope, pending, page[1]) as coming:
+                while not (await asyncio.wait((coming,), timeout=self._rhythm.heartbeat))[0]:
+                    await _write(send, SILENCE)
+                page = coming.result()
             if page is not None and page[0].body:
                 await _write(send, page[0].body)
 
-    async def _next(self, scope: Scope, send: Send, pending: Pending, ticket: int) -> Page | None:
+    @contextmanager
+    def _together(self, scope: Scope, pending: Pending, ticket: int) -> Iterator[asyncio.Task[Page | None]]:
+        """Await the next page with all readers that have one key or session and have read as far as each other."""
+        asker = tuple(value for name, value in scope["headers"] if name in (b"authorization", b"cookie"))
+        key = (pending.path, asker)
+        coming = self._coming.get(key)
+        if coming is None or coming.page.done():
+            coming = self._coming[key] = Coming(asyncio.create_task(self._next(scope, pending, ticket)))
+        coming.readers += 1
+        try:
+            yield coming.page
+        finally:
+            coming.readers -= 1
+            if not coming.readers:
+                coming.page.cancel()
+                if self._coming.get(key) is coming:
+                    del self._coming[key]
+
+    async def _next(self, scope: Scope, pending: Pending, ticket: int) -> Page | None:
         """Give the next page, as often as it takes to get one; None when there will be none."""
         if pending.bell:
-            await asyncio.sleep(max(self._rhythm.pause, self.open / self._rhythm.pages_per_second))
-            await self._hear(send, pending.bell, ticket)
+            await asyncio.sleep(self._until_beat(pending.bell))
+            # Half of the questions at most are asked unrung.
+            unrung = max(self._rhythm.recheck, 2 * len(self._coming) / self._rhythm.questions_per_second)
+            await self._bells.wait(pending.bell, ticket, unrung)
         while True:
-            response, ticket = await asyncio.shield(self._question(scope, pending.path))
+            response, ticket = await self._ask(question(scope, pending.path))
             if response.status < 400:
                 return response, ticket
             if response.status < 500 and response.status != TOO_MANY_REQUESTS:
                 return None  # its reader asks again, and is told why
             await asyncio.sleep(self._rhythm.heartbeat)
-            await _write(send, SILENCE)
 
-    async def _hear(self, send: Send, bell: str, ticket: int) -> None:
-        """Wait until a bell rings, or it is time to ask anyway."""
-        clock = asyncio.get_running_loop().time
-        # Half of the questions at most are asked unrung.
-        end = clock() + max(self._rhythm.recheck, 2 * self.open / self._rhythm.questions_per_second)
-        while (left := end - clock()) > 0:
-            if await self._bells.wait(bell, ticket, min(left, self._rhythm.heartbeat)):
-                return
-            await _write(send, SILENCE)
-
-    def _question(self, scope: Scope, path: str) -> asyncio.Task[Page]:
-        """Ask for a page; readers with one key or session that have read as far as each other share the answer."""
-        asker = tuple(value for name, value in scope["headers"] if name in (b"authorization", b"cookie"))
-        key = (path, asker)
-        if key not in self._asked:
-            task = self._asked[key] = asyncio.create_task(self._ask(question(scope, path)))
-            task.add_done_callback(lambda _: self._asked.pop(key, None))
-        return self._asked[key]
+    def _until_beat(self, bell: str) -> float:
+        """Say when the readers of a bell are served next: at one time, so that they go on together."""
+        pause = max(self._rhythm.pause, self.open / self._rhythm.pages_per_second)
+        shift = hash(bell) % 1000 / 1000 * pause  # each bell has its own beat: their questions do not come at once
+        return pause - (asyncio.get_running_loop().time() + shift) % pause
 
     async def _ask(self, scope: Scope) -> Page:
         await self._pace.turn()

@@ -11,7 +11,7 @@ from urllib.request import parse_http_list
 
 from retrycontract.lifespan import live
 from retrycontract.pending import PENDING, Pending, disconnected, question
-from retrycontract.streaming import Rhythm, Streams, is_stream
+from retrycontract.streaming import Pace, Rhythm, Streams, is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Half a minute of rings at the busiest rate that one process was measured at; about 10 MB when full.
 REMEMBERED_RINGS: Final = 50_000
 # Safety questions of all waiters together: some 3 % of what one API thread answers, however many wait.
-RECHECKS_PER_SECOND: Final = 40
+RECHECKS_PER_SECOND: Final = 8
 # So few woken questions stand before a submit in the API's queue, even when a thousand are woken at once.
 QUESTIONS_AT_ONCE: Final = 4
 
@@ -156,6 +156,7 @@ class FrontOfHouse:
         self._longest_wait = longest_wait
         self._recheck = recheck
         self._turns = asyncio.Semaphore(QUESTIONS_AT_ONCE)
+        self._rechecks = Pace(RECHECKS_PER_SECOND, burst=RECHECKS_PER_SECOND)
         self._streams = Streams(bridge, bells, self._turns, rhythm)
         self._waiting = 0
         self._closing = False
@@ -246,10 +247,13 @@ class FrontOfHouse:
     async def _ask_until_answered(self, scope: Scope, response: Response, ticket: int, deadline: float) -> Response:
         clock = asyncio.get_running_loop().time
         while (pending := Pending.of(response)) and not self._closing and (left := deadline - clock()) > 0:
-            # The more wait, the rarer each asks unrung; a crowd that came at once is spread by its own size.
+            # The more wait, the rarer each wakes to ask unrung; those who came before a crowd find no turn free.
             unrung = max(self._recheck, self._waiting / RECHECKS_PER_SECOND)
-            if not await self._bells.wait(pending.bell, ticket, min(left, unrung)) and clock() >= deadline:
-                break
+            if not await self._bells.wait(pending.bell, ticket, min(left, unrung)):
+                if clock() >= deadline:
+                    break
+                if not self._rechecks.is_free():
+                    continue
             async with self._turns:
                 if self._closing:
                     break

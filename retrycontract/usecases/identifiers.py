@@ -10,6 +10,7 @@ from retrycontract.usecases.contracts import sanitizer
 
 MAX_IDENTIFIER = 200  # as the columns and the API have it
 MAX_TOOL_NAME = 300
+REDACTED = "[REDACTED: IDENTIFIER]"
 HASH_DIGITS = 16  # 64 bits: of a million secrets no two meet
 IDENTIFIER = "identifier"  # what was sealed for another purpose is none
 
@@ -23,10 +24,16 @@ def safe_identifier(text: str | None, limit: int = MAX_IDENTIFIER) -> str | None
 
     One that does becomes its redacted form and a keyed hash, so that equal ones stay equal and others apart.
     """
-    redacted = text if text is None else sanitizer().redact_identifier(text)
-    if text is None or redacted is None or redacted == text:
+    if text is None:
+        return None
+    redact = sanitizer().redact_identifier
+    redacted = redact(text)
+    if redacted == text:
         return text
-    return f"{elide_middle(redacted, limit - HASH_DIGITS - 1)}-{keyed_hash(text)[:HASH_DIGITS]}"
+    digits = keyed_hash(text)[:HASH_DIGITS]
+    safe = f"{elide_middle(redacted, limit - HASH_DIGITS - 1)}-{digits}"
+    # What is left of it may look like a secret again, together with the hash: then only the hash stays.
+    return safe if redact(safe) == safe else f"{REDACTED}-{digits}"
 
 
 def safe_tool_name(name: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from django.conf import settings
 from django.urls import reverse
 
 from retrycontract.store.models import Call
 from retrycontract.usecases.contracts import sanitizer
+
+SOME_ID: Final = "call_of_this_id"
 
 
 def write_event(
@@ -37,5 +40,12 @@ def write_event(
 
 def _links(call: Call) -> dict[str, str]:
     base: str = settings.RETRYCONTRACT.public_url
+    return {name: f"{base}{before}{call.public_id}{after}" for name, (before, after) in _addresses().items()}
+
+
+@cache
+def _addresses() -> dict[str, tuple[str, str]]:
+    """Give the pages of a call, each as what stands before its id and behind it: found once, not for every event."""
     pages = {"self": "api:get_call", "guidance": "api:get_guidance", "desk": "dashboard:call"}
-    return {name: base + reverse(page, args=[call.public_id]) for name, page in pages.items()}
+    parts = {name: reverse(page, args=[SOME_ID]).partition(SOME_ID) for name, page in pages.items()}
+    return {name: (before, after) for name, (before, _, after) in parts.items()}
