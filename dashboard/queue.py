@@ -18,6 +18,7 @@ from retrycontract.store.models.calls import ENDED, CallQuerySet
 from retrycontract.store.models.claims import awake_calls, claimed_calls, free_calls, snoozed_calls
 
 PAGE = 25
+NEWEST_ANSWERS = 2_000  # among them are 101 to calls that ended, unless 1,900 answered ones are open
 MOST_COUNTED = 100  # beyond it a tab says "100+": counting on would scan what nobody reads
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,6 +65,14 @@ class Tab(StrEnum):
                 return Call.objects.order_by("-pk")
             case Tab.SNOOZED:
                 return snoozed_calls(now)
+
+    def count(self, operator: int, now: datetime) -> Count:
+        """Count the tab's calls, as far as a person wants to know."""
+        calls = self.calls(operator, now)
+        if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
+            newest = Guidance.objects.order_by("-pk").values("call_id")[:NEWEST_ANSWERS]
+            calls = Call.objects.filter(state__in=ENDED, pk__in=newest)
+        return Count(calls.order_by()[: MOST_COUNTED + 1].count())
 
 
 SHOWN_TABS: Final = tuple(tab for tab in Tab if tab is not Tab.SNOOZED)
@@ -125,7 +134,7 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     filters = filters.bounded(are_few=tab.holds_few)
     calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
-    counts = {each: Count(each.calls(operator, now).order_by()[: MOST_COUNTED + 1].count()) for each in Tab}
+    counts = {each: each.count(operator, now) for each in Tab}
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls, _parse(after))
     else:

@@ -71,6 +71,22 @@ def test_equal_seeds_plant_equal_calls() -> None:
     assert planted()[200:] != first, "and what is planted on top is something else"
 
 
+def test_as_many_wait_as_were_asked_for() -> None:
+    printed("seed", "--calls", "100", "--waiting", "60")
+    states = Counter(Call.objects.values_list("state", flat=True))
+    assert Call.objects.count() == 100
+    assert sum(states[state] for state in ("blocked", "guided", "retrying")) >= 60
+    assert states["blocked"] > 30
+    assert len(set(Call.objects.blocked().values_list("tool_name", flat=True))) > 5
+    with pytest.raises(CommandError, match="name fewer"):
+        printed("seed", "--calls", "5", "--waiting", "6")
+
+
+def test_a_few_wait_unasked() -> None:
+    printed("seed", "--calls", "200")
+    assert Call.objects.blocked().exists()
+
+
 def test_a_database_with_real_calls_is_left_alone_unless_told() -> None:
     make_blocked(output=RIGHT | {"replicas": 0})
     with pytest.raises(CommandError, match="holds real calls"):

@@ -17,6 +17,8 @@ from retrycontract.management.seeding.planting import PREFIX, Planter
 from retrycontract.store.models import Call
 
 REPORTED_EVERY: Final = 100_000
+CALLS_OF_WAITING: Final = 40
+MOST_WAITING: Final = 40  # unasked: a person looks through as many
 
 
 class Command(BaseCommand):
@@ -28,13 +30,20 @@ class Command(BaseCommand):
         """Take how many, over how long, and where chance begins."""
         parser.add_argument("--calls", type=int, default=10_000, help="how many calls; default: 10000")
         parser.add_argument("--days", type=int, default=60, help="over how many days until now; default: 60")
+        parser.add_argument("--waiting", type=int, help="how many wait now, at least; default: one of 40, at most 40")
         parser.add_argument("--seed", type=int, default=1, help="equal numbers plant equal calls in an empty database")
         parser.add_argument("--beside-real-calls", action="store_true", help="plant them though there are real calls")
 
-    def handle(self, *_: Any, calls: int, days: int, seed: int, beside_real_calls: bool, **__: Any) -> None:
+    def handle(
+        self, *_: Any, calls: int, days: int, waiting: int | None, seed: int, beside_real_calls: bool, **__: Any
+    ) -> None:
         """Plant them, and say how fast and how large."""
         if calls < 1 or days < 1:
             raise CommandError("Name at least one call and one day.")
+        if waiting is None:
+            waiting = min(calls // CALLS_OF_WAITING, MOST_WAITING)
+        if not 0 <= waiting <= calls:
+            raise CommandError(f"Of {calls:,} calls none to {calls:,} can wait; name fewer with --waiting.")
         if (
             not beside_real_calls
             and Call.objects.exclude(agent__name__startswith=PREFIX).exclude(agent__name=AGENT).exists()
@@ -43,7 +52,7 @@ class Command(BaseCommand):
         last = Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         now, size, started = timezone.now(), database_size(), time.monotonic()
         planter = Planter(now - timedelta(days=days), now, random.Random(f"{seed}:{last}"))  # noqa: S311 - no secret
-        planter.plant(calls, report=self._report)
+        planter.plant(calls, waiting=waiting, report=self._report)
         took = time.monotonic() - started
         each = (database_size() - size) / calls
         self.stdout.write(

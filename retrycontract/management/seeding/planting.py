@@ -6,11 +6,13 @@ import logging
 import random
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import merge
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import Any, Final
 
 from django.contrib.auth.models import User
@@ -31,9 +33,11 @@ PREFIX: Final = "seed-"  # of agents and the operator
 CHUNK: Final = 2_000  # calls of one transaction
 LEAST_TOOLS: Final = 3
 CALLS_OF_TOOL: Final = 300
+WAITING_OF_TOOL: Final = 6
 COMMON: Final = 6  # of a thousand: these stories are told of every tool
 COUNTERS: Final = 2_000  # of one statement: SQLite takes 32,766 values
 OPEN_FOR: Final = timedelta(days=2)  # what is open began lately: a Blocked call expires after a week
+Templates = Mapping[str, list[CallTemplate]]  # by plot
 PREFIXES: Final = {"call": "call", "escalation": "esc"}
 
 
@@ -57,11 +61,14 @@ class Planter:
     records: dict[int, int] = field(default_factory=dict)  # of answers: key when it was told -> key
     next_pk: dict[type[Model], int] = field(default_factory=dict)
 
-    def plant(self, number: int, *, report: Callable[[int], None]) -> None:
-        """Plant a number of calls, oldest first; `report` is told how many there are after each chunk."""
-        templates = self._templates(number)
+    def plant(self, number: int, *, waiting: int, report: Callable[[int], None]) -> None:
+        """Plant a number of calls, oldest first, so many of which have not ended, and a few more by chance.
+
+        `report` is told how many there are after each chunk.
+        """
+        templates = self._templates(number, waiting)
         self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
-        copies = self._copies(number, templates)
+        copies = merge(self._all(number - waiting, templates), self._waiting(waiting, templates), key=itemgetter(0))
         done = 0
         while chunk := list(islice(copies, CHUNK)):
             self._write(chunk)
@@ -72,7 +79,7 @@ class Planter:
             Summary.objects.forget_from(self.begin)
         sum_up_everything(now=self.end)
 
-    def _templates(self, number: int) -> dict[str, list[CallTemplate]]:
+    def _templates(self, number: int, waiting: int) -> Templates:
         """Tell stories of tools, read what the database made of them, and take them back.
 
         Telling costs milliseconds: few calls are of few tools, and what happens rarely happens to few of these.
@@ -81,7 +88,8 @@ class Planter:
         operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
         owners = [(self._agent(name), tools) for name, tools in TOOLS.items()]
         told_of = [(agent, tool) for agent, tools in owners for tool in tools]
-        told_of = self.chance.sample(told_of, min(len(told_of), LEAST_TOOLS + number // CALLS_OF_TOOL))
+        tools_wanted = LEAST_TOOLS + number // CALLS_OF_TOOL + waiting // WAITING_OF_TOOL
+        told_of = self.chance.sample(told_of, min(len(told_of), tools_wanted))
         with quiet(), write_transaction(longest=600), transaction.atomic():
             for story in STORIES:
                 for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
@@ -101,16 +109,24 @@ class Planter:
             register_tool(agent, tool.name, tool.schema, now=self.begin)
         return agent
 
-    def _copies(self, number: int, templates: dict[str, list[CallTemplate]]) -> Iterator[tuple[datetime, CallTemplate]]:
+    def _all(self, number: int, templates: Templates) -> Iterator[tuple[datetime, CallTemplate]]:
         closed = [story for story in STORIES if not story.is_open]
-        step = (self.end - self.begin) / number
         for index in range(number):
-            at = self.begin + step * (index + self.chance.random())
-            story = self._chosen(STORIES if self.end - at < OPEN_FOR else closed)
-            template = self.chance.choice(templates[story.plot])
-            yield min(at, self.end - template.lasted), template
+            at = self.begin + (self.end - self.begin) / number * (index + self.chance.random())
+            yield self._copy_of(STORIES if self.end - at < OPEN_FOR else closed, templates, at)
 
-    def _chosen(self, stories: tuple[Story, ...] | list[Story]) -> Story:
+    def _waiting(self, number: int, templates: Templates) -> Iterator[tuple[datetime, CallTemplate]]:
+        stories = [story for story in STORIES if story.is_open]
+        begin = max(self.begin, self.end - OPEN_FOR)
+        for index in range(number):
+            at = begin + (self.end - begin) / number * (index + self.chance.random())
+            yield self._copy_of(stories, templates, at)
+
+    def _copy_of(self, stories: Sequence[Story], templates: Templates, at: datetime) -> tuple[datetime, CallTemplate]:
+        template = self.chance.choice(templates[self._chosen(stories).plot])
+        return min(at, self.end - template.lasted), template
+
+    def _chosen(self, stories: Sequence[Story]) -> Story:
         sums = list(accumulate(story.share for story in stories))
         return stories[bisect(sums, self.chance.randrange(sums[-1]))]
 
