@@ -1,0 +1,56 @@
+"""A desk that tells people of escalations, whose sender the tests drive by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from pytest_django import Settings
+
+from retrycontract.store.models import Call
+from retrycontract.usecases.drain_outbox import drain_outbox
+from tests.factories import make_blocked
+from tests.receivers import Mailbox, Receiver, receiving
+from tests.usecases.conftest import NOON, configure
+
+MINUTE = timedelta(minutes=1)
+CANARY = "sk-proj-canaryT3BlbkFJabcdefghijklmnopqrstuv1234567890"
+
+
+@pytest.fixture
+def receiver(settings: Settings) -> Iterator[Receiver]:
+    """A webhook's receiver, and settings that lead to it."""
+    with receiving() as found:
+        tell_by(settings, found)
+        yield found
+
+
+def tell_by(settings: Settings, receiver: Receiver) -> None:
+    """Have a webhook told, at most once a minute and for three days."""
+    configure(
+        settings,
+        notify_webhook_url=receiver.url,
+        allow_private_webhooks=True,
+        public_url="https://desk.example",
+        notify_pause_seconds=60.0,
+        notify_gives_up_after_days=3.0,
+    )
+
+
+def mail_to(settings: Settings, mailbox: Mailbox) -> None:
+    """Have a person told by email as well."""
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_USE_TLS = "127.0.0.1", mailbox.port, False
+    settings.DEFAULT_FROM_EMAIL = "desk@desk.example"
+    configure(settings, notify_email=["ana@example.com"])
+
+
+def drain(at: datetime = NOON) -> int:
+    """Do what a sweep does, in no time and without chance."""
+    return drain_outbox(now=at, clock=lambda: at, chance=lambda: 1.0)
+
+
+def blocked(count: int = 1, **more: object) -> list[Call]:
+    """Make Blocked calls, all at noon."""
+    return [make_blocked(at=NOON, **more) for _ in range(count)]
