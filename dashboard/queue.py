@@ -66,7 +66,7 @@ class Tab(StrEnum):
             case Tab.SNOOZED:
                 return snoozed_calls(now)
 
-    def count(self, operator: int, now: datetime) -> Count:
+    def counted(self, operator: int, now: datetime) -> Count:
         """Count the tab's calls, as far as a person wants to know."""
         calls = self.calls(operator, now)
         if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
@@ -134,7 +134,7 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
     filters = filters.bounded(are_few=tab.holds_few)
     calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
-    counts = {each: each.count(operator, now) for each in Tab}
+    counts = {each: each.counted(operator, now) for each in Tab}
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls, _parse(after))
     else:
