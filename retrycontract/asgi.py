@@ -35,7 +35,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
 # and a thread pool of their own for pages it was 441 to 507.
 sys.setswitchinterval(0.0001)
 
-
+# Between two collections of the young: with thousands of open waits each one of the older ones takes milliseconds.
+NEW_OBJECTS: Final = 10_000
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -62,6 +63,7 @@ def _settle() -> None:
     get_resolver().url_patterns  # noqa: B018 - reading it imports every page
     gc.collect()
     gc.freeze()
+    gc.set_threshold(NEW_OBJECTS)
 
 
 def _stop() -> None:

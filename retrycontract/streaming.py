@@ -43,8 +43,8 @@ class Rhythm:
     heartbeat: float = 15.0
     # What happens to an agent shortly after a page comes with the next one: at most a quarter of a second later,
     pause: float = 0.25
-    # and longer the more streams are open, for each page is written to each of its readers.
-    pages_per_second: float = 500.0
+    # and longer the more streams are open, 2 s with 500, for a page of many events costs little more than one of few.
+    pages_per_second: float = 250.0
     # Unrung a stream asks this often: for rings that were lost, and to learn that its key was revoked.
     recheck: float = 30.0
     # Questions of all streams together: some 6 % of what one API thread answers, however many read and whatever

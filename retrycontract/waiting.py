@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Half a minute of rings at the busiest rate that one process was measured at; about 10 MB when full.
 REMEMBERED_RINGS: Final = 50_000
-# Safety questions of all waiters together: some 3 % of what one API thread answers, however many wait.
-RECHECKS_PER_SECOND: Final = 8
+# Safety questions of all waiters together: some 2 % of what one API thread answers, however many wait.
+RECHECKS_PER_SECOND: Final = 4
 # So few woken questions stand before a submit in the API's queue, even when a thousand are woken at once.
 QUESTIONS_AT_ONCE: Final = 4
 

@@ -239,7 +239,7 @@ def test_a_submit_does_not_queue_behind_a_crowd_that_was_woken_together() -> Non
 
 
 def test_the_more_wait_the_rarer_each_asks_unrung() -> None:
-    """Eight unrung questions a second are the most: 100 waiters with a tiny recheck ask every 12 s."""
+    """Four unrung questions a second are the most: 100 waiters with a tiny recheck ask every 25 s."""
 
     async def story(house: House, port: int) -> int:
         requests = [asyncio.create_task(poll(port, number)) for number in range(100)]
