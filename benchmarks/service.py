@@ -58,7 +58,7 @@ class Site:
         for pid in pending:  # which grows on the way
             with suppress(OSError):  # a child that has just ended
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                ticks += int(fields[11]) + int(fields[12])
+                ticks += sum(map(int, fields[11:15]))  # its own, and that of children that have ended
                 pending += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         return ticks / os.sysconf("SC_CLK_TCK")
 
