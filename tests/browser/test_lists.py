@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from dashboard.roles import Role
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
     from pytest_django.live_server_helper import LiveServer
 
     from tests.browser.conftest import NewPage
+
+# Broken over lines, or past the edge of the cell or the paragraph that they stand in.
+OUT_OF_PLACE = """(words) => words.filter((word) => {
+    const text = document.createRange();
+    text.selectNodeContents(word);
+    const lines = new Set(Array.from(text.getClientRects(), (line) => Math.round(line.top)));
+    const place = word.closest("th, td, p").getBoundingClientRect();
+    return lines.size > 1 || word.getBoundingClientRect().right > place.right + 1;
+}).map((word) => word.textContent)"""
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -36,6 +47,7 @@ def test_a_call_is_found_by_keyboard(live_server: LiveServer, new_page: NewPage)
     page.keyboard.type("wanted")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("q=wanted"))
+    page.wait_for_load_state()  # the address is there before the script that hears the keys
     expect(page.locator(".row-link")).to_have_count(1)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -78,3 +90,20 @@ def test_long_lists_with_all_open_are_fit_to_be_seen(live_server: LiveServer, ne
         expect(site.page.locator(".log-line").first).to_be_visible()
         site.page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true; })")
         check_look(site.page, f"{name}-open-{width}")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_ordinary_names_and_times_stay_on_one_line_within_their_place(
+    live_server: LiveServer, new_page: NewPage, width: int
+) -> None:
+    make_user("mia")
+    agent, now = make_agent("seed-operations"), timezone.now()
+    make_tool(agent, "summarise_pages")
+    make_call(agent, [RIGHT], tool="summarise_pages", at=now - timedelta(hours=23, minutes=48))
+    site = Site(live_server.url, new_page(viewport={"width": width, "height": 800}))
+    site.log_in()
+    for path in ("/tools/", "/calls/"):
+        site.page.goto(live_server.url + path)
+        words = site.page.locator("code.tool:visible, .row-time > *:visible")
+        assert words.count() > 0
+        assert words.evaluate_all(OUT_OF_PLACE) == []
