@@ -15,9 +15,9 @@ from retrycontract.usecases.tell_endpoints import tell_endpoints
 from tests.factories import make_blocked
 from tests.receivers import Receiver
 from tests.usecases.conftest import NOON
-from tests.usecases.test_endpoints import BLOCKED, HOUR, blocked, drain, drain_over, listen, receiver
-
-__all__ = ["receiver"]  # the fixture
+from tests.usecases.endpoint_desk import BLOCKED, HOUR, drain, drain_over, listen
+from tests.usecases.endpoint_desk import receiver as receiver
+from tests.usecases.outbox_desk import blocked
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,128 @@
+"""Queued attempts that cannot be judged: their checker dies, or the key to them is lost."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django import Settings
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Attempt, Call, Event, ToolVersion
+from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.sweep import judge_waiting
+from tests.factories import RIGHT, WRONG, answer, make_user, submit
+from tests.usecases.conftest import NOON, configure, judge_all
+from tests.usecases.queue_desk import LEASE, at, claim, fresh, make_blocked_by_worker, queued
+from tests.usecases.queue_desk import by_a_worker as by_a_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def crash(attempt: Attempt, times: int) -> datetime:
+    """Let a number of workers die on an attempt; gives the moment when its last lease has run out."""
+    moment = NOON
+    for number in range(times):
+        assert claim(attempt, at=moment, token=f"dead {number}") is not None
+        moment += LEASE
+    return moment
+
+
+def test_two_crashes_are_forgiven() -> None:
+    (attempt,) = queued(RIGHT)
+    later = crash(attempt, 2)
+    assert judge_attempt(attempt.pk, clock=at(later))
+    assert fresh(attempt).status == "valid"
+
+
+def test_more_than_three_crashes_block_the_call_and_quarantine_the_version() -> None:
+    (attempt,) = queued(RIGHT)
+    later = crash(attempt, 3)
+    assert judge_attempt(attempt.pk, clock=at(later))
+    dead = fresh(attempt)
+    assert (dead.state, dead.is_valid, dead.status, dead.sealed) == ("dead", False, "blocked", None)
+    assert "the checker could not finish" in dead.feedback
+    assert dead.call.state == "blocked"
+    assert "the checker could not finish" in dead.call.escalations.open().get().text
+    version = ToolVersion.objects.get()
+    assert version.quarantined_at == later
+    event = Event.objects.get(name="version.quarantined")
+    assert event.data == {"tool": "deploy", "version": version.number}
+    assert judge_waiting(clock=at(later + LEASE * 10)) == 0
+
+
+def test_a_quarantined_version_is_not_judged_at_the_door(settings: Settings) -> None:
+    (attempt,) = queued(RIGHT)
+    judge_attempt(attempt.pk, clock=at(crash(attempt, 3)))
+    configure(settings, judge="auto")
+    assert submit(attempt.call.agent, RIGHT).is_waiting
+
+
+def test_a_dead_attempt_can_be_answered_but_not_accepted() -> None:
+    (attempt,) = queued(RIGHT)
+    judge_attempt(attempt.pk, clock=at(crash(attempt, 3)))
+    answer(fresh(attempt).call, make_user(), Decision.HINT, text="Try again with less.")
+    assert fresh(attempt).call.state == "guided"
+
+
+def test_an_attempt_behind_a_dead_one_is_judged() -> None:
+    dead, following = queued(RIGHT, RIGHT)
+    judge_attempt(dead.pk, clock=at(crash(dead, 3)))
+    judge_all()
+    assert (fresh(following).status, fresh(following).call.state) == ("valid", "valid")
+
+
+def test_a_dead_attempt_of_a_blocked_call_opens_no_second_escalation() -> None:
+    call = make_blocked_by_worker()
+    attempt = submit(call.agent, RIGHT, call=call, at=NOON)
+    judge_attempt(attempt.pk, clock=at(crash(attempt, 3)))
+    assert (fresh(attempt).call.state, call.escalations.count()) == ("blocked", 1)
+
+
+def test_a_check_that_crashes_does_not_keep_the_others_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    (broken,) = queued(WRONG)
+    (sound,) = queued(WRONG)
+    # A schema that was never admitted: compiling it raises.
+    ToolVersion.objects.create(
+        tool=broken.call.tool, number=2, schema={"$ref": "#/nowhere"}, schema_hash="f" * 64, created_at=NOON
+    )
+    Call.objects.filter(pk=broken.call_id).update(version=ToolVersion.objects.get(number=2))
+    assert judge_waiting(clock=at(NOON)) == 1
+    assert fresh(sound).state == "judged"
+    assert (fresh(broken).state, fresh(broken).deliveries) == ("leased", 1)
+    for crashes in range(1, 4):
+        judge_waiting(clock=at(NOON + LEASE * crashes))
+    assert (fresh(broken).state, fresh(broken).call.state) == ("dead", "blocked")
+    assert "could not be judged" in caplog.text
+
+
+def lose_the_keys(settings: Settings) -> None:
+    configure(settings, encryption_keys=[Fernet.generate_key().decode()])
+
+
+def test_a_submission_that_cannot_be_read_is_to_be_sent_again_and_does_not_count(settings: Settings) -> None:
+    attempts = queued(WRONG, WRONG, RIGHT)
+    for attempt in attempts[:2]:
+        judge_attempt(attempt.pk, clock=at(NOON))
+    lose_the_keys(settings)
+    assert judge_attempt(attempts[2].pk, clock=at(NOON))
+    unread = fresh(attempts[2])
+    assert (unread.state, unread.is_valid, unread.status, unread.sealed) == ("discarded", None, "retry", None)
+    assert "send the same arguments again" in unread.feedback
+    assert (unread.call.state, unread.call.attempts_allowed) == ("retrying", 4)
+    assert not unread.call.escalations.exists()
+    again = submit(unread.call.agent, WRONG, call=unread.call)
+    judge_all()
+    assert (fresh(again).call.state, fresh(again).shown_attempt, fresh(again).shown_max) == ("blocked", 4, 4)
+    assert "Attempt 3" not in fresh(again).call.escalations.get().text
+
+
+def test_a_submission_that_cannot_be_read_leaves_a_blocked_call_blocked(settings: Settings) -> None:
+    call = make_blocked_by_worker()
+    attempt = submit(call.agent, RIGHT, call=call, at=NOON)
+    lose_the_keys(settings)
+    judge_all(now=NOON)
+    stored = fresh(attempt)
+    assert (stored.status, stored.call.state, stored.call.attempts_allowed) == ("retry", "blocked", 3)
+    assert call.escalations.count() == 1
