@@ -62,19 +62,19 @@ class Pace:
 
     async def turn(self) -> None:
         """Wait for one's turn; after a quiet time it comes at once."""
-        now, turn = self._coming()
+        now, turn = self._upcoming()
         self._next = turn + self._step
         if turn > now:
             await asyncio.sleep(turn - now)
 
-    def is_free(self) -> bool:
-        """Take a turn if there is one at this moment; tell whether there was."""
-        now, turn = self._coming()
+    def try_turn(self) -> bool:
+        """Take a turn if one comes at once; tell whether it did."""
+        now, turn = self._upcoming()
         if turn <= now:
             self._next = turn + self._step
         return turn <= now
 
-    def _coming(self) -> tuple[float, float]:
+    def _upcoming(self) -> tuple[float, float]:
         now = asyncio.get_running_loop().time()
         return now, max(self._next, now - self._credit)
 

@@ -252,7 +252,7 @@ class FrontOfHouse:
             if not await self._bells.wait(pending.bell, ticket, min(left, unrung)):
                 if clock() >= deadline:
                     break
-                if not self._rechecks.is_free():
+                if not self._rechecks.try_turn():
                     continue
             async with self._turns:
                 if self._closing:

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,14 @@ class Mailbox:
     def mails(self) -> list[EmailMessage]:
         """Give the messages, parsed."""
         return [message_from_bytes(raw, policy=policy.default) for raw in self.raw]
+
+
+def lead_mail_to(settings: Settings, mailbox: Mailbox) -> None:
+    """Have Django send its mail to a mailbox."""
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", mailbox.port
+    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+    settings.DEFAULT_FROM_EMAIL = "desk@desk.example"
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def test_each_tab_holds_its_states(desk: Client, mia: User) -> None:
     assert ids(desk.get("/?show=answered")) == [rejected.public_id]
     assert ids(desk.get("/?show=all")) == [call.public_id for call in (retrying, rejected, guided, blocked)]
     assert ids(desk.get("/?show=nonsense")) == [blocked.public_id]
+    assert "Open 1 Mine 0 Waiting for agent 2 Answered 1 All 4" in text_of(desk.get("/"))
 
 
 def test_counts_stop_at_a_hundred(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,22 +11,15 @@ from pytest_django import Settings
 
 from retrycontract.delivery.email import send_email
 from retrycontract.usecases.courier import UndeliveredError
-from tests.receivers import Mailbox, taking_mail
+from tests.receivers import Mailbox, lead_mail_to, taking_mail
 
 
 @pytest.fixture
 def mailbox(settings: Settings) -> Iterator[Mailbox]:
     """A mail server, and settings that lead to it."""
     with taking_mail() as found:
-        lead_to(settings, found)
+        lead_mail_to(settings, found)
         yield found
-
-
-def lead_to(settings: Settings, mailbox: Mailbox) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", mailbox.port
-    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
-    settings.DEFAULT_FROM_EMAIL = "desk@desk.example"
 
 
 def send(**changes: Any) -> None:
@@ -64,7 +57,7 @@ def test_a_refusal_is_a_failure(mailbox: Mailbox) -> None:
 
 def test_a_server_that_says_nothing_is_left_in_time(settings: Settings) -> None:
     with taking_mail(Mailbox(is_silent=True)) as mailbox:
-        lead_to(settings, mailbox)
+        lead_mail_to(settings, mailbox)
         started = time.monotonic()
         with pytest.raises(UndeliveredError, match=r"no answer within 0\.3 seconds"):
             send(seconds=0.3)
@@ -73,6 +66,6 @@ def test_a_server_that_says_nothing_is_left_in_time(settings: Settings) -> None:
 
 def test_a_dead_server_is_a_failure(settings: Settings) -> None:
     with taking_mail() as mailbox:
-        lead_to(settings, mailbox)
+        lead_mail_to(settings, mailbox)
     with pytest.raises(UndeliveredError, match="the e-mail was not taken: ConnectionRefusedError"):
         send()

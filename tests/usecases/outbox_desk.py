@@ -11,7 +11,7 @@ from pytest_django import Settings
 from retrycontract.store.models import Call
 from retrycontract.usecases.drain_outbox import drain_outbox
 from tests.factories import make_blocked
-from tests.receivers import Mailbox, Receiver, receiving
+from tests.receivers import Mailbox, Receiver, lead_mail_to, receiving
 from tests.usecases.conftest import NOON, configure
 
 MINUTE = timedelta(minutes=1)
@@ -40,9 +40,7 @@ def tell_by(settings: Settings, receiver: Receiver) -> None:
 
 def mail_to(settings: Settings, mailbox: Mailbox) -> None:
     """Have a person told by email as well."""
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_USE_TLS = "127.0.0.1", mailbox.port, False
-    settings.DEFAULT_FROM_EMAIL = "desk@desk.example"
+    lead_mail_to(settings, mailbox)
     configure(settings, notify_email=["ana@example.com"])
 
 
