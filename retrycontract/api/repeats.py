@@ -36,6 +36,6 @@ def request_key(request: HttpRequest, key: str | None) -> RequestKey | None:
 
 
 def once(request: HttpRequest, key: str | None, answer: Callable[[], BaseModel]) -> Any:
-    """Answer a request that may run twice without harm; with a key, each time the same."""
+    """Answer a request; one that comes again with its key is not done again, and answered the same."""
     known = request_key(request, key)
     return answer_once(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=timezone.now())

@@ -199,7 +199,8 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
-    return once(request, key, lambda: _checked(body))
+    checked = _checked(body)  # may take its time, and holds nobody up
+    return once(request, key, lambda: checked)
 
 
 def _checked(body: schemas.CheckIn) -> schemas.CheckOut:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,8 +61,8 @@ class Registration:
 class ImportResult:
     """Say which tools of a list were registered, and which were refused and why."""
 
-    registered: list[Registration] = field(default_factory=list)
-    refused: list[tuple[str, InvalidSchema]] = field(default_factory=list)
+    registered: list[Registration]
+    refused: list[tuple[str, InvalidSchema]]
 
 
 def register_tool(
@@ -114,14 +114,16 @@ def register_tool(
 
 def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
     """Register every tool of a list that can be; the others are told with the fault of each."""
-    result = ImportResult()
-    for declared in tools:
+    done: dict[int, Registration] = {}
+    refused: dict[int, tuple[str, InvalidSchema]] = {}
+    # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
+    for place, declared in sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name)):
         try:
             settings = ToolSettings(description=declared.description)
-            result.registered.append(register_tool(agent, declared.name, declared.schema, now=now, settings=settings))
+            done[place] = register_tool(agent, declared.name, declared.schema, now=now, settings=settings)
         except InvalidSchema as fault:
-            result.refused.append((safe_tool_name(declared.name), fault))
-    return result
+            refused[place] = safe_tool_name(declared.name), fault
+    return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
 
 def _held(tool: Tool) -> Tool:

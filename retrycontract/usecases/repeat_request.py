@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from retrycontract.store.models import Agent, Attempt, IdempotencyKey, LostRaceError
 from retrycontract.store.sealing import keyed_hash
@@ -56,23 +56,29 @@ def remember_attempt(agent: Agent, key: RequestKey | None, attempt: Attempt, *, 
 
 
 def answer_once(agent: Agent, key: RequestKey | None, answer: Callable[[], Any], *, now: datetime) -> Any:
-    """Give the remembered answer, else make one and remember it; for requests that may run twice without harm.
+    """Give the remembered answer, else make one and remember it; the same request at the same moment waits for it.
 
-    Raises IdempotencyConflictError for another request's key.
+    What `answer` writes and the memory of it are one transaction. Raises IdempotencyConflictError for another
+    request's key.
     """
     if key is None:
         return answer()
     found = _find(agent, key)
     if found is None:
-        made = answer()
-        try:
-            with write_transaction():
-                _create(agent, key, now, answer=made)
-        except IntegrityError:
-            found = _find(agent, key)  # the same request at the same moment: both are told the same
-        else:
-            return made
-    return found.answer if found else made
+        with write_transaction():
+            # The key comes first: who made the tool, or cancelled the call, is the one whose answer all are told.
+            try:
+                with transaction.atomic():
+                    kept = _create(agent, key, now, answer={})
+            except IntegrityError:
+                found = _find(agent, key)
+            else:
+                kept.answer = answer()
+                kept.save(update_fields=["answer"])
+                return kept.answer
+    if found is None:
+        raise LostRaceError("the same request was forgotten at the same moment")
+    return found.answer
 
 
 def forget_requests(*, now: datetime) -> int:
@@ -102,7 +108,7 @@ def _find(agent: Agent, key: RequestKey) -> IdempotencyKey | None:
     return found
 
 
-def _create(agent: Agent, key: RequestKey, now: datetime, **of: Any) -> None:
-    IdempotencyKey.objects.create(
+def _create(agent: Agent, key: RequestKey, now: datetime, **of: Any) -> IdempotencyKey:
+    return IdempotencyKey.objects.create(
         agent=agent, key_hash=key.key_hash, request_hash=key.request_hash, created_at=now, **of
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError
+from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError, Tool
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.cancel_call import cancel_call
 from retrycontract.usecases.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
-from retrycontract.usecases.register_tool import register_tool
-from retrycontract.usecases.repeat_request import RequestKey
+from retrycontract.usecases.register_tool import import_tools, register_tool
+from retrycontract.usecases.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.submit_attempt import CallEndedError
 from retrycontract.usecases.sweep import expire_overdue, judge_waiting
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
@@ -79,6 +82,51 @@ def test_many_submissions_with_one_key_and_no_session_begin_one_call() -> None:
     all_at_once(lambda _: submit(agent, RIGHT, tool_call_id="id", session_id=None, key=key), [None] * THREADS)
     judge_everything()
     assert (Call.objects.count(), Attempt.objects.count()) == (1, 1)
+
+
+def test_of_many_equal_requests_one_is_done_and_the_others_are_told_its_answer() -> None:
+    agent, done = make_agent(), []
+
+    def answer(number: int) -> dict[str, int]:
+        done.append(number)
+        another_began.wait(0.3)
+        if len(done) > 1:
+            another_began.set()
+        return {"done by": number}
+
+    another_began = threading.Event()
+    key = RequestKey.of("key", "body")
+    told = all_at_once(
+        lambda number: answer_once(agent, key, lambda: answer(number), now=timezone.now()), list(range(THREADS))
+    )
+    assert len(done) == 1
+    assert told == [{"done by": done[0]}] * THREADS
+
+
+def test_a_request_that_failed_leaves_its_key_and_nothing_else_to_the_next() -> None:
+    agent, key = make_agent(), RequestKey.of("key", "body")
+
+    def fail() -> None:
+        make_tool(agent)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        answer_once(agent, key, fail, now=timezone.now())
+    assert not Tool.objects.exists()
+    assert answer_once(agent, key, lambda: "done", now=timezone.now()) == "done"
+
+
+def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> None:
+    agent = make_agent()
+    tools = [DeclaredTool(f"tool {number}", "", DEPLOY) for number in range(20)]
+
+    def bring(number: int) -> list[str]:
+        brought = tools[:: 1 if number % 2 else -1]
+        with write_transaction():
+            return [done.tool.name for done in import_tools(agent, brought, now=timezone.now()).registered]
+
+    names = [tool.name for tool in tools]
+    assert all_at_once(bring, list(range(8))) == [names[::-1], names] * 4
 
 
 def test_many_parallel_calls_of_one_turn_begin_as_many_calls() -> None:
