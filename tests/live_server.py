@@ -67,7 +67,7 @@ def fetch(
         connection.close()
 
 
-def eventually(condition: Callable[[], object], *, within: float = 10.0) -> None:
+def eventually(condition: Callable[[], object], *, within: float = 60.0) -> None:
     """Wait until a condition holds, or fail."""
     end = time.monotonic() + within
     while not condition():

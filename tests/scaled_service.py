@@ -30,13 +30,13 @@ class ScaledService(Service):
     def start(self) -> None:
         """Migrate, make an operator, and start every process."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._run("migrate", "--verbosity", "0")
-        self._run("collectstatic", "--no-input", "--verbosity", "0")
+        self.command("migrate", "--verbosity", "0")
+        self.command("collectstatic", "--no-input", "--verbosity", "0")
         for number in range(self.workers):
             self.worker_processes.append(self._start_worker(number))
         for _ in range(self.webs):
             self._start_web()
-        self.operator_password = self._run("create_operator", "operator", "--role", "operator").strip()
+        self.operator_password = self.new_operator("operator", "operator")
         for port, process in zip(self.ports, self.web_processes, strict=True):
             wait_for_port(port, process, within=START_SECONDS)
         deadline = time.monotonic() + START_SECONDS
@@ -47,11 +47,12 @@ class ScaledService(Service):
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Stop every process; returns the worst exit status."""
+        self.close_console()
         processes = self.web_processes + self.worker_processes
         for process in processes:
             if process.poll() is None:
                 process.send_signal(how)
-        return max(abs(process.wait(30)) for process in processes)
+        return max(abs(process.wait(60)) for process in processes)
 
     def kill_worker(self, number: int) -> None:
         """Kill a worker with its children, at once."""
@@ -112,9 +113,3 @@ class ScaledService(Service):
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-
-    def _run(self, *arguments: str) -> str:
-        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self._environ(), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout

@@ -17,6 +17,17 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60  # a busy machine migrates a new database in a few
+# Commands of one service one after the other: to start a process for each takes longer than most stories.
+CONSOLE = """
+import io, json, sys
+from django.core.management import call_command
+from django.db import connections
+for line in sys.stdin:
+    told = io.StringIO()
+    call_command(*json.loads(line), stdout=told)
+    connections.close_all()
+    print(json.dumps(told.getvalue().strip()), flush=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,7 @@ class Service:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     operator_password: str = ""
+    _console: subprocess.Popen[str] | None = None
 
     @property
     def url(self) -> str:
@@ -74,24 +86,47 @@ class Service:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Stop the service with a signal and return its exit status."""
         assert self.process is not None
+        self.close_console()
         self.process.send_signal(how)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
     def new_key(self, name: str) -> str:
         """Make an agent, if it is new, and a key for it."""
-        return self.manage("create_agent", name)
+        return self.command("create_agent", name)
 
     def new_keys(self, *names: str) -> list[str]:
-        """Make many agents at once: to start a process for each takes longer than most stories."""
-        make = f"from django.core.management import call_command as run; [run('create_agent', n) for n in {names}]"
-        return self.manage("shell", "--verbosity", "0", "--command", make).split()
+        """Make many agents, each with a key."""
+        return [self.new_key(name) for name in names]
 
     def new_operator(self, name: str, role: str) -> str:
         """Make an operator, and give the password."""
-        return self.manage("create_operator", name, "--role", role)
+        return self.command("create_operator", name, "--role", role)
+
+    def command(self, *words: str) -> str:
+        """Run a command in the process that runs them all, and give what it printed."""
+        if self._console is None:
+            with (self.data_dir / "console.log").open("ab") as log:
+                self._console = subprocess.Popen(
+                    [*self._manage("shell"), "--verbosity", "0", "--command", CONSOLE],
+                    cwd=ROOT, env=self._environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                )  # fmt: skip
+        assert self._console.stdin
+        assert self._console.stdout
+        self._console.stdin.write(json.dumps(words) + "\n")
+        self._console.stdin.flush()
+        told = self._console.stdout.readline()
+        assert told, (self.data_dir / "console.log").read_text(encoding="utf-8")
+        answer: str = json.loads(told)
+        return answer
+
+    def close_console(self) -> None:
+        """End the process that runs commands; the next command starts another one."""
+        if self._console is not None:
+            self._console.communicate(timeout=60)
+            self._console = None
 
     def manage(self, command: str, *arguments: str) -> str:
-        """Run a command with the service's settings, and give what it printed."""
+        """Run a command in a process of its own, and give what it printed."""
         done = subprocess.run(
             [*self._manage(command), *arguments],
             cwd=ROOT,

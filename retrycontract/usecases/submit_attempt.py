@@ -260,8 +260,7 @@ def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
     if call is None:
         if connection.features.has_select_for_update:
             Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
-        # Most often there is none at all, which is soon asked.
-        if Call.objects.of(agent).continued_by(_placed(new)).exists() and _find(agent, new) is not None:
+        if _find(agent, new) is not None:
             raise LostRaceError("another submission has begun this call")
     return call
 

@@ -30,9 +30,9 @@ ARGUMENTS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-LAST_REQUESTS_SECONDS: Final = 10
+LAST_REQUESTS_SECONDS: Final = 30
 IDLE_LOOKS: Final = 6  # one after the other: a request that was sent may not have been taken yet
-ACTION_TIMEOUT_MS: Final = 10_000  # a page of ours answers in 0.1 s; a busy CI machine gets a hundred times that
+ACTION_TIMEOUT_MS: Final = 30_000  # a page of ours answers in 0.1 s; a busy CI machine gets much more
 
 
 class NewPage(Protocol):

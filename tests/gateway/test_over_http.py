@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -169,13 +168,10 @@ def test_a_service_that_is_told_to_stop_lets_nobody_wait(tmp_path: Path) -> None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             await run_sync(time.sleep, 0.5)  # by now it is held by the service
-            assert service.process is not None
-            service.process.send_signal(signal.SIGTERM)
+            assert await run_sync(service.stop) == 0
         assert "the service is being restarted" in text_of(found[0])
 
     run(story, service, agent.key)
-    assert service.process is not None
-    assert service.process.wait(30) == 0
 
 
 def test_without_the_extra_the_service_starts_all_the_same(tmp_path: Path) -> None:

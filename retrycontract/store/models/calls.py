@@ -60,6 +60,8 @@ class CallQuerySet(models.QuerySet["Call"]):
     def candidates(self, submission: Submission) -> list[Call]:
         """List them, oldest first."""
         found = self.continued_by(submission).order_by("-pk")
+        if not found.exists():  # most often; to read them is four times the work
+            return []
         if submission.session_id is not None:
             # What bears the same id is looked at first, however many calls of the tool were left open.
             has_id = Q(last_tool_call_id=submission.tool_call_id)
