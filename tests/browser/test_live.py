@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PLACES = "(rows) => rows.map((row) => [row.id, row.getBoundingClientRect().top])"
+SAY = "(note, time) => (note.querySelector('time').textContent = time, note.getBoundingClientRect().left)"
 HIDDEN = "Object.defineProperty(document, 'visibilityState', {get: () => window.seen || 'hidden'})"
 
 
@@ -50,6 +51,15 @@ def test_nothing_moves_under_a_pointer_that_rests_and_the_title_counts_all_the_s
     expect(site.page.get_by_role("button", name="Send answer")).to_be_visible()
     assert second.public_id in site.page.url
     assert third.public_id not in site.page.url
+
+
+def test_a_time_that_grows_moves_nothing_beside_it(site: Site) -> None:
+    wait_in_line(1)
+    site.page.reload()
+    note = site.page.locator(".tabs-note")
+    expect(note).to_be_visible()
+    edges = [note.evaluate(SAY, time) for time in ("9 s", "10 s", "59 min", "1 h 6 min", "23 h 59 min", "6 d 23 h")]
+    assert edges == edges[:1] * len(edges)
 
 
 def test_what_moves_nothing_is_shown_under_the_pointer_and_under_the_focus(site: Site) -> None:
