@@ -54,7 +54,7 @@ def _companions() -> list[ModuleType]:
 
 def _start() -> None:
     _settle()
-    _open_many_files()
+    _allow_many_connections()
     for companion in _companions():
         companion.start()
 
@@ -70,7 +70,7 @@ def _settle() -> None:
     gc.set_threshold(NEW_OBJECTS)
 
 
-def _open_many_files() -> None:
+def _allow_many_connections() -> None:
     """Let this process hold as many connections as the system allows it, if it asks."""
     with suppress(ImportError, ValueError, OSError):
         import resource

@@ -199,7 +199,7 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
-    checked = _checked(body)  # may take its time, and holds nobody up
+    checked = _checked(body)  # before the transaction that remembers it: it may take its time
     return once(request, key, lambda: checked)
 
 
