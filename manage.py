@@ -12,8 +12,8 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Django is not installed here. Run 'make run', or install the pinned packages of requirements.lock.")
+    from retrycontract.config.service_settings import WrongSettingError
     from retrycontract.contract.configuration import ConfigurationError
-    from retrycontract.service_settings import WrongSettingError
 
     try:
         execute_from_command_line(sys.argv)

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from retrycontract import ErrorFormatter, RetryConfiguration, RetryContract, Tool, ValueSanitizer
-from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 
 NAME = "book_flight"

@@ -92,9 +92,9 @@ def measure(rounds: int) -> dict[str, Timing]:
     from django.utils import timezone
 
     from retrycontract.store.models import Door
-    from retrycontract.usecases.give_role import Role, give_role
-    from retrycontract.usecases.save_reply import save_reply
-    from retrycontract.usecases.tend_endpoint import add_endpoint
+    from retrycontract.usecases.answers.save_reply import save_reply
+    from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+    from retrycontract.usecases.people.give_role import Role, give_role
 
     operator, _ = User.objects.get_or_create(username=ADMIN)
     give_role(operator, Role.ADMIN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 
-from retrycontract.usecases.give_role import Role, give_role
+from retrycontract.usecases.people.give_role import Role, give_role
 
 __all__ = ["Role", "give_role", "may_answer"]
 

@@ -4,27 +4,22 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.pages import (
-    agent_responses,
-    agents,
-    audit,
-    call,
-    calls,
-    components,
-    group,
-    hints,
-    inbox,
-    insights,
-    live,
-    login,
-    playground,
-    replies,
-    second_factor,
-    settings,
-    tools,
-    webhooks,
-    work,
-)
+from dashboard.account import login, second_factor, settings
+from dashboard.agents import responses as agent_responses
+from dashboard.agents import views as agents
+from dashboard.answers import hint_views as hints
+from dashboard.answers import reply_views as replies
+from dashboard.audit import views as audit
+from dashboard.call import views as call
+from dashboard.call import work_views as work
+from dashboard.calls import views as calls
+from dashboard.inbox import group_views as group
+from dashboard.inbox import views as inbox
+from dashboard.insights import views as insights
+from dashboard.playground import views as playground
+from dashboard.shared import components, live
+from dashboard.tools import views as tools
+from dashboard.webhooks import views as webhooks
 
 app_name = "dashboard"
 urlpatterns = [

@@ -10,37 +10,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrycontract.contract.aggregator import ErrorAggregator
     from retrycontract.contract.codes import ErrorCode
     from retrycontract.contract.configuration import RetryConfiguration
     from retrycontract.contract.errors import ErrorSeverity, ValidationError
-    from retrycontract.contract.escalation import EscalationFormatter
-    from retrycontract.contract.feedback_text import parse_feedback
-    from retrycontract.contract.formatter import ErrorFormatter
-    from retrycontract.contract.sanitizer import ValueSanitizer
+    from retrycontract.contract.feedback.aggregator import ErrorAggregator
+    from retrycontract.contract.feedback.escalation import EscalationFormatter
+    from retrycontract.contract.feedback.feedback_text import parse_feedback
+    from retrycontract.contract.feedback.formatter import ErrorFormatter
+    from retrycontract.contract.feedback.tool_result import ToolResult
+    from retrycontract.contract.redaction.sanitizer import ValueSanitizer
     from retrycontract.contract.tool import Tool
-    from retrycontract.contract.tool_result import ToolResult
     from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
     from retrycontract.in_process import Outcome, RetryContract
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ErrorAggregator": "retrycontract.contract.aggregator",
+    "ErrorAggregator": "retrycontract.contract.feedback.aggregator",
     "ErrorCode": "retrycontract.contract.codes",
-    "ErrorFormatter": "retrycontract.contract.formatter",
+    "ErrorFormatter": "retrycontract.contract.feedback.formatter",
     "ErrorSeverity": "retrycontract.contract.errors",
-    "EscalationFormatter": "retrycontract.contract.escalation",
+    "EscalationFormatter": "retrycontract.contract.feedback.escalation",
     "InMemoryRetryTracker": "retrycontract.contract.tracker",
     "Outcome": "retrycontract.in_process",
     "RetryConfiguration": "retrycontract.contract.configuration",
     "RetryContract": "retrycontract.in_process",
     "RetryTracker": "retrycontract.contract.tracker",
     "Tool": "retrycontract.contract.tool",
-    "ToolResult": "retrycontract.contract.tool_result",
+    "ToolResult": "retrycontract.contract.feedback.tool_result",
     "ValidationError": "retrycontract.contract.errors",
-    "ValueSanitizer": "retrycontract.contract.sanitizer",
-    "parse_feedback": "retrycontract.contract.feedback_text",
+    "ValueSanitizer": "retrycontract.contract.redaction.sanitizer",
+    "parse_feedback": "retrycontract.contract.feedback.feedback_text",
 }
 
 __all__ = [

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
-from retrycontract.contract.admission import InvalidSchema
+from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import ConfigurationError
-from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
 from retrycontract.mcp.command_line import add_commands

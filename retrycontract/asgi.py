@@ -19,13 +19,13 @@ from django.db import DatabaseError, connection
 from django.urls import get_resolver
 from django.utils import timezone
 
-from retrycontract.bridge import WsgiBridge
-from retrycontract.exposition import Family
-from retrycontract.health import Health
+from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.exposition import Family
+from retrycontract.front.health import Health
+from retrycontract.front.metrics import Metrics
+from retrycontract.front.request_ids import RequestIds
+from retrycontract.front.waiting import FrontOfHouse, bells
 from retrycontract.mcp.mount import Mount
-from retrycontract.metrics import Metrics
-from retrycontract.request_ids import RequestIds
-from retrycontract.waiting import FrontOfHouse, bells
 
 logger = logging.getLogger("retrycontract")
 
@@ -112,7 +112,7 @@ def _look() -> dict[str, Any]:
 
 
 def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
-    from retrycontract.usecases.read_metrics import MetricsReader
+    from retrycontract.usecases.counts.read_metrics import MetricsReader
 
     reader = MetricsReader()
 

@@ -14,21 +14,21 @@ from secrets import token_hex
 from time import perf_counter_ns
 from typing import Any
 
+from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
-from retrycontract.contract.answer import examine, shown_output, write_answer
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.escalation import EscalationFormatter
-from retrycontract.contract.formatters import Formatter
+from retrycontract.contract.feedback.answer import examine, shown_output, write_answer
+from retrycontract.contract.feedback.escalation import EscalationFormatter
+from retrycontract.contract.feedback.formatters import Formatter
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
 from retrycontract.contract.matching import Submission, match
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.contract.tool_result import ToolResult
 from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
-from retrycontract.installed_formatters import gather_formatters
 from retrycontract.languages import compiler_of
 
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service

@@ -1,4 +1,4 @@
-"""Django's settings; everything a user may change comes from retrycontract.service_settings."""
+"""Django's settings; everything a user may change comes from retrycontract.config.service_settings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.urls import reverse_lazy
 
-from retrycontract import service_settings
-from retrycontract.configuration_file import load_configuration
-from retrycontract.database_url import database_settings
+from retrycontract.config import service_settings
+from retrycontract.config.configuration_file import load_configuration
+from retrycontract.config.database_url import database_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 RETRYCONTRACT = service_settings.load(dict(os.environ))
@@ -42,20 +42,20 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "retrycontract.middleware.ClosedHeaders",
+    "retrycontract.front.middleware.ClosedHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "retrycontract.middleware.RequestLog",
-    "retrycontract.middleware.SafeQueries",
-    "retrycontract.middleware.HeadOfApi",
-    "retrycontract.middleware.ProblemResponses",
+    "retrycontract.front.middleware.RequestLog",
+    "retrycontract.front.middleware.SafeQueries",
+    "retrycontract.front.middleware.HeadOfApi",
+    "retrycontract.front.middleware.ProblemResponses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.sessions.SessionLimits",
-    "dashboard.typed.TypedKept",
-    "retrycontract.middleware.PageLoginRequired",
-    "dashboard.preferences.OperatorPreferences",
+    "dashboard.account.sessions.SessionLimits",
+    "dashboard.shared.typed.TypedKept",
+    "retrycontract.front.middleware.PageLoginRequired",
+    "dashboard.account.preferences.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -65,6 +65,7 @@ WSGI_APPLICATION = None
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "dashboard"],  # a page of the desk is one folder, its templates beside its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -96,7 +97,7 @@ SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "dashboard.typed.out_of_date"
+CSRF_FAILURE_VIEW = "dashboard.shared.typed.out_of_date"
 SECURE_SSL_REDIRECT = RETRYCONTRACT.https
 SECURE_HSTS_SECONDS = 31_536_000 if RETRYCONTRACT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = RETRYCONTRACT.https
@@ -144,7 +145,7 @@ USE_I18N = False
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"lines": {"()": "retrycontract.logs.formatter"}},
+    "formatters": {"lines": {"()": "retrycontract.config.logs.formatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {

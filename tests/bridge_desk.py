@@ -11,7 +11,7 @@ from wsgiref.validate import validator
 
 import pytest
 
-from retrycontract.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import Message, WsgiBridge
 from tests.live_server import Sent, http_scope, serving
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from django.utils import timezone
 from dashboard.roles import Role, give_role
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
-from retrycontract.usecases.give_guidance import give_guidance
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
-from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.answers.give_guidance import give_guidance
+from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 PASSWORD = "correct horse battery"
 DEPLOY: dict[str, Any] = {

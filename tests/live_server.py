@@ -14,7 +14,7 @@ import uvicorn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from retrycontract.bridge import Message, Scope
+    from retrycontract.front.bridge import Message, Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from retrycontract.waiting import Bells, asked_wait
+from retrycontract.front.waiting import Bells, asked_wait
 from tests.live_server import eventually
 from tests.waiting_house import LONG
 

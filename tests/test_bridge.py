@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrycontract.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import Message, WsgiBridge
 from tests.bridge_desk import LIMIT, Desk, exchange
 from tests.bridge_desk import desk as desk
 from tests.bridge_desk import port as port

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from retrycontract.bridge import Message, WsgiBridge
+from retrycontract.front.bridge import Message, WsgiBridge
 from tests.bridge_desk import LIMIT, Desk, bridged, exchange
 from tests.bridge_desk import desk as desk
 from tests.bridge_desk import port as port
@@ -114,7 +114,7 @@ def test_an_application_that_raises_tells_the_log_and_not_the_client(
     assert (api.status, api.header("content-type")) == (500, "application/problem+json")
     assert json.loads(api.body)["code"] == "internal"
     assert b"hunter2" not in page.body + api.body
-    assert [record.name for record in caplog.records] == ["retrycontract.bridge"] * 2
+    assert [record.name for record in caplog.records] == ["retrycontract.front.bridge"] * 2
     assert "hunter2" in caplog.text
     assert fetch(port, "/").status == 200
 

@@ -14,9 +14,9 @@ from django.apps import apps
 from django.db import models
 from django.urls import get_resolver
 
-from dashboard.call_list import CallChoices
-from dashboard.filters import Filters
-from dashboard.trail import EventChoices
+from dashboard.audit.trail import EventChoices
+from dashboard.calls.call_list import CallChoices
+from dashboard.inbox.filters import Filters
 from retrycontract.api.routes import api
 from retrycontract.store.fields import JSONText
 from tests import canary_fields as rows

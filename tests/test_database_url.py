@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from retrycontract.database_url import read_database_url
-from retrycontract.service_settings import PREFIX, WrongSettingError, load
+from retrycontract.config.database_url import read_database_url
+from retrycontract.config.service_settings import PREFIX, WrongSettingError, load
 
 READ: list[tuple[str, dict[str, str]]] = [
     ("postgresql://u:p@db:5432/name", {"USER": "u", "PASSWORD": "p", "HOST": "db", "PORT": "5432", "NAME": "name"}),

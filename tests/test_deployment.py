@@ -12,7 +12,7 @@ import pytest
 import yaml
 from django.core.management import get_commands
 
-from retrycontract.service_settings import PREFIX, ServiceSettings, load
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, load
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

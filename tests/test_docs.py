@@ -13,16 +13,16 @@ from django.utils import timezone
 
 from retrycontract import client
 from retrycontract.api import problems
-from retrycontract.contract.agent_events import DETAILS, AgentEvent
+from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
+from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.tool_result import RENDERERS
-from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.contract.webhook_signature import secret_of, sign
-from retrycontract.service_settings import PREFIX, ServiceSettings
-from retrycontract.usecases.read_metrics import HELP, MetricsReader
-from retrycontract.usecases.read_metrics import PREFIX as METRICS
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks.signature import secret_of, sign
+from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader
+from retrycontract.usecases.counts.read_metrics import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user
 
 ROOT = Path(__file__).resolve().parent.parent

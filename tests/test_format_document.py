@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
+from retrycontract.config.installed_formatters import GROUP
 from retrycontract.contract.configuration import RANGES
-from retrycontract.contract.feedback_text import (
+from retrycontract.contract.feedback.feedback_text import (
     BLOCKED_TEXT,
     FORMAT,
     HELD_TEXT,
@@ -19,9 +20,8 @@ from retrycontract.contract.feedback_text import (
     MAX_POINTER,
     ParsedFeedback,
 )
-from retrycontract.contract.formatter import SHORT_POINTER
-from retrycontract.contract.formatters import Feedback
-from retrycontract.installed_formatters import GROUP
+from retrycontract.contract.feedback.formatter import SHORT_POINTER
+from retrycontract.contract.feedback.formatters import Feedback
 from tests.contract.test_formatter import ONE_ERROR, TWO_ERRORS
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text(encoding="utf-8")

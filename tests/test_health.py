@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from retrycontract.bridge import WsgiBridge
-from retrycontract.health import Health
-from retrycontract.waiting import Bells, FrontOfHouse
+from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.health import Health
+from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.live_server import eventually, fetch, serving
 
 

@@ -79,8 +79,8 @@ def test_when_waiting_ends_polls_get_what_is_known_and_new_ones_are_not_held() -
 
 SERVER = """
     import uvicorn
-    from retrycontract.bridge import WsgiBridge
-    from retrycontract.waiting import Bells, FrontOfHouse
+    from retrycontract.front.bridge import WsgiBridge
+    from retrycontract.front.waiting import Bells, FrontOfHouse
 
     def app(environ, start_response):
         start_response("202 Accepted", [("Retrycontract-Pending", "never; /api/jobs/1")])

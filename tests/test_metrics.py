@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from retrycontract.exposition import Family, Sample
-from retrycontract.metrics import Metrics
+from retrycontract.front.exposition import Family, Sample
+from retrycontract.front.metrics import Metrics
 from tests.live_server import fetch, serving
 from tests.service import AgentClient, Service
 

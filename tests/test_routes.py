@@ -14,11 +14,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from dashboard.roles import Role
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import ApiKey, Door
-from retrycontract.usecases.save_reply import save_reply
-from retrycontract.usecases.set_hint import set_hint_from
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.set_hint import set_hint_from
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db

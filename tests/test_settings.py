@@ -16,8 +16,8 @@ import pytest
 from cryptography.fernet import Fernet
 from pydantic import ValidationError
 
-from retrycontract.logs import json_formatter
-from retrycontract.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+from retrycontract.config.logs import json_formatter
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
 from tests.file_database import all_at_once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,7 +177,7 @@ def test_threads_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
 
 def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
     look = (
-        "import sys; from retrycontract.service_settings import load\n"
+        "import sys; from retrycontract.config.service_settings import load\n"
         f"made = load({{'{PREFIX}DATA_DIR': sys.argv[1]}})\n"
         "print(made.secret_key, *made.encryption_keys)"
     )

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from retrycontract.bridge import Message, WsgiBridge
-from retrycontract.streaming import Pace, Rhythm
-from retrycontract.waiting import Bells, FrontOfHouse
+from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.streaming import Pace, Rhythm
+from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.conftest import require
 from tests.live_server import Sent, eventually, fetch, http_scope, serving
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from retrycontract.management.commands import up
 from retrycontract.management.copies.copying import restore
 from retrycontract.store.models import Agent, Attempt, Call, Event, Tool, WebhookEndpoint
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import DEPLOY, RIGHT, submit
 from tests.file_database import bytes_at_rest, using
 

@@ -7,8 +7,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from retrycontract.bridge import Message, WsgiBridge
-from retrycontract.waiting import Bells, FrontOfHouse
+from retrycontract.front.bridge import Message, WsgiBridge
+from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.live_server import Reply, eventually, fetch, serving
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 from django.utils import timezone
 
-from retrycontract.service_settings import ServiceSettings
+from retrycontract.config.service_settings import ServiceSettings
 from worker.celery_doorbell import JUDGE, QUEUE
 from worker.sweeper import SweeperStep
 
@@ -23,7 +23,7 @@ LONGEST_SECONDS: Final = 10.0
 
 def judge(*, attempt_id: int, **_: Any) -> None:
     """Judge one attempt, or leave it to whoever has it; further arguments are those of other releases."""
-    from retrycontract.usecases.sweep import judge_or_leave
+    from retrycontract.usecases.calls.sweep import judge_or_leave
 
     close_old_connections()
     judge_or_leave(attempt_id, clock=timezone.now)

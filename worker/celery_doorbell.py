@@ -15,8 +15,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from retrycontract.usecases.doorbell import DESK_BELL, agent_bell
-from retrycontract.waiting import bells
+from retrycontract.front.waiting import bells
+from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 
 logger = logging.getLogger("retrycontract")
 

@@ -10,15 +10,15 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.front.waiting import bells
 from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.doorbell import DESK_BELL, agent_bell
-from retrycontract.usecases.forget_calls import forget_calls
-from retrycontract.usecases.recount import fold_rollups
-from retrycontract.usecases.repeat_request import forget_requests
-from retrycontract.usecases.sum_up_counts import sum_up_counts
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
-from retrycontract.usecases.tidy_queue import forget_answers, tidy_queue
-from retrycontract.waiting import bells
+from retrycontract.usecases.calls.forget_calls import forget_calls
+from retrycontract.usecases.calls.repeat_request import forget_requests
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.calls.tidy_queue import forget_answers, tidy_queue
+from retrycontract.usecases.counts.recount import fold_rollups
+from retrycontract.usecases.counts.sum_up_counts import sum_up_counts
+from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 from worker.courier import Courier
 from worker.names import worker_name
 

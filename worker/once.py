@@ -18,7 +18,7 @@ def main() -> None:
     django.setup()
     from django.utils import timezone
 
-    from retrycontract.usecases.sweep import judge_waiting
+    from retrycontract.usecases.calls.sweep import judge_waiting
 
     judge_waiting(clock=timezone.now)
 

@@ -13,9 +13,9 @@ from django.db import DatabaseError, close_old_connections, connection
 from redis.client import PubSub
 from redis.exceptions import RedisError
 
+from retrycontract.front.waiting import Bells, bells
 from retrycontract.store.models import Call, Event
-from retrycontract.usecases.doorbell import AGENT_BELL, DESK_BELL, agent_bell
-from retrycontract.waiting import Bells, bells
+from retrycontract.usecases.notify.doorbell import AGENT_BELL, DESK_BELL, agent_bell
 from worker.celery_doorbell import CHANNEL, connect
 
 logger = logging.getLogger("retrycontract")

@@ -13,16 +13,16 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.json_view import render_json, render_text
 from dashboard.navigation import Section, sections_for
-from dashboard.source_view import render_source
-from dashboard.wording import WORDINGS, state_word
+from dashboard.shared.json_view import render_json, render_text
+from dashboard.shared.source_view import render_source
+from dashboard.shared.wording import WORDINGS, state_word
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback_text import shown_pointer
+from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import StandingHint
-from retrycontract.usecases.suggest_guidance import times
+from retrycontract.usecases.answers.suggest_guidance import times
 
 register = template.Library()
 

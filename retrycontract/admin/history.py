@@ -22,7 +22,7 @@ from retrycontract.store.models import (
     Rollup,
     Summary,
 )
-from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.calls.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
 

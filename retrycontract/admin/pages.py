@@ -20,7 +20,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from retrycontract.contract.sanitizer import elide_middle, visible
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Call, Door
 from retrycontract.store.transactions import write_transaction
 

@@ -9,7 +9,7 @@ from ninja.security import HttpBearer
 
 from retrycontract.api.limits import limiter
 from retrycontract.api.problems import Problem
-from retrycontract.logs import follow
+from retrycontract.config.logs import follow
 from retrycontract.store.models import Agent, ApiKey, Scope
 
 

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from ninja.parser import Parser
 
 from retrycontract.api.problems import Problem
-from retrycontract.contract.json_text import JsonFault, parse_json
-from retrycontract.usecases.contracts import sanitizer
+from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_REASON = 200  # characters; a reason may name a key
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from retrycontract.api.schemas import Identifier, Strict
-from retrycontract.contract.agent_events import AgentEvent
+from retrycontract.contract.feedback.agent_events import AgentEvent
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.event_position import Position
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from retrycontract.api.problems import Problem
 from retrycontract.store.event_position import Position
 from retrycontract.store.models import Agent, Event
-from retrycontract.usecases.follow_events import EventPage
+from retrycontract.usecases.notify.follow_events import EventPage
 
 MEDIA_TYPE: Final = "text/event-stream"
 DECLARED: Final[dict[str, Any]] = {

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
-from retrycontract.contract.tool_lists import MAX_NAME, MAX_TOOLS
+from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
 
 MAX_TURN = 2**53 - 1
 # Admission says the rest; what a validator of JSON could say of it is the metaschema, in several drafts.

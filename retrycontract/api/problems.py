@@ -21,23 +21,23 @@ from pydantic import BaseModel
 from retrycontract.api import openapi
 from retrycontract.api.preconditions import entity_tag
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.contract.sanitizer import elide_middle
-from retrycontract.contract.source_code import Language, UnknownLanguageError
-from retrycontract.contract.tool_lists import InvalidToolListError
+from retrycontract.contract.outputs.source_code import Language, UnknownLanguageError
+from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
-from retrycontract.usecases.contracts import sanitizer
-from retrycontract.usecases.register_tool import ToolChangedError
-from retrycontract.usecases.repeat_request import IdempotencyConflictError
-from retrycontract.usecases.submit_attempt import (
+from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
+from retrycontract.usecases.calls.submit_attempt import (
     CallEndedError,
     OtherKindError,
     OtherToolError,
     UnknownCallError,
     UnknownVersionError,
 )
+from retrycontract.usecases.tools.contracts import sanitizer
+from retrycontract.usecases.tools.register_tool import ToolChangedError
 
 logger = logging.getLogger("retrycontract")
 

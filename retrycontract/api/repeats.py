@@ -11,7 +11,7 @@ from ninja import Header
 from pydantic import BaseModel
 
 from retrycontract.store.models import Agent
-from retrycontract.usecases.repeat_request import RequestKey, answer_once
+from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
 
 IdempotencyKey = Annotated[
     str | None,

@@ -16,20 +16,20 @@ from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, refusals
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once, request_key
+from retrycontract.config.logs import follow
+from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.tool_result import Provider
 from retrycontract.contract.traces import read_traceparent
-from retrycontract.logs import follow
-from retrycontract.request_ids import HEADER as REQUEST_ID
-from retrycontract.request_ids import usable_request_id
+from retrycontract.front.request_ids import HEADER as REQUEST_ID
+from retrycontract.front.request_ids import usable_request_id
 from retrycontract.store.models import Attempt, Call, Guidance
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.doorbell import agent_bell
-from retrycontract.usecases.dry_run import dry_run
-from retrycontract.usecases.follow_events import follow_events
-from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.identifiers import opened_identifier, safe_query, sealed_identifier
-from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.dry_run import dry_run
+from retrycontract.usecases.calls.identifiers import opened_identifier, safe_query, sealed_identifier
+from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.notify.doorbell import agent_bell
+from retrycontract.usecases.notify.follow_events import follow_events
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
 PENDING_HEADER = "Retrycontract-Pending"

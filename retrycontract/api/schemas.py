@@ -19,9 +19,9 @@ from pydantic import (
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Turn
+from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.tool_result import Provider
-from retrycontract.usecases.identifiers import safe_identifier, safe_tool_name
+from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]

@@ -27,9 +27,9 @@ from retrycontract.api.tool_schemas import (
     ToolQuery,
     ToolSummary,
 )
-from retrycontract.contract.tool_lists import read_tool_list
+from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Tool
-from retrycontract.usecases.register_tool import Registration, ToolSettings, import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import Registration, ToolSettings, import_tools, register_tool
 
 router = Router(tags=["tools"])
 

@@ -30,9 +30,9 @@ from retrycontract.client.results import (
     answered,
 )
 from retrycontract.client.submissions import Submissions
+from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.response_log import ResponseStatus
 
 PAGE = 100  # calls; the most that the service lists at once
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60

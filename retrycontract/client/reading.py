@@ -25,9 +25,9 @@ from retrycontract.client.results import (
 )
 from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.response_log import ResponseStatus
-from retrycontract.contract.tool_result import ToolResult
 
 T = TypeVar("T")
 

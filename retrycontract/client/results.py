@@ -9,10 +9,10 @@ from typing import Any
 from retrycontract.client.errors import CorrectionError
 from retrycontract.client.submissions import value_of
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
-from retrycontract.contract.response_log import ResponseStatus
-from retrycontract.contract.tool_result import ToolResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from retrycontract.contract.checks.reading import unwrapped
-from retrycontract.contract.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 
 MAX_CALLS = 1_000  # the oldest are forgotten: an agent has few calls open at once
 MAX_ATTEMPTS = 20  # kept of each call: what is tried while Blocked has no limit

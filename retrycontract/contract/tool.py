@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrycontract.contract.admission import examine
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.configuration import Mode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.source_code import Compiler, Compilers, declared_language
+from retrycontract.contract.outputs.source_code import Compiler, Compilers, declared_language
+from retrycontract.contract.schemas.admission import examine
 
 PluginCheck = Callable[[Any], Iterable[ValidationError]]
 

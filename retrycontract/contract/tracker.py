@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.sanitizer import elide_middle
+from retrycontract.contract.redaction.sanitizer import elide_middle
 
 MAX_HISTORY = 10  # entries kept for one call
 MAX_HISTORY_BYTES = 10_000  # of one call's history, as JSON

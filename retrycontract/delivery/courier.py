@@ -8,12 +8,12 @@ from typing import assert_never
 
 from django.conf import settings
 
-from retrycontract.contract.webhook_signature import sign
+from retrycontract.contract.webhooks.signature import sign
 from retrycontract.delivery.email import send_email
 from retrycontract.delivery.webhook import post
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 
 
 class Courier:

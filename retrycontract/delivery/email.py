@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
 from retrycontract.delivery.time_limits import within
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 
 SECONDS = 15.0  # for the whole conversation; each word of it has EMAIL_TIMEOUT
 

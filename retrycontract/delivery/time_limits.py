@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 
 Result = TypeVar("Result")
 

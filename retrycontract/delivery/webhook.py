@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from retrycontract.delivery.addresses import Resolve, is_public, resolve
 from retrycontract.delivery.time_limits import within
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 
 SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees

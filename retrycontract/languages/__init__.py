@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from retrycontract.contract.json_text import JsonFault, parse_json
-from retrycontract.contract.source_code import Compiler, Language, SourceFault
+from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault
 from retrycontract.languages.grammars import GRAMMARS, MissingGrammarError, require_grammar
 from retrycontract.languages.pool import shared_pool
 from retrycontract.languages.process import CompilerUnavailableError

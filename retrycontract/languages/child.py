@@ -15,8 +15,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, BinaryIO
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault
 from retrycontract.languages import data_files, grammars, python_source
 
 MAX_FAULTS = 20

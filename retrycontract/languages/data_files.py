@@ -6,8 +6,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import SourceFault
 
 TOO_DEEP = SourceFault(FaultKind.DEPTH, "too deeply nested to be read")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")

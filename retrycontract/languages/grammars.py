@@ -9,8 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault
 
 ENGINE = "tree_sitter"
 OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")

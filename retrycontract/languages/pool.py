@@ -8,8 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault
 from retrycontract.languages.limits import Limits
 from retrycontract.languages.process import CompilingProcess, DiedError
 

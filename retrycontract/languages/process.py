@@ -10,8 +10,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault
 from retrycontract.languages.limits import Limits
 
 STARTUP_SECONDS = 30.0  # a machine under load needs long to start a process

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Iterator
 from itertools import islice
 
-from retrycontract.contract.json_faults import FaultKind
-from retrycontract.contract.source_code import SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import SourceFault
 
 # CPython's own flag, by which its console tells a statement that goes on from one that is wrong (codeop has it).
 ALLOW_INCOMPLETE_INPUT = 0x4000

@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.loops.failures import ModelApiError
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool, ToolCall, Usage
 

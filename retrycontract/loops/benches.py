@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from retrycontract.contract.answer import examine, redacted_output
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.answer import examine, redacted_output
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Decision, Status
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, PluginCheck, Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.languages import compiler_of

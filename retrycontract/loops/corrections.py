@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict, Unpack
 
 from retrycontract.contract import events
-from retrycontract.contract.echo import NOTE, echo, without_thoughts
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.echo import NOTE, echo, without_thoughts
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.in_process import RetryContract

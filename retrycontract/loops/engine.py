@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any
 
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback_text import shown_pointer
+from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.lifecycle import Status
 from retrycontract.loops.benches import Attempt, Bench, Ruling
 from retrycontract.loops.failures import Failure, ModelUnusableError, failure_of

@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.examples import example_of
-from retrycontract.contract.extraction_feedback import MAX_FEEDBACK_LENGTH, ExtractionFeedback
-from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.feedback.extraction_feedback import MAX_FEEDBACK_LENGTH, ExtractionFeedback
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.benches import Contract, Examiner, Ruling, Subject, bench_of, configuration_of

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from retrycontract.contract.extraction_inputs import DATA, FREE, data_input
-from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.loops.benches import as_text
 from retrycontract.loops.model import Message, OfferedTool
 

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from retrycontract.contract.code_blocks import find_code
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.source_code import LANGUAGE, Language, language_of
+from retrycontract.contract.outputs.code_blocks import find_code
+from retrycontract.contract.outputs.source_code import LANGUAGE, Language, language_of
 from retrycontract.contract.tool import PluginCheck
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.benches import (

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from dashboard.roles import Role
 from retrycontract.management.commands.create_operator import create_operator
 from retrycontract.store.models import Agent, ApiKey, Call
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 OPERATOR = "operator"
 AGENT = "demo"

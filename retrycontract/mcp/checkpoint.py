@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from retrycontract.client import CorrectionError, Guidance
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Decision, Status
-from retrycontract.contract.sanitizer import ValueSanitizer, visible
-from retrycontract.contract.tool_result import ToolResult
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.mcp.asking import Patience, Tick, ask
 from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError, Ruling
 from retrycontract.mcp.open_calls import OpenCall, OpenCalls

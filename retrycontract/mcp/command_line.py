@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from retrycontract.configuration_file import DEFAULT_PATH
+from retrycontract.config.configuration_file import DEFAULT_PATH
 
 API_KEY = "RETRYCONTRACT_API_KEY"
 WAIT = 300.0  # seconds; as long as a person at a desk needs, and within what a client with progress waits

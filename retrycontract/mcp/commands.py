@@ -15,12 +15,12 @@ from typing import Any
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from retrycontract.client import AsyncClient, MissingKeyError
-from retrycontract.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.json_text import parse_json
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.mcp.checkpoint import Checkpoint
 from retrycontract.mcp.command_line import API_KEY
 from retrycontract.mcp.gateway import Gateway

@@ -12,12 +12,12 @@ from typing import Any
 
 import mcp_types as types
 
-from retrycontract.contract.answer import examine
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.examples import example_of
-from retrycontract.contract.extraction_inputs import DATA, data_input
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.mcp.judging import Judge, as_text
 

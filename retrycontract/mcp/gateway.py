@@ -24,7 +24,7 @@ from mcp_types import (
     RequestId,
 )
 
-from retrycontract.contract.tool_result import ToolResult
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.mcp import messages
 from retrycontract.mcp.asking import Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward

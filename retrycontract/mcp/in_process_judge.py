@@ -12,12 +12,12 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from retrycontract.client import CallSummary, Guidance
-from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.contract.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract, UnknownCallError
 from retrycontract.mcp.judging import CallEndedError, Ruling, as_text
 

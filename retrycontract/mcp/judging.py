@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from retrycontract.client import CallSummary, Guidance
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.contract.tool_lists import DeclaredTool
-from retrycontract.contract.tool_result import ToolResult
 
 
 class CallEndedError(LookupError):

@@ -18,7 +18,7 @@ from mcp_types import (
     RequestId,
 )
 
-from retrycontract.contract.tool_result import ToolResult
+from retrycontract.contract.feedback.tool_result import ToolResult
 
 ENVELOPE = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends along with every request
 

@@ -14,10 +14,10 @@ from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.contract.tool_lists import DeclaredTool
-from retrycontract.contract.tool_result import ToolResult
 from retrycontract.in_process import RetryContract
 from retrycontract.mcp.asking import Patience, Tick, ask
 from retrycontract.mcp.extractions import Extractions, Request, Step, read_data

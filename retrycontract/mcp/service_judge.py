@@ -23,8 +23,8 @@ from retrycontract.client import (
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.contract.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.mcp.judging import CallEndedError, NoVerdictError, Ruling, as_text
 
 PATIENCE = 5.0  # seconds; a restart of the service takes a few, and clients give up after 30 to 60

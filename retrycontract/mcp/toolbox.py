@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
-from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.mcp.judging import Judge
 from retrycontract.mcp.tool_listing import ToolListing
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import DatabaseError, connection
 
 from retrycontract.store.models import Attempt, WorkerBeat
-from retrycontract.usecases.doorbell import is_heard
+from retrycontract.usecases.notify.doorbell import is_heard
 
 logger = logging.getLogger("retrycontract")
 

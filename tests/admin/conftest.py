@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.roles import Role
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     ApiKey,
     Call,
@@ -34,10 +34,10 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WorkerBeat,
 )
-from retrycontract.usecases.log_in import LoginTry, begin_login
-from retrycontract.usecases.second_factor import begin_factor
-from retrycontract.usecases.set_hint import set_hint_from
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.answers.set_hint import set_hint_from
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.people.log_in import LoginTry, begin_login
+from retrycontract.usecases.people.second_factor import begin_factor
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
 
 

@@ -25,7 +25,7 @@ from retrycontract.store.models import (
     ToolVersion,
     WebhookEndpoint,
 )
-from retrycontract.usecases.log_in import LoginTry, begin_login
+from retrycontract.usecases.people.log_in import LoginTry, begin_login
 from tests.admin.conftest import post
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Event, Guidance, Tool
-from retrycontract.usecases.give_guidance import give_guidance
-from retrycontract.usecases.register_tool import register_tool
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.answers.give_guidance import give_guidance
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.tools.register_tool import register_tool
 from tests.api.conftest import Door
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_tool, make_user
 

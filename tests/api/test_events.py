@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.agent_events import DETAILS, RECORDED_AS, AgentEvent
+from retrycontract.contract.feedback.agent_events import DETAILS, RECORDED_AS, AgentEvent
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Call, OutboxMessage, WebhookEndpoint
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.follow_events import PAGE
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.notify.follow_events import PAGE
 from tests.api.conftest import Door, Reply
 from tests.factories import RIGHT, WRONG, answer, make_tool, make_user
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.store.models import Attempt
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.api.conftest import Door
 from tests.api.hostile_bodies import Hostile, every_hostile
 from tests.api.outbound import outbound

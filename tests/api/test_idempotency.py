@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.store.models import Attempt, Call, IdempotencyKey
-from retrycontract.usecases.repeat_request import forget_requests
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.repeat_request import forget_requests
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.api.conftest import Door, Reply
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_blocked, make_tool, make_user
 

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from retrycontract.contract.configuration import OnExpiry, RetryConfiguration
 from retrycontract.contract.lifecycle import LEGAL_MOVES, CallState
 from retrycontract.store.models import Call
-from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.api.conftest import Door
 from tests.factories import RIGHT, make_blocked
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from retrycontract.logs import json_formatter
+from retrycontract.config.logs import json_formatter
 from retrycontract.store.models import Attempt
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.api.conftest import Door
 from tests.factories import RIGHT, WRONG, make_tool
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     Agent,
     ApiKey,
@@ -22,13 +22,13 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
-from retrycontract.usecases.save_reply import save_reply
-from retrycontract.usecases.set_hint import set_hint_from
-from retrycontract.usecases.sweep import expire_overdue
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
+from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.set_hint import set_hint_from
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 from tests.browser.scene import DEPLOY, IMAGE
 from tests.factories import answer, make_agent, make_blocked, make_call, submit
 from tests.usecases.conftest import judge_all

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from retrycontract.usecases.claim_call import claim_call
+from retrycontract.usecases.calls.claim_call import claim_call
 from tests.browser.test_desk import SOON, Site
 from tests.browser.test_desk import site as site
 from tests.factories import answer, make_agent, make_blocked, make_user

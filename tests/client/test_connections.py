@@ -15,7 +15,7 @@ from tests.client.scripted import guided
 from tests.live_server import serving
 
 if TYPE_CHECKING:
-    from retrycontract.bridge import Receive, Scope, Send
+    from retrycontract.front.bridge import Receive, Scope, Send
 
 WAITERS: Final = 120  # more than HTTP clients open by default
 ALL: Final = 60.0  # seconds for all of them to arrive

@@ -14,8 +14,8 @@ from typing_extensions import TypedDict
 
 from retrycontract.client import ImportedTools, RefusedTool, ToolDeclarationError
 from retrycontract.client.declarations import tool_list
+from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.contract.tool_lists import read_tool_list
 from tests.client.scripted import answer
 
 if TYPE_CHECKING:

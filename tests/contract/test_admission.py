@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
+from retrycontract.contract.schemas.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

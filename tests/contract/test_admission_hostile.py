@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 import pytest
 
-from retrycontract.contract.admission import InvalidSchema, admit, compile_schema, examine
+from retrycontract.contract.schemas.admission import InvalidSchema, admit, compile_schema, examine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.tool import CompiledTool
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, RetryConfiguration, Tool, ValidationError, ValueSanitizer, parse_feedback
-from retrycontract.contract.answer import examine, redacted_output, write_answer
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.feedback.answer import examine, redacted_output, write_answer
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict
 from retrycontract.contract.tool import CompiledTool

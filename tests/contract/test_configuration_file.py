@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from retrycontract import RetryConfiguration
-from retrycontract.configuration_file import load_configuration
+from retrycontract.config.configuration_file import load_configuration
 from retrycontract.contract.configuration import SETTINGS, ConfigurationError
 
 SNAKE = """

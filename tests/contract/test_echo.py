@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.echo import echo, without_thoughts
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.feedback.echo import echo, without_thoughts
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from retrycontract import ErrorCode, EscalationFormatter, Tool, ValidationError, ValueSanitizer
-from retrycontract.contract.answer import examine
-from retrycontract.contract.escalation import ADVICE, GENERAL, analyse, fingerprint_digest, recommend
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.feedback.escalation import ADVICE, GENERAL, analyse, fingerprint_digest, recommend
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 

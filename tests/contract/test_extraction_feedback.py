@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.extraction_feedback import ExtractionFeedback
-from retrycontract.contract.feedback_text import parse_feedback
+from retrycontract.contract.feedback.extraction_feedback import ExtractionFeedback
+from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
 ITEM = {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorFormatter, ErrorSeverity, RetryConfiguration, ValidationError, parse_feedback
-from retrycontract.contract.feedback_text import (
+from retrycontract.contract.feedback.feedback_text import (
     BLOCKED_TEXT,
     HELD_TEXT,
     LAST_ATTEMPT_TEXT,

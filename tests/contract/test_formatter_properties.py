@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
-from retrycontract.contract.aggregator import in_order
-from retrycontract.contract.feedback_text import (
+from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.feedback_text import (
     LAST_ATTEMPT_TEXT,
     MAX_POINTER,
     ParsedFeedback,
@@ -18,7 +18,7 @@ from retrycontract.contract.feedback_text import (
     shown_name,
     shown_pointer,
 )
-from retrycontract.contract.formatter import SHORT_POINTER
+from retrycontract.contract.feedback.formatter import SHORT_POINTER
 
 SECRETS = ("sk-proj-" + "aB3dE5fG7hJ9kL2mN4pQ" * 2, "AKIA" + "QWERTYUIOPASDFGH", "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8")
 FAMILY = "👩\u200d👩\u200d👧\u200d👦"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse_feedback
-from retrycontract.contract.formatter import ErrorFormatter
-from retrycontract.contract.formatters import Feedback, Formatter, Formatters
-from retrycontract.installed_formatters import _installed, gather_formatters
+from retrycontract.config.installed_formatters import _installed, gather_formatters
+from retrycontract.contract.feedback.formatter import ErrorFormatter
+from retrycontract.contract.feedback.formatters import Feedback, Formatter, Formatters
 from tests.packages import install_polite_words
 
 ERRORS = (

@@ -11,11 +11,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
-from retrycontract.contract.checks.gathering import gather
-from retrycontract.contract.checks.outline import NOTHING
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.explaining.gathering import gather
+from retrycontract.contract.explaining.outline import NOTHING
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
 SHORT = {"propertyNames": {"maxLength": 1, "x-hint": "one letter"}}

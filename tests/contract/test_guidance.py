@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.guidance import MAX_ARGUMENTS, Answer, render_guidance
+from retrycontract.contract.feedback.guidance import MAX_ARGUMENTS, Answer, render_guidance
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Decision
 

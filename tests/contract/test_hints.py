@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from retrycontract import ErrorCode, ValidationError
-from retrycontract.contract.hints import advise, hint_line
+from retrycontract.contract.feedback.hints import advise, hint_line
 
 
 def advice(code: ErrorCode, message: str = "m", path: str = "/a/tags/0", **fields: str | None) -> str:

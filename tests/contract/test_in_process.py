@@ -16,8 +16,8 @@ from retrycontract import (
     Tool,
     parse_feedback,
 )
-from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.contract.schemas.admission import InvalidSchema
 from tests.contract.in_process_desk import BAD, GOOD, NOW, SCHEMA, contract, fail
 
 

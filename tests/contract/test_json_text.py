@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
 from retrycontract.contract.checks.reading import SYNTAX_HINTS, syntax_error
-from retrycontract.contract.json_text import (
+from retrycontract.contract.outputs.json_text import (
     MAX_DEPTH,
     TOO_LARGE,
     FaultKind,

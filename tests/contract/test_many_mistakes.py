@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.keywords import MAX_ADVISED
 from retrycontract.contract.checks.schema_engine import MAX_TOLD
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 
 INTEGERS = {"properties": {"a": {"items": {"type": "integer"}}}}

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.checks.compiled_schema import MANY_WRITTEN, CompiledSchema, Explainer
-from retrycontract.contract.checks.members import NAME, STRETCH, MemberRule, Members
-from retrycontract.contract.checks.outline import NOTHING
-from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
 from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.explaining.members import NAME, STRETCH, MemberRule, Members
+from retrycontract.contract.explaining.outline import NOTHING
+from retrycontract.contract.explaining.patience import OutOfPatienceError, Patience
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

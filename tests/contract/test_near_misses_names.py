@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.near_misses.names import CUTOFF, MAX_COMPARED, MAX_LENGTH, SURE, _may_resemble, did_you_mean
+from retrycontract.contract.advice.names import CUTOFF, MAX_COMPARED, MAX_LENGTH, SURE, _may_resemble, did_you_mean
 
 WORDS = st.text("abcde", max_size=12)
 

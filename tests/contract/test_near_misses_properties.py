@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorSeverity, Tool, ValueSanitizer
+from retrycontract.contract.advice import combined_patch
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.tool_arguments import check_arguments
-from retrycontract.contract.near_misses import combined_patch
 from retrycontract.contract.patches import apply_patch
 from retrycontract.contract.tool import CompiledTool
 

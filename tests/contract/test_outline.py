@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
-from retrycontract.contract.checks.outline import NOTHING, split
 from retrycontract.contract.checks.schema_engine import violations
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.explaining.outline import NOTHING, split
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
 ASKS = {"type": "object", "required": ["a", "b"]}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.patience import MAX_STEPS, OutOfPatienceError, Patience
+from retrycontract.contract.explaining.patience import MAX_STEPS, OutOfPatienceError, Patience
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 
 KINDS = [{"properties": {"kind": {"const": f"k{n}"}, "x": {"type": "integer"}}, "required": ["x"]} for n in range(100)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorFormatter, ErrorSeverity, ValidationError, parse_feedback
-from retrycontract.contract.progress import MAX_LISTED, compare
+from retrycontract.contract.feedback.progress import MAX_LISTED, compare
 from retrycontract.contract.tracker import AttemptRecord
 
 MISSING, TYPE, SYNTAX = ErrorCode.REQUIRED_FIELD_MISSING, ErrorCode.TYPE_MISMATCH, ErrorCode.INVALID_JSON_SYNTAX

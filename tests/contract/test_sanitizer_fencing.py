@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, Outcome, RetryConfiguration, RetryContract, Tool, ValidationError, parse_feedback
-from retrycontract.contract.formatter import BLOCKED_TEXT, LAST_ATTEMPT_TEXT
+from retrycontract.contract.feedback.formatter import BLOCKED_TEXT, LAST_ATTEMPT_TEXT
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FORGED = st.sampled_from(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrycontract.contract.configuration import ConfigurationError, RetryConfiguration
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 BALANCED = ValueSanitizer()
 STRICT = ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
 PLAIN = "hunter" + "2-two"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
 SECRET = "hunter" + "2two"

@@ -9,7 +9,7 @@ import pytest
 import regex
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 
 SANITIZER = ValueSanitizer()
 ROOTED = ValueSanitizer(RetryConfiguration(project_roots=(".", "/home/ana/project", "D:\\work")))

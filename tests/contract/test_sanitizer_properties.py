@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
 from tests.contract.pathological import TEXTS as TEXTS_OF_ANY_SIZE
 from tests.contract.pathological import VALUES as VALUES_OF_ANY_SIZE
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.sanitizer import ValueSanitizer, has_redaction
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, has_redaction
 
 SANITIZER = ValueSanitizer()
 LOWER, UPPER, DIGITS, HEX = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "0123456789abcdef"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from retrycontract import Tool, ValidationError, ValueSanitizer
-from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.checks.schema_engine import violations
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.tool import CompiledTool
 
 TEXT, SHORT = {"type": "string"}, {"minLength": 3}

@@ -18,11 +18,11 @@ from retrycontract import (
     ValueSanitizer,
     parse_feedback,
 )
-from retrycontract.contract.answer import examine
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.json_faults import FaultKind
+from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.source_code import (
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import (
     LANGUAGE,
     Compiler,
     Language,

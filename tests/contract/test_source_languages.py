@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from retrycontract import RetryContract, Tool
-from retrycontract.contract.json_faults import FaultKind
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.source_code import Language, SourceFault
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault
 from retrycontract.languages import CompilerUnavailableError, MissingGrammarError, compiler_of
 from retrycontract.languages.grammars import GRAMMARS, require_grammar
 from retrycontract.languages.limits import MEGABYTE, Limits
@@ -231,7 +231,7 @@ def test_a_forked_process_has_children_of_its_own() -> None:
     threads = threading.active_count()
     script = (
         "import os, sys\n"
-        "from retrycontract.contract.source_code import Language\n"
+        "from retrycontract.contract.outputs.source_code import Language\n"
         "from retrycontract.languages import compiler_of\n"
         "compiler = compiler_of(Language.PYTHON)\n"
         "assert compiler('x = 1') == ()\n"
@@ -265,7 +265,7 @@ def test_the_library_judges_source_files() -> None:
 def test_a_large_process_keeps_its_children_too() -> None:
     code = (
         "held = bytearray(400_000_000)\n"
-        "from retrycontract.contract.source_code import Language\n"
+        "from retrycontract.contract.outputs.source_code import Language\n"
         "from retrycontract.languages.pool import Pool\n"
         "pool = Pool()\n"
         "pool.compile(Language.PYTHON, 'x = 1')\n"

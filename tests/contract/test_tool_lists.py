@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.tool_lists import MAX_TOOLS, DeclaredTool, InvalidToolListError, read_tool_list
+from retrycontract.contract.schemas.tool_lists import MAX_TOOLS, DeclaredTool, InvalidToolListError, read_tool_list
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, ToolResult, ValidationError
-from retrycontract.contract.tool_result import RENDERERS, Provider, metadata
+from retrycontract.contract.feedback.tool_result import RENDERERS, Provider, metadata
 
 RESULT = ToolResult("call_1", "Validation failed …", metadata={"format": "retrycontract/1", "errors": []}, name="read")
 

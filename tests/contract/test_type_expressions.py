@@ -6,7 +6,7 @@ import pytest
 import regex
 
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.type_expressions import MAX_LENGTH, describe, describe_options
+from retrycontract.contract.schemas.type_expressions import MAX_LENGTH, describe, describe_options
 
 SKU = {"type": "object", "properties": {"qty": {"type": "integer", "minimum": 1}, "sku": {"type": "string"}}}
 

@@ -21,11 +21,11 @@ from retrycontract import (
     parse_feedback,
 )
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import InvalidSchema
 from retrycontract.contract.checks.reading import syntax_error
 from retrycontract.contract.checks.tool_arguments import check_arguments
-from retrycontract.contract.json_text import CARET, FaultKind, parse_json, too_large
 from retrycontract.contract.json_types import type_name
+from retrycontract.contract.outputs.json_text import CARET, FaultKind, parse_json, too_large
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.tool import CompiledTool
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.call_list import CallChoices
+from dashboard.audit.trail import EventChoices
+from dashboard.calls.call_list import CallChoices
 from dashboard.roles import Role
-from dashboard.trail import EventChoices
 from retrycontract.store.models import Agent, SavedReply, Snooze, StandingHint, Tool, WebhookEndpoint
 from tests.api.conftest import open_door
 from tests.conftest import Corpus

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from retrycontract.contract import pointers
-from retrycontract.contract.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
+from retrycontract.contract.schemas.admission import InvalidSchema, SchemaFault, admit, compile_schema, examine
 
 if TYPE_CHECKING:
     from tests.conftest import Corpus

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 pytestmark = pytest.mark.corpus
 SANITIZER = ValueSanitizer()

@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from retrycontract.contract.guidance import MAX_TEXT
+from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.store.models import Guidance
-from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 

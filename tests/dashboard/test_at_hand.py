@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.at_hand import SHOWN_REPLIES
+from dashboard.call.suggestions import SHOWN_REPLIES
 from dashboard.roles import Role
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Guidance, SavedReply
-from retrycontract.usecases.save_reply import save_reply
-from retrycontract.usecases.set_hint import set_hint_from
+from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.set_hint import set_hint_from
 from tests.dashboard.conftest import HTMX, text_of
 from tests.dashboard.test_answer import send
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit

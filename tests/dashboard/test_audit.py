@@ -14,10 +14,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dashboard.audit.trail import DOORS
 from dashboard.roles import Role
-from dashboard.trail import DOORS
 from retrycontract.store.models import Call, Door, Event
-from retrycontract.usecases.admit_agent import issue_key
+from retrycontract.usecases.people.admit_agent import issue_key
 from tests.dashboard.conftest import Page, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 

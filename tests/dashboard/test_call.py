@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Tool
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 

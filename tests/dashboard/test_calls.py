@@ -15,8 +15,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.call_list import CallChoices
-from dashboard.long_list import MOST_LOOKED_AT, read_all
+from dashboard.calls.call_list import CallChoices
+from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models import Call

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from dashboard import group_answer
+from dashboard.inbox import group_answer
 from retrycontract.store.models import Call, Guidance
-from retrycontract.usecases.claim_call import claim_call
-from retrycontract.usecases.snooze_call import snooze_call
+from retrycontract.usecases.calls.claim_call import claim_call
+from retrycontract.usecases.calls.snooze_call import snooze_call
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
 

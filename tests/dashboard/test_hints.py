@@ -9,12 +9,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from retrycontract.contract.guidance import MAX_STANDING
+from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Guidance, StandingHint
-from retrycontract.usecases.give_guidance import give_guidance
-from retrycontract.usecases.set_hint import set_hint_from
-from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.answers.give_guidance import give_guidance
+from retrycontract.usecases.answers.set_hint import set_hint_from
+from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.dashboard.conftest import text_of
 from tests.dashboard.test_answer import send
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit

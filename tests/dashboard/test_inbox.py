@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from dashboard import queue
+from dashboard.inbox import queue
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call
 from tests.dashboard.conftest import HTMX, Page, text_of

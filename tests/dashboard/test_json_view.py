@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dashboard.json_view import MAX_LINES, render_json, render_text
-from dashboard.story import editable
+from dashboard.call.call_history import editable
+from dashboard.shared.json_view import MAX_LINES, render_json, render_text
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_text import parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 
 
 def error(pointer: str, code: ErrorCode = ErrorCode.TYPE_MISMATCH, **more: Any) -> ValidationError:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from dashboard.roles import Role
 from retrycontract.store.models import Event, FailedLogins
-from retrycontract.usecases.log_in import LoginTry, begin_login
+from retrycontract.usecases.people.log_in import LoginTry, begin_login
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import PASSWORD, make_user
 from tests.usecases.conftest import configure

@@ -11,9 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.playground import EXAMPLES, TITLES
-from retrycontract.contract.tool_result import RENDERERS
-from retrycontract.usecases.dry_run import dry_run
+from dashboard.playground.trial import EXAMPLES, TITLES
+from retrycontract.contract.feedback.tool_result import RENDERERS
+from retrycontract.usecases.calls.dry_run import dry_run
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_tool
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.plots import MOST_SERIES, draw_bars, draw_columns, percent
+from dashboard.insights.plots import MOST_SERIES, draw_bars, draw_columns, percent
 
 DAY = datetime(2030, 1, 1, tzinfo=UTC)
 DAYS = {DAY + timedelta(days=number): f"day {number}" for number in range(4)}

@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Event, SecondFactor
-from retrycontract.usecases.one_time_codes import code_at, step_of
+from retrycontract.usecases.people.one_time_codes import code_at, step_of
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import PASSWORD, make_user
 

@@ -15,11 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.roles import Role
-from dashboard.toolbox import draw_heat
+from dashboard.tools.tool_figures import draw_heat
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models import Event, Tool
-from retrycontract.usecases.read_insights import Heat
-from retrycontract.usecases.register_tool import register_tool
+from retrycontract.usecases.counts.read_insights import Heat
+from retrycontract.usecases.tools.register_tool import register_tool
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, make_user
 

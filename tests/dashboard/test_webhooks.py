@@ -15,8 +15,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.roles import Role
-from dashboard.webhooks import PAGE
-from retrycontract.contract.webhook_events import WebhookEvent
+from dashboard.webhooks.endpoints import PAGE
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     Channel,
     ChannelTurn,
@@ -26,8 +26,8 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from retrycontract.usecases.drain_endpoints import drain_endpoints
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_blocked, make_user
 from tests.receivers import receiving

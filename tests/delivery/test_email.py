@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.delivery.email import send_email
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 from tests.receivers import Mailbox, lead_mail_to, taking_mail
 
 

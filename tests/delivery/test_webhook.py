@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from retrycontract.delivery import webhook
-from retrycontract.usecases.courier import UndeliveredError
+from retrycontract.usecases.notify.courier import UndeliveredError
 from tests.delivery.test_addresses import CLOSED
 from tests.receivers import Receiver, receiving
 

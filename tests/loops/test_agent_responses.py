@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.loops import AgentResponse, FormattingCorrectionExhaustedError, Invalid, Valid, validate
 from tests.loops.scripted import Script
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 import pytest
 
-from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.loops import (
     AsynchronousError,
     Completion,

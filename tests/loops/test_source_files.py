@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse_feedback
-from retrycontract.contract.source_code import UnknownLanguageError
+from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.loops.failures import ModelApiError, ModelUnusableError
 from retrycontract.loops.model import Completion, Message
 from retrycontract.loops.source_files import (

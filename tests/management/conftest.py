@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dashboard.roles import Role
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.management.transfer.tables import moved_models
 from retrycontract.store.models import (
     ApiKey,
@@ -26,12 +26,12 @@ from retrycontract.store.models import (
     Tool,
     WebhookDelivery,
 )
-from retrycontract.usecases.keep_preferences import keep_preferences
-from retrycontract.usecases.save_reply import save_reply
-from retrycontract.usecases.second_factor import begin_factor
-from retrycontract.usecases.set_hint import set_hint_from
-from retrycontract.usecases.snooze_call import snooze_call
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.set_hint import set_hint_from
+from retrycontract.usecases.calls.snooze_call import snooze_call
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.people.keep_preferences import keep_preferences
+from retrycontract.usecases.people.second_factor import begin_factor
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
 MOVES = ("data.imported", "data.restored")

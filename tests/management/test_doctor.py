@@ -18,15 +18,15 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.config.service_settings import load
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
-from retrycontract.service_settings import load
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
-from retrycontract.usecases.one_time_codes import code_at, step_of
-from retrycontract.usecases.second_factor import begin_factor, confirm_factor
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.people.one_time_codes import code_at, step_of
+from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 

@@ -12,13 +12,13 @@ from django.core.management import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.service_settings import load
+from retrycontract.config.service_settings import load
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, SecondFactor, WebhookEndpoint
 from retrycontract.usecases import reseal
-from retrycontract.usecases.second_factor import begin_factor
-from retrycontract.usecases.sweep import judge_waiting
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.calls.sweep import judge_waiting
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
+from retrycontract.usecases.people.second_factor import begin_factor
 from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
 from tests.management.conftest import printed
 

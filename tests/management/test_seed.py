@@ -14,7 +14,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.management.seeding.stories import faults
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Escalation, Event, Guidance, Notice, Rollup
-from retrycontract.usecases.recount import recount
+from retrycontract.usecases.counts.recount import recount
 from tests.factories import RIGHT, answer, make_blocked, make_user, submit
 from tests.management.conftest import printed
 

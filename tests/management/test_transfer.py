@@ -20,7 +20,7 @@ from pytest_django import Settings
 from retrycontract.management.transfer.leaving import export_to
 from retrycontract.management.transfer.tables import moved_models, references
 from retrycontract.store.models import Agent, Attempt, Call, Event
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
 from tests.file_database import using

@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.database_url import read_database_url
+from retrycontract.config.database_url import read_database_url
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Level
 from retrycontract.store.history import missing_guards

@@ -40,7 +40,7 @@ def test_a_blocked_call_survives_a_restart(tmp_path: Path, how: signal.Signals) 
 def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(tmp_path: Path) -> None:
     # Nothing is judged while the sweep sleeps and no bell rings: the attempts stay queued.
     asleep = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "3600"}
-    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.doorbell.SilentDoorbell"}
+    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.doorbell.SilentDoorbell"}
     service = Service(tmp_path / "data", asleep | silent)
     service.start()
     agent = AgentClient(service, service.new_key("queued"))

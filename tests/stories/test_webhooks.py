@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.webhook_signature import verify
+from retrycontract.contract.webhooks.signature import verify
 from tests.conftest import running
 from tests.desk import Desk
 from tests.live_server import eventually

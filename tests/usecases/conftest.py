@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Agent, Attempt, Call
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
 from tests.file_database import shared_database as shared_database

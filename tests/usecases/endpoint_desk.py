@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.contract.webhook_signature import verify
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks.signature import verify
 from retrycontract.store.models import Agent, Door, WebhookEndpoint
-from retrycontract.usecases.drain_endpoints import drain_endpoints
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.receivers import Post, Receiver, receiving
 from tests.usecases.conftest import NOON, configure
 from tests.usecases.outbox_desk import MINUTE

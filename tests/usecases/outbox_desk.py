@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import Call
-from retrycontract.usecases.drain_outbox import drain_outbox
+from retrycontract.usecases.notify.drain_outbox import drain_outbox
 from tests.factories import make_blocked
 from tests.receivers import Mailbox, Receiver, lead_mail_to, receiving
 from tests.usecases.conftest import NOON, configure

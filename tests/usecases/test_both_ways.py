@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.store.models import Agent, Call
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 from tests.factories import RIGHT, WRONG, make_agent, submit
 from tests.usecases.conftest import NOON, configure, judge_all, send_and_judge
 

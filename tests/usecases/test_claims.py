@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from retrycontract.store.models import Call, Claim, Event, Snooze
 from retrycontract.store.models.claims import awake_calls, claimed_calls, snoozed_calls
-from retrycontract.usecases.claim_call import (
+from retrycontract.usecases.calls.claim_call import (
     ClaimedError,
     NotBlockedError,
     claim_call,
@@ -19,8 +19,8 @@ from retrycontract.usecases.claim_call import (
     release_claim,
     renew_claim,
 )
-from retrycontract.usecases.snooze_call import LONGEST, UnusableTimeError, snooze_call, snooze_of, wake_call
-from retrycontract.usecases.tidy_queue import tidy_queue
+from retrycontract.usecases.calls.snooze_call import LONGEST, UnusableTimeError, snooze_call, snooze_of, wake_call
+from retrycontract.usecases.calls.tidy_queue import tidy_queue
 from tests.factories import RIGHT, WRONG, answer, make_blocked, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, configure

@@ -11,11 +11,11 @@ from pytest_django import Settings
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.formatter import ErrorFormatter
+from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Escalation, LostRaceError
-from retrycontract.usecases.give_guidance import AlreadyAnsweredError, give_guidance
-from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from tests.factories import RIGHT, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure, judge_all
 

@@ -11,9 +11,8 @@ from django.utils import timezone
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Event
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
-from retrycontract.usecases.submit_attempt import (
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.submit_attempt import (
     CallEndedError,
     NewAttempt,
     OtherToolError,
@@ -21,6 +20,7 @@ from retrycontract.usecases.submit_attempt import (
     UnknownVersionError,
     submit_attempt,
 )
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user
 from tests.usecases.conftest import Send, fail
 

@@ -9,9 +9,9 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.doorbell import SilentDoorbell, ring_after_commit
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import judge_waiting
+from retrycontract.usecases.notify.doorbell import SilentDoorbell, ring_after_commit
 from tests.factories import WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 

@@ -9,11 +9,11 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Door, Event, WebhookDelivery, WebhookEndpoint
 from retrycontract.store.models.endpoints import shortened
-from retrycontract.usecases.drain_endpoints import drain_endpoints
-from retrycontract.usecases.tend_endpoint import add_endpoint, change_endpoint
+from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
 from tests.file_database import bytes_at_rest
 from tests.receivers import Receiver, receiving

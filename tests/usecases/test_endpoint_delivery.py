@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import Event, OutboxMessage, WebhookDelivery, WebhookEndpoint
-from retrycontract.usecases.drain_endpoints import LEASE, drain_endpoints
-from retrycontract.usecases.send_again import send_again
-from retrycontract.usecases.tend_endpoint import add_endpoint, change_endpoint
+from retrycontract.usecases.notify.drain_endpoints import LEASE, drain_endpoints
+from retrycontract.usecases.notify.send_again import send_again
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
 from tests.receivers import Post, Receiver, receiving
 from tests.usecases.conftest import NOON, configure

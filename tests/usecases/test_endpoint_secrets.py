@@ -15,13 +15,18 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.webhook_events import WebhookEvent
-from retrycontract.contract.webhook_signature import verify
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks.signature import verify
 from retrycontract.store.models import Call, Door, Event, WebhookDelivery, WebhookEndpoint
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.drain_endpoints import drain_endpoints
-from retrycontract.usecases.sweep import expire_overdue
-from retrycontract.usecases.tend_endpoint import UnusableAddressError, add_endpoint, change_endpoint, rotate_secret
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue
+from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.tend_endpoint import (
+    UnusableAddressError,
+    add_endpoint,
+    change_endpoint,
+    rotate_secret,
+)
 from tests.factories import answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once, bytes_at_rest
 from tests.receivers import Receiver, receiving

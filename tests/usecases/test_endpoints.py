@@ -6,12 +6,12 @@ import pytest
 from django.db import transaction
 
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Door, Event, OutboxMessage
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.sweep import expire_overdue
-from retrycontract.usecases.tell_endpoints import tell_endpoints
-from retrycontract.usecases.tend_endpoint import change_endpoint, rotate_secret
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue
+from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import change_endpoint, rotate_secret
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
 from tests.receivers import Receiver
 from tests.usecases.conftest import NOON, Send, fail

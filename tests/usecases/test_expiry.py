@@ -11,9 +11,9 @@ from pytest_django import Settings
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Agent, Call, Guidance, Tool
-from retrycontract.usecases.give_guidance import AlreadyAnsweredError, give_guidance
-from retrycontract.usecases.register_tool import ToolSettings, register_tool
-from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
+from retrycontract.usecases.calls.sweep import expire_overdue
+from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 from tests.factories import DEPLOY, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from retrycontract import parse_feedback
-from retrycontract.contract.feedback_text import ParsedFeedback
+from retrycontract.config.installed_formatters import _installed
+from retrycontract.contract.feedback.feedback_text import ParsedFeedback
 from retrycontract.contract.lifecycle import Decision
-from retrycontract.installed_formatters import _installed
 from retrycontract.store.models import Attempt
-from retrycontract.usecases.dry_run import dry_run
+from retrycontract.usecases.calls.dry_run import dry_run
 from tests.factories import DEPLOY, WRONG, answer, make_agent, make_tool, make_user
 from tests.packages import install_polite_words
 from tests.usecases.conftest import Send

@@ -9,8 +9,8 @@ import pytest
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Call, Guidance, Mistake
-from retrycontract.usecases.answer_group import GroupAnswer, LeftCall, Reason, answer_group
-from retrycontract.usecases.claim_call import claim_call
+from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason, answer_group
+from retrycontract.usecases.calls.claim_call import claim_call
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.guidance import MAX_TEXT
+from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import Call, Escalation, Guidance
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import (
+from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     RefusedAnswerError,
     acknowledge_guidance,
@@ -21,7 +20,8 @@ from retrycontract.usecases.give_guidance import (
     give_guidance,
     mark_delivered,
 )
-from retrycontract.usecases.sweep import expire_overdue
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.utils import timezone
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Guidance
-from retrycontract.usecases.give_guidance import RefusedAnswerError, mark_delivered
+from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, mark_delivered
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import judge_all
 

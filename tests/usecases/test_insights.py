@@ -15,10 +15,10 @@ from django.test.utils import CaptureQueriesContext
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Guidance, Measure, Rollup
-from retrycontract.usecases.claim_call import claim_call
-from retrycontract.usecases.read_counts import Scope
-from retrycontract.usecases.read_inbox import BoundedCount, count_tabs, read_groups
-from retrycontract.usecases.read_insights import (
+from retrycontract.usecases.calls.claim_call import claim_call
+from retrycontract.usecases.calls.snooze_call import snooze_call
+from retrycontract.usecases.counts.read_counts import Scope
+from retrycontract.usecases.counts.read_insights import (
     CostPoint,
     FailurePoint,
     Heat,
@@ -27,7 +27,7 @@ from retrycontract.usecases.read_insights import (
     read_insights,
     read_tool_rates,
 )
-from retrycontract.usecases.snooze_call import snooze_call
+from retrycontract.usecases.read_inbox import BoundedCount, count_tabs, read_groups
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON
 

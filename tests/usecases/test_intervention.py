@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.event_position import Position
 from retrycontract.store.models import Door, Event, OutboxMessage
-from retrycontract.usecases.follow_events import follow_events
-from retrycontract.usecases.tend_endpoint import add_endpoint
+from retrycontract.usecases.notify.follow_events import follow_events
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_call, make_tool
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from retrycontract.usecases.one_time_codes import address_for_apps, code_at, matching_step, step_of, write_secret
+from retrycontract.usecases.people.one_time_codes import address_for_apps, code_at, matching_step, step_of, write_secret
 
 SECRET = write_secret(b"12345678901234567890")  # that of the RFC's appendix
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import ChannelTurn, Event, Notice, OutboxMessage
-from retrycontract.usecases.courier import UndeliveredError
-from retrycontract.usecases.drain_outbox import LEASE, drain_outbox
+from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.drain_outbox import LEASE, drain_outbox
 from tests.factories import make_agent, make_blocked
 from tests.file_database import all_at_once
 from tests.receivers import Receiver, receiving, taking_mail

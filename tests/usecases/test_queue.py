@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models import Tool
-from retrycontract.usecases.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from tests.factories import RIGHT, WRONG, make_agent, make_tool, submit
 from tests.usecases.conftest import NOON, configure, judge_all
 from tests.usecases.queue_desk import LEASE, at, claim, fresh, queued

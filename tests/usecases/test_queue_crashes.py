@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Event, ToolVersion
-from retrycontract.usecases.judge_attempt import judge_attempt
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import RIGHT, WRONG, answer, make_user, submit
 from tests.usecases.conftest import NOON, configure, judge_all
 from tests.usecases.queue_desk import LEASE, at, claim, fresh, make_blocked_by_worker, queued

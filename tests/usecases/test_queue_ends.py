@@ -12,9 +12,9 @@ from pytest_django import Settings
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, AttemptState, Call
 from retrycontract.store.models.calls import LostRaceError
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.judge_attempt import judge_attempt
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure, judge_all
 from tests.usecases.queue_desk import LEASE, at, fresh, make_blocked_by_worker, queued

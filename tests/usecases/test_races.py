@@ -11,15 +11,15 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.contract.tool_lists import DeclaredTool
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError, Tool
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
-from retrycontract.usecases.register_tool import import_tools, register_tool
-from retrycontract.usecases.repeat_request import RequestKey, answer_once
-from retrycontract.usecases.submit_attempt import CallEndedError
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
+from retrycontract.usecases.calls.submit_attempt import CallEndedError
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.tools.register_tool import import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure

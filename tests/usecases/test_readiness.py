@@ -16,7 +16,7 @@ from tests.usecases.conftest import configure
 
 pytestmark = pytest.mark.usefixtures("shared_database")
 
-SILENT = "retrycontract.usecases.doorbell.SilentDoorbell"
+SILENT = "retrycontract.usecases.notify.doorbell.SilentDoorbell"
 NOW = timezone.now()
 
 

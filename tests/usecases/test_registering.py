@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.admission import InvalidSchema
-from retrycontract.contract.tool_lists import read_tool_list
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Event, Tool, ToolVersion
-from retrycontract.usecases.dry_run import dry_run
-from retrycontract.usecases.register_tool import ToolSettings, import_tools, register_tool
+from retrycontract.usecases.calls.dry_run import dry_run
+from retrycontract.usecases.tools.register_tool import ToolSettings, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent
 
 pytestmark = pytest.mark.django_db

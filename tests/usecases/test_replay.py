@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrycontract.contract.admission import InvalidSchema
+from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.store.models import Attempt, Call, Event, Tool
-from retrycontract.usecases.register_tool import register_tool
-from retrycontract.usecases.replay_failures import MOST_EXAMPLES, last_failed, replay
+from retrycontract.usecases.tools.register_tool import register_tool
+from retrycontract.usecases.tools.replay_failures import MOST_EXAMPLES, last_failed, replay
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, submit
 from tests.usecases.conftest import NOON
 

@@ -21,9 +21,9 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
 )
-from retrycontract.usecases import forget_calls as retention
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.forget_calls import forget_calls
+from retrycontract.usecases.calls import forget_calls as retention
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.forget_calls import forget_calls
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
 from tests.usecases.conftest import NOON, configure
 

@@ -16,11 +16,11 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Agent, Call, Escalation, LostRaceError, Measure, Rollup
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
-from retrycontract.usecases.recount import fold_rollups, rebuild_rollups, recount
-from retrycontract.usecases.submit_attempt import CallEndedError
-from retrycontract.usecases.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.submit_attempt import CallEndedError
+from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
+from retrycontract.usecases.counts.recount import fold_rollups, rebuild_rollups, recount
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, Send, configure, fail

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from retrycontract.contract.guidance import MAX_TEXT
+from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.store.models import Event, SavedReply
-from retrycontract.usecases.give_role import Role
-from retrycontract.usecases.save_reply import (
+from retrycontract.usecases.answers.save_reply import (
     NotAllowedError,
     UnusableReplyError,
     delete_reply,
@@ -16,6 +15,7 @@ from retrycontract.usecases.save_reply import (
     reply_at,
     save_reply,
 )
+from retrycontract.usecases.people.give_role import Role
 from tests.factories import make_user
 from tests.usecases.conftest import NOON
 

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, ToolVersion
-from retrycontract.usecases.give_guidance import RefusedAnswerError
+from retrycontract.usecases.answers.give_guidance import RefusedAnswerError
 from tests.factories import DEPLOY, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.file_database import bytes_at_rest
 from tests.usecases.conftest import NOON, Send, configure, judge_all
@@ -107,7 +107,7 @@ def test_registering_the_tool_again_mends_it(settings: Settings) -> None:
 def test_corrected_arguments_that_cannot_be_checked_are_refused_with_the_reason(settings: Settings) -> None:
     make_tool(make_agent(), "note", schema_with(token()))
     call = make_blocked(make_agent(), tool="note", output={"a": 1})
-    import_module("retrycontract.usecases.contracts")._kept.clear()  # another process, started after the key was lost
+    import_module("retrycontract.usecases.tools.contracts")._kept.clear()  # another process
     lose_the_keys(settings)
     with pytest.raises(RefusedAnswerError, match="registered again"):
         answer(call, make_user(), Decision.CORRECTED, arguments={"a": "b"})

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call
-from retrycontract.usecases.sweep import judge_waiting
+from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import answer, make_agent, make_tool, make_user, submit
 from tests.file_database import bytes_at_rest
 from tests.usecases.conftest import configure

@@ -8,14 +8,21 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from retrycontract.contract.feedback_text import parse_feedback
-from retrycontract.contract.guidance import MAX_STANDING
+from retrycontract.contract.feedback.feedback_text import parse_feedback
+from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Event, Guidance, Mistake, StandingHint
-from retrycontract.usecases.set_hint import LASTS, LONGEST, UnusableHintError, set_hint, set_hint_from, switch_off_hint
-from retrycontract.usecases.suggest_guidance import suggest_guidance
-from retrycontract.usecases.tidy_queue import forget_answers
+from retrycontract.usecases.answers.set_hint import (
+    LASTS,
+    LONGEST,
+    UnusableHintError,
+    set_hint,
+    set_hint_from,
+    switch_off_hint,
+)
+from retrycontract.usecases.answers.suggest_guidance import suggest_guidance
+from retrycontract.usecases.calls.tidy_queue import forget_answers
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, Send, configure, fail, judge_all
 

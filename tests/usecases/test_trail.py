@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 import retrycontract.usecases
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     Agent,
     ApiKey,
@@ -27,29 +27,29 @@ from retrycontract.store.models import (
     StandingHint,
     Tool,
 )
-from retrycontract.usecases.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
-from retrycontract.usecases.admit_operator import admit_operator, change_operator
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.change_tool import change_tool, release_version
-from retrycontract.usecases.claim_call import claim_call, release_claim
-from retrycontract.usecases.drain_endpoints import drain_endpoints
-from retrycontract.usecases.drain_outbox import drain_outbox
-from retrycontract.usecases.end_sessions import end_sessions
-from retrycontract.usecases.forget_calls import forget_calls
-from retrycontract.usecases.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.give_role import Role
-from retrycontract.usecases.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
-from retrycontract.usecases.one_time_codes import code_at, step_of
-from retrycontract.usecases.recount import rebuild_rollups
+from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
+from retrycontract.usecases.answers.save_reply import delete_reply, save_reply
+from retrycontract.usecases.answers.set_hint import set_hint_from, switch_off_hint
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.claim_call import claim_call, release_claim
+from retrycontract.usecases.calls.forget_calls import forget_calls
+from retrycontract.usecases.calls.snooze_call import snooze_call, wake_call
+from retrycontract.usecases.calls.sweep import expire_overdue
+from retrycontract.usecases.calls.tidy_queue import tidy_queue
+from retrycontract.usecases.counts.recount import rebuild_rollups
+from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.drain_outbox import drain_outbox
+from retrycontract.usecases.notify.send_again import send_again
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
+from retrycontract.usecases.people.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
+from retrycontract.usecases.people.admit_operator import admit_operator, change_operator
+from retrycontract.usecases.people.end_sessions import end_sessions
+from retrycontract.usecases.people.give_role import Role
+from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
+from retrycontract.usecases.people.one_time_codes import code_at, step_of
+from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor, take_factor_away
 from retrycontract.usecases.reseal import note_keys, reseal_all
-from retrycontract.usecases.save_reply import delete_reply, save_reply
-from retrycontract.usecases.second_factor import begin_factor, confirm_factor, take_factor_away
-from retrycontract.usecases.send_again import send_again
-from retrycontract.usecases.set_hint import set_hint_from, switch_off_hint
-from retrycontract.usecases.snooze_call import snooze_call, wake_call
-from retrycontract.usecases.sweep import expire_overdue
-from retrycontract.usecases.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
-from retrycontract.usecases.tidy_queue import tidy_queue
+from retrycontract.usecases.tools.change_tool import change_tool, release_version
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.receivers import receiving
 from tests.usecases.conftest import NOON, configure, judge_all

@@ -12,10 +12,10 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.webhook_events import WebhookEvent
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.front.waiting import bells
 from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
-from retrycontract.usecases.tend_endpoint import add_endpoint
-from retrycontract.waiting import bells
+from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.live_server import eventually
 from tests.receivers import Receiver, receiving
@@ -58,7 +58,7 @@ def test_a_queued_attempt_wakes_the_thread(run_worker: Callable[[float], None]) 
 
 
 def test_what_nobody_rang_for_is_found_by_the_sweep(settings: Settings, run_worker: Callable[[float], None]) -> None:
-    configure(settings, doorbell="retrycontract.usecases.doorbell.SilentDoorbell")
+    configure(settings, doorbell="retrycontract.usecases.notify.doorbell.SilentDoorbell")
     agent = make_agent()
     make_tool(agent)
     attempt = submit(agent, WRONG)

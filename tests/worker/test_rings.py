@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from retrycontract.front.waiting import Bells
 from retrycontract.store.models import Call
-from retrycontract.waiting import Bells
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.live_server import eventually
 from tests.servers import Redis

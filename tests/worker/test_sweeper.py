@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Attempt, Call, WorkerBeat
-from retrycontract.usecases.cancel_call import cancel_call
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.servers import Redis
 from tests.worker.conftest import queue
@@ -19,7 +19,7 @@ from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
 
 pytestmark = [pytest.mark.services, pytest.mark.usefixtures("shared_database")]
 
-SILENT = "retrycontract.usecases.doorbell.SilentDoorbell"
+SILENT = "retrycontract.usecases.notify.doorbell.SilentDoorbell"
 
 
 def waiting(*, since: float) -> Attempt:

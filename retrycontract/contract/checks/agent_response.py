@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.reading import syntax_error, unwrapped
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
 

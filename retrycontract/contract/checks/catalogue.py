@@ -9,7 +9,7 @@ from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.source_file import check_source
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from retrycontract.contract.admission import Admission, InvalidSchema, compile_schema
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.checks.explanations import Explanations
-from retrycontract.contract.checks.gathering import Gathering, gather
-from retrycontract.contract.checks.outline import NOTHING, Outline, split
-from retrycontract.contract.checks.parts import count_compositions
-from retrycontract.contract.checks.patience import OutOfPatienceError
+from retrycontract.contract.explaining.explanations import Explanations
+from retrycontract.contract.explaining.gathering import Gathering, gather
+from retrycontract.contract.explaining.outline import NOTHING, Outline, split
+from retrycontract.contract.explaining.parts import count_compositions
+from retrycontract.contract.explaining.patience import OutOfPatienceError
 from retrycontract.contract.json_types import Schema, has_at_most
+from retrycontract.contract.schemas.admission import Admission, InvalidSchema, compile_schema
 
 MAX_WRITTEN = 100_000  # errors that the engine may have to write before it tells the first: some 5 µs and 1 kB each
 MANY_WRITTEN = 5_000  # of more than so many it is asked for a few at a time, which takes longer when there are few

@@ -12,8 +12,8 @@ from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.type_expressions import describe_types
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.type_expressions import describe_types
 
 MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]

@@ -8,9 +8,17 @@ from typing import Any
 
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.json_faults import embedded_value
-from retrycontract.contract.json_text import CARET, FaultKind, JsonFault, fault_in, parse_json, read_json, too_large
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.outputs.json_faults import embedded_value
+from retrycontract.contract.outputs.json_text import (
+    CARET,
+    FaultKind,
+    JsonFault,
+    fault_in,
+    parse_json,
+    read_json,
+    too_large,
+)
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 MAX_REASON = 200  # characters of a reason that comes from outside: a callback's, a plug-in's
 EXCERPT = 30  # characters shown on each side of a syntax error

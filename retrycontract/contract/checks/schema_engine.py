@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.advice import propose
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.composition import (
@@ -23,18 +24,17 @@ from retrycontract.contract.checks.composition import (
     unknown_fields,
     walk,
 )
-from retrycontract.contract.checks.explanations import Key, Path, key_of
 from retrycontract.contract.checks.failure import Failure, subject
-from retrycontract.contract.checks.outline import Missing
-from retrycontract.contract.checks.parts import Named
-from retrycontract.contract.checks.patience import OutOfPatienceError, Patience
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_text import depth_fault
+from retrycontract.contract.explaining.explanations import Key, Path, key_of
+from retrycontract.contract.explaining.outline import Missing
+from retrycontract.contract.explaining.parts import Named
+from retrycontract.contract.explaining.patience import OutOfPatienceError, Patience
 from retrycontract.contract.json_types import has_at_most
-from retrycontract.contract.near_misses import propose
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.outputs.json_text import depth_fault
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_paths import EnginePaths
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrycontract.contract.aggregator import in_order
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.checks.reading import safe, was_cut_off
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.checks.tool_arguments import run_checks
-from retrycontract.contract.code_blocks import find_code
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_faults import FaultKind
+from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.sanitizer import ValueSanitizer
-from retrycontract.contract.source_code import Language, SourceFault, declared_language
-from retrycontract.contract.source_excerpts import excerpt
+from retrycontract.contract.outputs.code_blocks import find_code
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Language, SourceFault, declared_language
+from retrycontract.contract.outputs.source_excerpts import excerpt
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
 MAX_SOURCE = 2_000_000  # characters; a file that a person could never read is no answer

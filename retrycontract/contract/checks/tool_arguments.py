@@ -7,15 +7,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from retrycontract.contract.aggregator import in_order
+from retrycontract.contract.advice import did_you_mean
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.json_text import MAX_DEPTH, FaultKind, depth_fault
-from retrycontract.contract.near_misses import did_you_mean
-from retrycontract.contract.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.outputs.json_text import MAX_DEPTH, FaultKind, depth_fault
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tool import CompiledTool, PluginCheck
 
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool

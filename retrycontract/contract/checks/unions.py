@@ -12,7 +12,7 @@ from retrycontract.contract.checks.keywords import invalid_choice
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Resolve, Schema, type_name
-from retrycontract.contract.type_expressions import describe_types
+from retrycontract.contract.schemas.type_expressions import describe_types
 
 Branch = list[Any]  # the engine's errors of one alternative
 MAX_STEPS = 6  # of references and allOf, followed from a branch to the schemas that it stands for

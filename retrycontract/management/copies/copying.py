@@ -18,7 +18,7 @@ from retrycontract.management.copies.sqlite import SqliteCopies
 from retrycontract.management.private_files import new_private_file
 from retrycontract.store.models import Door
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.contracts import sanitizer
+from retrycontract.usecases.tools.contracts import sanitizer
 
 OURS = "retrycontract"
 TABLE = "retrycontract_call"

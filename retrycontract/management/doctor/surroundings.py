@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
-from retrycontract.configuration_file import load_configuration
+from retrycontract.config.configuration_file import load_configuration
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 

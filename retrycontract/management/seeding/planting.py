@@ -26,8 +26,8 @@ from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.identifiers import ALPHABET, LENGTH
 from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.register_tool import register_tool
-from retrycontract.usecases.sum_up_counts import sum_up_everything
+from retrycontract.usecases.counts.sum_up_counts import sum_up_everything
+from retrycontract.usecases.tools.register_tool import register_tool
 
 PREFIX: Final = "seed-"  # of agents and the operator
 CHUNK: Final = 2_000  # calls of one transaction

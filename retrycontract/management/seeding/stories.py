@@ -14,10 +14,10 @@ from django.contrib.auth.models import User
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, Attempt, Call
-from retrycontract.usecases.cancel_call import cancel_call
-from retrycontract.usecases.give_guidance import give_guidance
-from retrycontract.usecases.judge_attempt import judge_attempt
-from retrycontract.usecases.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.answers.give_guidance import give_guidance
+from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
 
 GOALS: Final = (
     "Finish what the customer asked for",

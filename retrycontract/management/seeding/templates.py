@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import DateTimeField, ForeignKey, Model
 
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
-from retrycontract.usecases.recount import tallies_of_call
+from retrycontract.usecases.counts.recount import tallies_of_call
 
 COPIED: Final[tuple[type[Model], ...]] = (Call, Attempt, Escalation, Guidance, Event)  # each after what it refers to
 

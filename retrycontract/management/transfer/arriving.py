@@ -25,7 +25,7 @@ from retrycontract.management.transfer.tables import (
 )
 from retrycontract.store.models import Door, Event
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.contracts import sanitizer
+from retrycontract.usecases.tools.contracts import sanitizer
 
 LOST = "refers to a row that is not there"
 REFUSALS = (DatabaseError, ValueError, OverflowError)

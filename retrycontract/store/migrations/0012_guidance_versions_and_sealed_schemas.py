@@ -3,7 +3,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import retrycontract.store.fields
-from retrycontract.contract.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.store.history import guard_history
 from retrycontract.store.sealing import seal
 

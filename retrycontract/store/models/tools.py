@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from retrycontract.contract.durations import LONGEST, SHORTEST
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.sanitizer import visible
+from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.fields import JSONText
 from retrycontract.store.sealing import UnreadableError, seal, unseal
 

@@ -1,0 +1,297 @@
+"""One call's story as values: attempts and guidance, newest first, and what became of the newest guidance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dashboard.call.changes import Change, compare
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
+from retrycontract.usecases.answers.give_guidance import redacted_places
+from retrycontract.usecases.answers.propose_correction import proposed_arguments
+
+SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
+NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
+ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEntry:
+    """Show one attempt."""
+
+    attempt: Attempt
+    is_newest: bool
+    before: Attempt | None = None  # the attempt before it, when that one is known
+
+    @property
+    def changes(self) -> tuple[Change, ...] | None:
+        """Tell what changed since the attempt before; None when there is nothing to compare."""
+        before = self.before
+        if before is None or not before.is_parsed or not self.attempt.is_parsed:
+            return None
+        return compare(before.output, self.attempt.output)
+
+    @property
+    def is_repeat(self) -> bool:
+        """Tell whether the agent sent the same text again."""
+        before = self.before
+        return before is not None and bool(before.output_hash) and before.output_hash == self.attempt.output_hash
+
+    @property
+    def at(self) -> datetime:
+        """Tell when it came in."""
+        return self.attempt.submitted_at
+
+    @property
+    def errors(self) -> tuple[ValidationError, ...]:
+        """Give its errors, the worst first."""
+        return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
+
+    @property
+    def blocking(self) -> int:
+        """Count the errors that block execution."""
+        return sum(error.severity is ErrorSeverity.ERROR for error in self.errors)
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """Name the icon and the word for how it went."""
+        attempt = self.attempt
+        if attempt.is_waiting:
+            return "pending", "Being checked"
+        if attempt.state == AttemptState.DISCARDED:
+            return "cancelled", "Discarded"
+        if attempt.state == AttemptState.DEAD:
+            return "alert", "Could not be checked"
+        if not attempt.is_valid:
+            return "failed", "Failed"
+        return ("valid", "Valid") if attempt.status != Status.BLOCKED else ("valid", "Valid, held for a person")
+
+    @property
+    def title(self) -> str:
+        """Say which attempt it is, as the agent was told."""
+        attempt = self.attempt
+        if attempt.shown_max and attempt.number > attempt.shown_max:
+            return f"Attempt {attempt.number}, while Blocked"
+        return f"Attempt {attempt.number}" + (f" of {attempt.shown_max}" if attempt.shown_max else "")
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceEntry:
+    """Show one operator's answer."""
+
+    guidance: Guidance
+    expiries: tuple[datetime, ...] = ()
+
+    @property
+    def at(self) -> datetime:
+        """Tell when it was given."""
+        return self.guidance.given_at
+
+    @property
+    def decision(self) -> Decision:
+        """Give what was decided."""
+        return Decision(self.guidance.decision)
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether nobody had answered in time."""
+        asked = self.guidance.escalation.opened_at
+        return any(asked <= expired <= self.at for expired in self.expiries)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Hold everything that the page of one call shows."""
+
+    call: Call
+    attempts: tuple[Attempt, ...]
+    guidance: tuple[Guidance, ...]
+    escalations: tuple[Escalation, ...]
+    expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
+
+    @property
+    def version(self) -> str:
+        """Digest what the page shows: every change of an attempt or a state touches the call, too."""
+        return version_of(self.call, self.guidance)
+
+    @property
+    def entries(self) -> list[AttemptEntry | GuidanceEntry]:
+        """Give attempts and guidance, newest first."""
+        newest = self.attempts[0].pk if self.attempts else None
+        entries: list[AttemptEntry | GuidanceEntry] = [GuidanceEntry(given, self.expiries) for given in self.guidance]
+        earlier = [*self.attempts[1:], None]
+        entries += [
+            AttemptEntry(attempt, attempt.pk == newest, before)
+            for attempt, before in zip(self.attempts, earlier, strict=False)
+        ]
+        return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
+
+    @property
+    def judged_number(self) -> int | None:
+        """Give the newest attempt that has a verdict: what an answer that is written now is about."""
+        return next((attempt.number for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
+    def attempts_beyond(self) -> int:
+        """Count the attempts that the agent made while it was Blocked."""
+        return max(self.call.attempts_made - self.call.attempts_allowed, 0)
+
+    @property
+    def attempts_counted(self) -> int:
+        """Count the attempts that were the agent's own to make."""
+        return min(self.call.attempts_made, self.call.attempts_allowed)
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether the output is right, and the tool waits for a person all the same."""
+        newest = self.newest_judged
+        return self.call.state == CallState.BLOCKED and newest is not None and bool(newest.is_valid)
+
+    @property
+    def hidden_attempts(self) -> int:
+        """Count the older attempts that are not shown."""
+        return max(self.call.attempts_made - len(self.attempts), 0)
+
+    @property
+    def escalation(self) -> Escalation | None:
+        """Give the newest request for a person."""
+        return self.escalations[0] if self.escalations else None
+
+    @property
+    def open_escalation(self) -> Escalation | None:
+        """Give the request that may be answered now; also the one that nobody answered in time."""
+        newest = self.escalation
+        may = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        return newest if may and self.call.state in ANSWERABLE else None
+
+    @property
+    def answer(self) -> Guidance | None:
+        """Give the newest guidance."""
+        return self.guidance[0] if self.guidance else None
+
+    @property
+    def is_answer_late(self) -> bool:
+        """Tell whether the newest guidance came after the call had expired."""
+        return self.answer is not None and GuidanceEntry(self.answer, self.expiries).is_late
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """Tell when the person was asked whose answer the page shows, or who is to answer."""
+        asked = self.answer.escalation if self.answer is not None else self.escalation
+        return asked.opened_at if asked is not None else None
+
+    @property
+    def expired_at(self) -> datetime | None:
+        """Tell when nobody had answered that request in time."""
+        asked = self.asked_at
+        return next((expired for expired in self.expiries if asked is not None and expired >= asked), None)
+
+    def is_open(self, escalation_id: str) -> bool:
+        """Tell whether that request for a person still waits for its answer."""
+        return self.open_escalation is not None and self.open_escalation.public_id == escalation_id
+
+    def answer_to(self, escalation_id: str) -> Guidance | None:
+        """Give the guidance that answered that request for a person, if any did."""
+        return next((given for given in self.guidance if given.escalation.public_id == escalation_id), None)
+
+    @property
+    def attempts_after_answer(self) -> list[AttemptEntry]:
+        """Give what the agent tried after the newest guidance, oldest first."""
+        if self.answer is None:
+            return []
+        later = [attempt for attempt in self.attempts if attempt.submitted_at >= self.answer.given_at]
+        base = self.answer.base_id or 0
+        return [AttemptEntry(attempt, is_newest=False) for attempt in reversed(later) if attempt.pk > base]
+
+    @property
+    def told_hint(self) -> StandingHint | None:
+        """Give the standing hint that the agent was told, if it was told any."""
+        return next((attempt.standing_hint for attempt in self.attempts if attempt.standing_hint), None)
+
+    @property
+    def newest_judged(self) -> Attempt | None:
+        """Give the attempt that an answer would be about."""
+        return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
+    def can_accept(self) -> bool:
+        """Tell whether the output parsed, so that it may be accepted as it is."""
+        return self.newest_judged is not None and self.newest_judged.is_parsed
+
+    @property
+    def newest_parsed(self) -> Attempt | None:
+        """Give the last attempt whose output was JSON: what a correction is written on."""
+        return next((attempt for attempt in self.attempts if attempt.is_parsed), None)
+
+    @property
+    def editable_arguments(self) -> str:
+        """Write the last output that parsed as JSON to edit: characters that hide are escapes in it."""
+        return editable(self.newest_parsed.output) if self.newest_parsed else "{\n  \n}"
+
+    @property
+    def kept_places(self) -> list[str]:
+        """List the places of the values that only the agent has, and that it keeps when they are left alone."""
+        return list(redacted_places(self.newest_parsed.output)) if self.newest_parsed else []
+
+    @property
+    def suggested_arguments(self) -> str | None:
+        """Write the newest judged output with its near misses mended, or None when nothing is suggested."""
+        attempt = self.newest_judged
+        proposed = None if attempt is None else proposed_arguments(attempt)
+        return None if proposed is None else editable(proposed)
+
+    @property
+    def context(self) -> dict[str, str]:
+        """Give the parts of the context that have a place of their own on the page."""
+        return {name: text for name, text in self._context() if name in NAMED_CONTEXT and isinstance(text, str)}
+
+    @property
+    def other_context(self) -> dict[str, Any]:
+        """Give the rest of the context."""
+        return {name: value for name, value in self._context() if name not in self.context}
+
+    def _context(self) -> Iterator[tuple[str, Any]]:
+        if isinstance(self.call.context, dict):
+            yield from self.call.context.items()
+
+
+def read_story(call: Call) -> Story:
+    """Read what the page of a call shows."""
+    return Story(
+        call,
+        tuple(
+            call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
+        ),
+        _guidance_of(call),
+        tuple(call.escalations.order_by("-round")),
+        tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
+    )
+
+
+def read_version(call: Call) -> str:
+    """Digest a call as `Story.version` does, without reading its attempts."""
+    return version_of(call, _guidance_of(call))
+
+
+def version_of(call: Call, guidance: tuple[Guidance, ...]) -> str:
+    """Digest what changes on the page of a call."""
+    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp())]
+    parts += [f"{given.pk}:{given.delivered_at}:{given.acknowledged_at}" for given in guidance]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def editable(value: Any) -> str:
+    """Write a JSON value over several lines, hidden characters as escapes that mean the same."""
+    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    return "\n".join(visible(line) for line in lines)
+
+
+def _guidance_of(call: Call) -> tuple[Guidance, ...]:
+    return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))

@@ -1,0 +1,86 @@
+"""What an operator has at hand for the answer to one call: saved replies, and what worked before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import User
+
+from dashboard.call.call_history import Story, editable
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.patches import PatchError, apply_patch
+from retrycontract.store.models import Mistake, SavedReply, StandingHint
+from retrycontract.usecases.answers.save_reply import replies_of
+from retrycontract.usecases.answers.suggest_guidance import SuggestedGuidance, suggest_guidance
+
+SHOWN_REPLIES: Final = 20  # those with keys come first; the rest is in the settings
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Hold an answer that was given before, as it would be given to this call."""
+
+    guidance: SuggestedGuidance
+    arguments: str | None = None  # of corrections: written for this call's own output
+
+    @property
+    def is_correction(self) -> bool:
+        """Tell whether it corrects the output itself."""
+        return self.arguments is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """Hold what the form of an answer offers."""
+
+    replies: tuple[SavedReply, ...] = ()
+    hidden_replies: int = 0
+    proposals: tuple[Proposal, ...] = ()
+    standing: StandingHint | None = None  # what agents are told already
+    can_stand: bool = False
+
+    def proposal(self, record_id: str) -> Proposal | None:
+        """Give the proposal that a button names."""
+        return next((one for one in self.proposals if str(one.guidance.id) == record_id), None)
+
+    def reply(self, reply_id: str) -> SavedReply | None:
+        """Give the reply that a button names."""
+        return next((reply for reply in self.replies if str(reply.pk) == reply_id), None)
+
+
+def read_at_hand(story: Story, operator: User, *, now: datetime) -> AtHand:
+    """Read what the operator may take for an answer to the call's newest mistake."""
+    replies, call, judged = replies_of(operator), story.call, story.newest_judged
+    can_stand = judged is not None and bool(judged.fingerprint) and call.tool_id is not None
+    return AtHand(
+        tuple(replies[:SHOWN_REPLIES]),
+        max(len(replies) - SHOWN_REPLIES, 0),
+        tuple(
+            filter(
+                None,
+                (
+                    _proposal(story, guidance)
+                    for guidance in suggest_guidance(call)
+                    if guidance.worked or not guidance.tried
+                ),
+            )
+        ),
+        StandingHint.objects.active(now).about(Mistake.of(call)).select_related("owner").first() if can_stand else None,
+        can_stand,
+    )
+
+
+def _proposal(story: Story, guidance: SuggestedGuidance) -> Proposal | None:
+    """Write an answer for this call; None for a correction that does not fit its output."""
+    if guidance.decision is not Decision.CORRECTED:
+        return Proposal(guidance)
+    attempt = story.newest_judged
+    if attempt is None or not attempt.is_parsed or story.call.kind == Kind.SOURCE_FILE:
+        return None
+    try:
+        return Proposal(guidance, editable(apply_patch(attempt.output, guidance.patch)))
+    except PatchError:
+        return None

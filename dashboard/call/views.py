@@ -1,0 +1,225 @@
+"""The page of one call: what happened, the answer, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from dashboard.answers.reply_views import keep_words
+from dashboard.call.call_history import Story, read_story, read_version
+from dashboard.call.filling import filled, is_asked
+from dashboard.call.suggestions import AtHand, read_at_hand
+from dashboard.call.work import read_work
+from dashboard.inbox.queue import next_blocked
+from dashboard.roles import may_answer
+from dashboard.shared.forms import AnswerForm
+from dashboard.shared.json_lines import line_at, lines_of
+from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.shared.wording import choices_for
+from retrycontract.contract.errors import ValidationError
+from retrycontract.store.models import Call, Escalation, Guidance, LostRaceError
+from retrycontract.usecases.answers.give_guidance import (
+    AlreadyAnsweredError,
+    RefusedAnswerError,
+    draft_guidance,
+    give_guidance,
+)
+from retrycontract.usecases.answers.save_reply import UnusableReplyError
+from retrycontract.usecases.answers.set_hint import UnusableHintError, set_hint_from
+from retrycontract.usecases.calls.claim_call import claim_next
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def call(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show one call; POST answers it."""
+    found = _get(public_id)
+    if request.method == "POST":
+        return _answer(request, found)
+    if is_htmx(request):
+        return _live(request, found)
+    return _page(request, read_story(found))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def preview(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show exactly what the agent will read, or why the answer cannot be sent; for htmx alone, or in the page."""
+    found = _get(public_id)
+    if request.method != "POST":  # the page that a browser without scripts was shown is loaded anew
+        return redirect("dashboard:call", public_id=public_id)
+    if not may_answer(request.user):
+        raise PermissionDenied
+    if is_asked(request.POST):
+        return _filled(request, found)
+    form = AnswerForm(request.POST)
+    drafted = _drafted(form, found) | {"is_preview": True}
+    if is_htmx(request):
+        return render(request, "call/_preview.html", drafted | {"form": form})
+    return _page(request, read_story(found), form=form, **drafted)
+
+
+def _filled(request: HttpRequest, found: Call) -> HttpResponse:
+    """Show the form with what a button stands for put into it."""
+    story = read_story(found)
+    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+    form = AnswerForm(filled(request.POST, story, at_hand))
+    return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
+
+
+def _form_again(request: HttpRequest, story: Story, form: AnswerForm, context: dict[str, Any]) -> HttpResponse:
+    """Show the form after it was filled in or kept, within its page where no script asked."""
+    context |= _drafted(form, story.call)
+    if not is_htmx(request):
+        return _page(request, story, form=form, **context)
+    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+    shared = _story_context(request, story) | _offered(story, at_hand)
+    return render(request, "call/_answer_fields.html", shared | {"form": form} | context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def keep_reply(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Keep the typed words as a reply of one's own; the form comes back as it was."""
+    found, operator, now = _get(public_id), cast(User, request.user), timezone.now()
+    if request.method != "POST":
+        return redirect("dashboard:call", public_id=public_id)
+    if not may_answer(operator):
+        raise PermissionDenied
+    context: dict[str, Any] = {"is_preview": True}
+    try:
+        context["kept_reply"] = keep_words(operator, request.POST.get("text", ""), now=now)
+    except UnusableReplyError as error:
+        context["not_kept"] = str(error)
+    return _form_again(request, read_story(found), AnswerForm(request.POST), context)
+
+
+def _answer(request: HttpRequest, found: Call) -> HttpResponse:
+    """Give the answer; whatever keeps it from being sent, the page comes back with everything typed."""
+    if not may_answer(request.user):
+        raise PermissionDenied
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return _page(request, read_story(found), form=form, status=REFUSED)
+    escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
+    try:
+        given = give_guidance(escalation, cast(User, request.user), now=timezone.now(), **form.answer)
+    except RefusedAnswerError as refused:
+        return _page(
+            request,
+            read_story(_get(found.public_id)),
+            form=form,
+            refused=refused,
+            faults=_placed(form, refused),
+            status=REFUSED,
+        )
+    except AlreadyAnsweredError:
+        return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
+    following = _following(request, found)
+    if form.stands:
+        _let_stand(request, given, form)
+    return redirect("dashboard:call", public_id=(following or found).public_id)
+
+
+def _following(request: HttpRequest, found: Call) -> Call | None:
+    """Claim the next call where that was asked for, and say where the answer that was sent is."""
+    here, goes_on = reverse("dashboard:call", args=[found.public_id]), request.POST.get("then") == "next"
+    following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
+    words = 'Your <a href="{}">answer</a> is on its way to {}.' if following else "Your answer is on its way to {1}."
+    messages.success(request, format_html(words, here, found.agent))
+    return following
+
+
+def _let_stand(request: HttpRequest, given: Guidance, form: AnswerForm) -> None:
+    """Tell the next agents, too; the answer is on its way whatever becomes of this."""
+    now = timezone.now()
+    try:
+        hint = set_hint_from(given, cast(User, request.user), now=now, expires_at=now + form.lasting)
+    except (UnusableHintError, LostRaceError) as error:
+        messages.warning(request, f"It does not stand for the next agent, though: {error}")
+    else:
+        until = timezone.localtime(hint.expires_at).strftime("%Y-%m-%d")
+        messages.success(request, f"Agents that make the same mistake are told it until {until}.")
+
+
+def _live(request: HttpRequest, found: Call) -> HttpResponse:
+    """Answer a poll: nothing when nothing changed, else everything but the form."""
+    if request.GET.get("seen") == read_version(found):
+        return HttpResponse(status=UNCHANGED)
+    story = read_story(found)
+    context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
+    return render(request, "call/_call_live.html", context)
+
+
+def _page(
+    request: HttpRequest, story: Story, *, form: AnswerForm | None = None, status: int = 200, **context: Any
+) -> HttpResponse:
+    shared = _story_context(request, story)
+    escalation = story.open_escalation
+    if form is None and shared["may_answer"] and escalation is not None:
+        form = AnswerForm(
+            initial={
+                "escalation": escalation.public_id,
+                "base": story.judged_number,
+                "arguments": story.editable_arguments,
+            }
+        )
+    shared |= _asked(story, form["escalation"].value() if form else "")
+    if form is not None:
+        shared |= _offered(story, read_at_hand(story, cast(User, request.user), now=timezone.now()))
+    return render(request, "call/call.html", shared | {"form": form} | context, status=status)
+
+
+def _offered(story: Story, at_hand: AtHand) -> dict[str, Any]:
+    return {"choices": choices_for(story.call.kind), "at_hand": at_hand}
+
+
+def _asked(story: Story, escalation_id: str) -> dict[str, Any]:
+    """Say which request the form on the page answers, and who answered it first."""
+    return {
+        "asked": escalation_id,
+        "is_too_late": bool(escalation_id) and not story.is_open(escalation_id),
+        "first_answer": story.answer_to(escalation_id),
+    }
+
+
+def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
+    """Draft what was typed: the exact text, or what keeps it from being sent."""
+    if not form.is_valid():
+        return {}
+    try:
+        return {"draft": draft_guidance(found, **form.answer)}
+    except RefusedAnswerError as refused:
+        return {"refused": refused, "faults": _placed(form, refused)}
+
+
+def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[ValidationError, int]]:
+    """Give what is wrong with corrected arguments, each with its line in the text that was typed."""
+    lines = lines_of(form.cleaned_data["arguments"]) if refused.errors else {}
+    return [(error, line_at(lines, error.field_path)) for error in refused.errors]
+
+
+def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:
+    now = timezone.now()
+    return {
+        "story": story,
+        "call": story.call,
+        "now": now,
+        "work": read_work(story.call, cast(User, request.user).pk, now=now),
+        "may_answer": may_answer(request.user),
+        "next_blocked": next_blocked(now=now, beside=story.call),
+    }
+
+
+def _get(public_id: str) -> Call:
+    return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)

@@ -1,0 +1,79 @@
+"""All calls, as they are looked for: by an id, and by what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q
+
+from dashboard.inbox.filters import KIND_WORDS, call_words
+from dashboard.shared.long_list import Search
+from dashboard.shared.timed_choices import TimedChoices
+from dashboard.shared.wording import state_word
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Agent, Attempt, Call
+
+HAS_FAILED: Final = ~Q(fingerprint="")
+IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChoices(TimedChoices):
+    """Hold which calls are looked for."""
+
+    q: str = ""
+    tool: str = ""
+    agent: str = ""
+    state: str = ""
+    kind: str = ""
+    code: str = ""
+
+    @classmethod
+    def offers(cls, name: str, value: str) -> bool:
+        """Tell whether something may be chosen."""
+        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode)}
+        return value in known.get(name, (value,))
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Say each choice in words, by its name."""
+        state = {"state": self.state and state_word(self.state)}
+        return self.time_words | state | call_words(self.tool, self.agent, self.kind, self.code)
+
+    @property
+    def search(self) -> Search[Call]:
+        """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
+        calls = Call.objects.select_related("agent")
+        rows = self.in_time(calls.with_id(self.q) if self.q else calls, "created_at")
+        indexed, others = list(self._indexed()), list(self._others())
+        if indexed and not self.q:
+            rows = rows.filter(indexed.pop(0))
+        return Search(rows, reduce(and_, indexed + others, Q()))
+
+    def _indexed(self) -> Iterator[Q]:
+        """List what an index knows; what keeps few calls stands first."""
+        if self.state and self.state != CallState.VALID:
+            yield Q(state=self.state)
+        if self.tool:
+            yield Q(tool_name=self.tool)
+        if self.agent:
+            yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
+        if self.kind and self.kind != Kind.TOOL_CALL:
+            yield IS_RARE & Q(kind=self.kind)
+        if self.code:
+            yield HAS_FAILED
+        if self.state == CallState.VALID:
+            yield Q(state=self.state)
+
+    def _others(self) -> Iterator[Q]:
+        if self.kind == Kind.TOOL_CALL:
+            yield Q(kind=self.kind)
+        if self.code:
+            failed = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False)
+            yield Q(Exists(failed.filter(errors_json__contains=f'"{self.code}"')))

@@ -1,1 +1,0 @@
-"""The pages of the desk, one module each: each view is one use-case call, or one read."""

@@ -1,0 +1,132 @@
+"""Render a model's JSON for people: pretty, escaped, every character visible, the failing places marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from retrycontract.contract import pointers
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.json_types import type_name
+from retrycontract.contract.redaction.marks import MARK_PATTERN
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+
+MAX_LINES = 500  # a person reads no more; the rest is counted
+MAX_STRING = 2000
+INDENT = "  "
+_CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Hold the errors by place; what is missing is listed at the container that lacks it."""
+
+    at: dict[str, list[ValidationError]] = field(default_factory=dict)
+    missing: dict[str, list[ValidationError]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, value: Any, errors: Iterable[ValidationError]) -> _Marks:
+        marks = cls()
+        for error in errors:
+            if error.severity is not ErrorSeverity.ERROR:
+                continue
+            place, found = _nearest(value, error.field_path)
+            lacks = place != error.field_path and place == pointers.parent(error.field_path)
+            listed = marks.missing if lacks and isinstance(found, dict) else marks.at
+            listed.setdefault(place, []).append(error)
+        return marks
+
+
+def render_json(value: Any, errors: Iterable[ValidationError] = ()) -> SafeString:
+    """Write a value as HTML lines; nothing of it is trusted, and keys are never looked up by name."""
+    lines: list[str] = []
+    hidden = 0
+    for line in _lines(value, "", 0, "", "", _Marks.of(value, errors)):
+        if len(lines) < MAX_LINES:
+            lines.append(line)
+        else:
+            hidden += 1
+    if hidden:
+        lines.append(f'<span class="jx jmore">… {hidden} more lines</span>')
+    return mark_safe(f'<pre class="json"><code>{"".join(lines)}</code></pre>')  # noqa: S308 - every part is escaped below
+
+
+def render_text(text: str) -> SafeString:
+    """Write text that never parsed, its own line breaks kept and everything hidden made visible."""
+    body = "\n".join(_plain(line) for line in elide_middle(text, MAX_LINES * 100).split("\n"))
+    return mark_safe(f'<pre class="text"><bdi>{body}</bdi></pre>')  # noqa: S308 - every line is escaped
+
+
+def _lines(value: Any, pointer: str, depth: int, key: str, comma: str, marks: _Marks) -> Iterator[str]:
+    errors = marks.at.get(pointer, [])
+    if isinstance(value, dict | list) and (value or pointer in marks.missing):
+        opening, closing = "{}" if isinstance(value, dict) else "[]"
+        yield _line(depth, f"{key}{opening}", errors)
+        yield from _members(value, pointer, depth + 1, marks)
+        yield _line(depth, f"{closing}{comma}", [])
+    else:
+        yield _line(depth, f"{key}{_scalar(value)}{comma}", errors)
+
+
+def _members(value: dict[str, Any] | list[Any], pointer: str, depth: int, marks: _Marks) -> Iterator[str]:
+    names: Iterable[str | int] = value if isinstance(value, dict) else range(len(value))
+    last = len(value) - 1
+    for index, name in enumerate(names):
+        key, member = _key(name) if isinstance(name, str) else "", value[name]  # type: ignore[index]  # each has its own
+        yield from _lines(member, pointers.join(pointer, name), depth, key, "," if index < last else "", marks)
+    for error in marks.missing.get(pointer, []):
+        name = pointers.last(error.field_path)
+        yield _line(depth, f'{_key(name)}<span class="jmissing">missing</span>', [error], missing=True)
+
+
+def _line(depth: int, content: str, errors: list[ValidationError], *, missing: bool = False) -> str:
+    indent = INDENT * depth
+    if not errors:
+        return f'<span class="jx">{indent}{content}\n</span>'
+    codes = ", ".join(dict.fromkeys(error.error_code.value for error in errors))
+    kind = "jx jbad jgone" if missing else "jx jbad"
+    return f'<span class="{kind}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
+
+
+def _key(name: str) -> str:
+    return f'<span class="jk">&quot;<bdi>{_plain(_inside(name))}</bdi>&quot;</span>: '
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return f'<span class="js">&quot;<bdi>{_marked(_plain(_inside(value)))}</bdi>&quot;</span>'
+    if isinstance(value, dict | list):
+        return "{}" if isinstance(value, dict) else "[]"
+    return f'<span class="{_CLASSES.get(type_name(value), "jl")}">{escape(json.dumps(value))}</span>'
+
+
+def _inside(text: str) -> str:
+    """Write a string as JSON does, without its quotes."""
+    return json.dumps(elide_middle(text, MAX_STRING), ensure_ascii=False)[1:-1]
+
+
+def _plain(text: str) -> str:
+    return str(escape(visible(text)))
+
+
+def _marked(escaped: str) -> str:
+    return MARK_PATTERN.sub(lambda match: f'<span class="jr">{match.group()}</span>', escaped)
+
+
+def _nearest(value: Any, pointer: str) -> tuple[str, Any]:
+    """Give the longest beginning of a pointer that the value has, and what is there."""
+    place, at = "", value
+    for token in pointers.tokens(pointer):
+        if isinstance(at, dict) and token in at:
+            at = at[token]
+        elif isinstance(at, list) and token.isascii() and token.isdigit() and int(token) < len(at):
+            at = at[int(token)]
+        else:
+            return place, at
+        place = pointers.join(place, token)
+    return place, at

@@ -1,0 +1,170 @@
+"""The tools: how each fares, its versions, and a schema tried on what failed before it is registered."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from dashboard.call.changes import compare
+from dashboard.insights.time_range import TimeRange
+from dashboard.navigation import is_staff
+from dashboard.shared.responses import REFUSED, TOO_LATE
+from dashboard.tools.forms import SchemaForm, ToolForm, written
+from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
+from retrycontract.contract.outputs.source_code import UnknownLanguageError
+from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.languages.grammars import MissingGrammarError
+from retrycontract.store.models import Agent, Door, Tool, ToolVersion
+from retrycontract.usecases.tools.change_tool import release_version
+from retrycontract.usecases.tools.register_tool import Registration, ToolChangedError, ToolSettings, register_tool
+from retrycontract.usecases.tools.replay_failures import replay
+
+MAX_SEARCH: Final = 200
+EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}, "required": ["city"],
+                  "additionalProperties": False}  # fmt: skip
+Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError)
+
+
+@require_GET
+@never_cache
+def tools(request: HttpRequest) -> HttpResponse:
+    """List the tools."""
+    span = TimeRange.of(request.GET.get("range", ""), timezone.now())
+    search = request.GET.get("q", "").strip()[:MAX_SEARCH].replace("\x00", "\ufffd")
+    lines = list_tools(span, search=search)
+    context = {"span": span, "lines": lines, "q": visible(search), "may_edit": is_staff(request.user),
+               "is_cut": len(lines) == MOST_TOOLS, "address": request.build_absolute_uri("/").rstrip("/")}  # fmt: skip
+    return render(request, "tools/tools.html", context)
+
+
+@require_GET
+@never_cache
+def tool(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one tool."""
+    found = _get(pk)
+    span = TimeRange.of(request.GET.get("range", ""), timezone.now())
+    context = {"tool": found, "story": read_tool(found, span), "span": span, "now": timezone.now(),
+               "may_edit": is_staff(request.user)}  # fmt: skip
+    return render(request, "tools/tool.html", context)
+
+
+@require_POST
+def release(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """Let a quarantined version be judged at the door again."""
+    if not is_staff(request.user):
+        raise PermissionDenied
+    version = get_object_or_404(ToolVersion.objects.select_related("tool"), tool=pk, number=number)
+    if release_version(version, now=timezone.now(), actor=_name(request), door=Door.DASHBOARD):
+        messages.success(request, f"Version {number} is judged at the door again.")
+    return redirect("dashboard:tool", pk=pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the schema to be edited; POST tries it on what failed, or registers it."""
+    if not is_staff(request.user):
+        raise PermissionDenied
+    found = _get(pk)
+    if request.method != "POST":
+        base = found.current_version
+        initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
+        return _editor(request, found, SchemaForm(initial=initial))
+    form = SchemaForm(request.POST)
+    if not form.is_valid():
+        return _editor(request, found, form, status=REFUSED)
+    if request.POST.get("step") == "save":
+        return _save(request, found, form)
+    return _try(request, found, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def new_tool(request: HttpRequest) -> HttpResponse:
+    """Ask for a new tool; POST registers it."""
+    if not is_staff(request.user):
+        raise PermissionDenied
+    form = ToolForm(request.POST or None, initial={"schema": written(EXAMPLE)})
+    context: dict[str, Any] = {"form": form, "has_agents": Agent.objects.exists()}
+    if request.method != "POST":
+        return render(request, "tools/new_tool.html", context)
+    if not form.is_valid():
+        return render(request, "tools/new_tool.html", context, status=REFUSED)
+    given = form.cleaned_data
+    try:
+        done = _register(request, given["agent"], given["name"], given["schema"],
+                         ToolSettings(description=given["description"], kind=given["kind"]))  # fmt: skip
+    except ToolChangedError:
+        form.add_error("name", "This agent has a tool of that name already: edit its schema instead.")
+        return render(request, "tools/new_tool.html", context, status=REFUSED)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return render(request, "tools/new_tool.html", context, status=REFUSED)
+    messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
+    return redirect("dashboard:tool", pk=done.tool.pk)
+
+
+def _try(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
+    """Say what the schema would have changed; nothing is stored."""
+    schema = form.cleaned_data["schema"]
+    before = shown_schema(found.current_version) if found.current_version else None
+    try:
+        tried = replay(found, schema)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
+
+
+def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
+    base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
+    agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
+    if agent is None:
+        form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
+        return _editor(request, found, form, status=REFUSED)
+    try:
+        done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
+    except ToolChangedError:
+        found = _get(found.pk)
+        changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
+        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    number = done.version.number
+    said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
+    messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
+    return redirect("dashboard:tool", pk=found.pk)
+
+
+def _register(
+    request: HttpRequest, agent: Agent, name: str, schema: Any, settings: ToolSettings, *, base: str | None = None
+) -> Registration:
+    """Register a tool in the place of the revision `base`, None for none."""
+    return register_tool(
+        agent, name, schema, now=timezone.now(), door=Door.DASHBOARD, settings=settings, actor=_name(request),
+        may_replace=lambda revision: revision == base,
+    )  # fmt: skip
+
+
+def _editor(request: HttpRequest, found: Tool, form: SchemaForm, *, status: int = 200, **more: Any) -> HttpResponse:
+    base = found.current_version
+    context = {"tool": found, "form": form, "base": base, "is_sealed": base is not None and base.sealed is not None}
+    return render(request, "tools/edit_schema.html", context | more, status=status)
+
+
+def _get(pk: int) -> Tool:
+    return get_object_or_404(Tool.objects.select_related("current_version"), pk=pk)
+
+
+def _name(request: HttpRequest) -> str:
+    return cast(User, request.user).get_username()

@@ -1,0 +1,91 @@
+"""JSON log lines, for structlog's loggers and the standard library's alike."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+from django.conf import settings
+
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+
+SHARED: list[structlog.typing.Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.ExtraAdder(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+]
+
+
+def follow(**ids: object) -> None:
+    """Put ids into every line that this thread logs from now on, until `forget`; None and empty ones are left out."""
+    structlog.contextvars.bind_contextvars(
+        **{name: _redacted(str(value)) for name, value in ids.items() if value not in (None, "")}
+    )
+
+
+def forget() -> None:
+    """Begin with something else: what this thread logs from now on has no ids."""
+    structlog.contextvars.clear_contextvars()
+
+
+def json_formatter() -> logging.Formatter:
+    """Make the formatter of JSON lines; it drops the request, which could hold secrets."""
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*SHARED, _without_request],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.EventRenamer("message"),
+            structlog.processors.format_exc_info,
+            _with_short_level,
+            _without_secrets,
+            structlog.processors.JSONRenderer(),
+        ],
+    )
+
+
+class TerminalFormatter(logging.Formatter):
+    """Write a short line for a person who watches; programs read the JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Give time, level, message, and of a failed attempt what failed."""
+        known = record.__dict__
+        parts = [self.formatTime(record, "%H:%M:%S"), record.levelname.lower(), record.getMessage()]
+        if "tool_name" in known:
+            parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
+            parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
+        if "route" in known:
+            parts.append(f"{known['method']} {known['route'] or '?'} {known['status']} ({known['duration_ms']} ms)")
+        line = _redacted("  ".join(parts))
+        return f"{line}\n{_redacted(self.formatException(record.exc_info))}" if record.exc_info else line
+
+
+def formatter() -> logging.Formatter:
+    """Make the formatter that the logging settings name: JSON, unless a person watches the terminal."""
+    return TerminalFormatter() if sys.stderr.isatty() else json_formatter()
+
+
+def _with_short_level(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Call a warning `warn`, as the events of the contract are described."""
+    event["level"] = "warn" if event["level"] == "warning" else event["level"]
+    return event
+
+
+def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Redact what was said and raised: frameworks quote the address, libraries the value that they failed on."""
+    for name in ("message", "exception"):
+        if isinstance(event.get(name), str):
+            event[name] = _redacted(event[name])
+    return event
+
+
+def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event.pop("request", None)
+    return event
+
+
+def _redacted(text: str) -> str:
+    """Redact as the contract is configured; the settings are there whenever a line is written."""
+    return ValueSanitizer(settings.CONTRACT).redact_text(text)

@@ -1,0 +1,274 @@
+"""The settings of the service, from RETRYCONTRACT_* variables; docs/settings.md lists them all."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from retrycontract.config.database_url import read_database_url
+
+PREFIX = "RETRYCONTRACT_"
+ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
+EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
+CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
+
+
+class ServiceSettings(BaseModel):
+    """Hold every setting of the service; a wrong value is refused at start with its name and range."""
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    data_dir: Path = Field(Path("data"), description="Folder of the database, the keys and the first password.")
+    debug: bool = Field(False, description="Show tracebacks in the browser; never in production.")
+    allowed_hosts: list[str] = Field(
+        ["127.0.0.1", "localhost", "[::1]"], description="Host names that the service answers to, comma separated."
+    )
+    trusted_origins: list[str] = Field(
+        [], description="Origins (scheme and host) that forms may come from, comma separated; needed behind a proxy."
+    )
+    https: bool = Field(False, description="The service is reached over HTTPS: secure cookies, HSTS, redirects.")
+    secret_key: str = Field("", description="Signs sessions and hashes; made at first start when empty.")
+    encryption_keys: list[str] = Field(
+        [], description="Fernet keys, newest first, comma separated; made at first start when empty."
+    )
+    config_file: Path = Field(Path(".agent/config.yml"), description="The contract's own configuration file.")
+
+    database_url: str = Field(
+        "", description="PostgreSQL as postgresql://user:password@host:5432/name; empty: SQLite in the data folder."
+    )
+    redis_url: str = Field(
+        "",
+        description="Redis as redis://:password@host:6379/0, for Celery workers and wake-ups; empty: no Redis.",
+    )
+    judge: Literal["auto", "worker"] = Field(
+        "auto", description="Where outputs are checked: at the door when the work is bounded, or always by a worker."
+    )
+    embedded_worker: bool = Field(False, description="Run the worker thread and the sweep inside the web process.")
+    doorbell: str = Field(
+        "",
+        description="Class that is rung after a commit; empty: chosen by whether there is a Redis.",
+    )
+    door_max_bytes: int = Field(65_536, ge=0, description="Largest output that is judged at the door.")
+    lease_seconds: float = Field(30, gt=0, description="How long a worker may keep an attempt to itself.")
+    sweep_seconds: float = Field(
+        2, ge=0, description="How often what was left behind is picked up again; 0 never, for tests of what that loses."
+    )
+    max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
+    blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
+
+    claim_minutes: float = Field(
+        5,
+        gt=0,
+        le=1_440,
+        description="How long an operator keeps a call that was claimed without doing anything on it.",
+    )
+
+    retention_days: float = Field(
+        90,
+        ge=0,
+        description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
+    )
+
+    public_url: str = Field(
+        "", description="Address at which people reach the desk; links in notifications begin with it."
+    )
+    notify_webhook_url: str = Field(
+        "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
+    )
+    notify_email: list[str] = Field(
+        [], description="Addresses that are told of new escalations, comma separated; needs the e-mail settings."
+    )
+    allow_private_webhooks: bool = Field(
+        False, description="Let webhooks lead to private addresses and use plain http; only inside your own network."
+    )
+    webhook_timeout_seconds: float = Field(
+        15, gt=0, le=30, description="How long the receiver of a signed webhook may take to answer."
+    )
+    notify_pause_seconds: float = Field(
+        60, ge=0, description="Pause between two messages of a channel; what comes meanwhile becomes one message."
+    )
+    notify_gives_up_after_days: float = Field(
+        3, gt=0, description="How long a message that cannot be delivered is tried again."
+    )
+    courier: str = Field("retrycontract.delivery.courier.Courier", description="Class that carries messages out.")
+    email_host: str = Field("", description="SMTP server.")
+    email_port: int = Field(587, ge=1, le=65_535, description="Port of the SMTP server.")
+    email_user: str = Field("", description="User name at the SMTP server, if it asks for one.")
+    email_password: str = Field("", description="Password at the SMTP server. A secret.")
+    email_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls", description="How the connection to the SMTP server is secured: starttls, tls or none."
+    )
+    email_from: str = Field("", description="Address that e-mails come from.")
+
+    requests_per_minute: int = Field(
+        6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
+    )
+    log_level: Literal["info", "warning", "error"] = Field(
+        "info", description="What is logged: info has each request and retry, warning only failures and what is wrong."
+    )
+    metrics_token: str = Field(
+        "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
+    )
+    max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
+    dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
+    session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
+    session_max_hours: float = Field(
+        24,
+        gt=0,
+        description="When an operator must log in again, however busy.",
+    )
+
+    @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", "notify_email", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("encryption_keys")
+    @classmethod
+    def _usable(cls, keys: list[str]) -> list[str]:
+        for key in keys:
+            try:
+                Fernet(key)
+            except ValueError:
+                raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
+        return keys
+
+    @field_validator("notify_email", "email_from")
+    @classmethod
+    def _addressed(cls, value: list[str] | str) -> list[str] | str:
+        for address in [value] if isinstance(value, str) else value:
+            if address and not ADDRESS.fullmatch(address):
+                raise ValueError("each must be a plain e-mail address such as desk@example.com")
+        return value
+
+    @field_validator("public_url", "notify_webhook_url")
+    @classmethod
+    def _absolute(cls, url: str) -> str:
+        if url and not is_plain_url(url):
+            raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
+        return url
+
+    @field_validator("public_url")
+    @classmethod
+    def _without_query(cls, url: str) -> str:
+        if "?" in url:
+            raise ValueError("must end with the path, without a query")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _can_notify(self) -> ServiceSettings:
+        if self.notify_webhook_url.startswith("http:") and not self.allow_private_webhooks:
+            raise ValueError(
+                f"{PREFIX}NOTIFY_WEBHOOK_URL: must begin with https; "
+                f"{PREFIX}ALLOW_PRIVATE_WEBHOOKS=true allows http inside your own network"
+            )
+        if self.notify_email and not (self.email_host and self.email_from):
+            raise ValueError(f"{PREFIX}NOTIFY_EMAIL: needs {PREFIX}EMAIL_HOST and {PREFIX}EMAIL_FROM")
+        if self.email_password and not self.email_user:
+            raise ValueError(f"{PREFIX}EMAIL_PASSWORD: needs {PREFIX}EMAIL_USER")
+        return self
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, url: str) -> str:
+        if url:
+            read_database_url(url)
+        return url
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, url: str) -> str:
+        if url and not re.fullmatch(r"rediss?://[^\s#]+", url):
+            raise ValueError("write it as redis://:password@host:6379/0, or rediss:// for TLS")
+        return url
+
+    @property
+    def doorbell_class(self) -> str:
+        """Give the dotted path of the doorbell."""
+        by_celery = self.redis_url and not self.embedded_worker
+        return self.doorbell or (CELERY_DOORBELL if by_celery else EMBEDDED_DOORBELL)
+
+    @model_validator(mode="after")
+    def _hosts_named(self) -> ServiceSettings:
+        if not self.allowed_hosts:
+            raise ValueError(f"{PREFIX}ALLOWED_HOSTS is empty: name the hosts that the service answers to")
+        return self
+
+
+class WrongSettingError(ValueError):
+    """Raised at start for values that cannot be used; names each variable and what it may hold, never the value."""
+
+    def __init__(self, error: ValidationError) -> None:
+        lines = [
+            f"{_variable(fault['loc'])}{fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors(include_input=False)
+        ]
+        super().__init__("\n".join(lines))
+
+
+def load(environ: dict[str, str]) -> ServiceSettings:
+    """Read the settings; `RETRYCONTRACT_X_FILE` names a file that holds the value of `RETRYCONTRACT_X`.
+
+    Keys that are not given are made once and kept in the data folder, readable by their owner only.
+    """
+    values: dict[str, Any] = {}
+    for name in ServiceSettings.model_fields:
+        variable = f"{PREFIX}{name.upper()}"
+        if path := environ.get(f"{variable}_FILE"):
+            values[name] = Path(path).read_text(encoding="utf-8").strip()
+        elif variable in environ:
+            values[name] = environ[variable]
+    try:
+        settings = ServiceSettings(**values)
+    except ValidationError as error:
+        raise WrongSettingError(error) from None
+    made: dict[str, Any] = {}
+    if not settings.secret_key:
+        made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
+    if not settings.encryption_keys:
+        # One a line, the newest first, while `rotate_keys` replaces one.
+        made["encryption_keys"] = _kept(
+            settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
+        ).split()
+    return settings.model_copy(update=made)
+
+
+def is_plain_url(url: str) -> bool:
+    """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
+    try:
+        parts = urlsplit(url)
+        port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
+    except ValueError:
+        return False
+    is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
+    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
+        "@" not in parts.netloc
+    )  # fmt: skip
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return f"{PREFIX}{str(location[0]).upper()}: " if location else ""
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """Read a key, or make it; of processes that start together one wins and all read the same."""
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # keys and database are their owner's alone
+        # Written aside (mkstemp: for its owner only) and linked, so that nobody reads a half-written key.
+        handle, draft = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(make())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        Path(draft).unlink()
+    return path.read_text(encoding="utf-8").strip()

@@ -1,0 +1,153 @@
+"""Ask the engine about one part of a composition at a time: asked for all, it writes every error before it tells one.
+
+A hundred alternatives of ten thousand items are a million errors, each with a copy of its instance. So the schema that
+explains says once for each value that a composition refuses it, and which errors its parts have is asked here, while
+there is patience for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.contract.explaining.patience import Patience
+from retrycontract.contract.json_types import Schema, count_nodes
+from retrycontract.contract.schemas.engine_paths import EnginePaths
+from retrycontract.contract.schemas.keywords import REFERENCES, UNEVALUATED
+
+UNIONS = ("anyOf", "oneOf")
+LISTS = ("allOf", *UNIONS)
+TABLES = ("patternProperties", "dependentSchemas", "dependencies")
+FEW_MEMBERS = 4  # of a table that stays with the engine
+COMPILING = 100  # steps that the parts of a composition take once
+NODES_A_STEP = 50  # of a value that the engine is handed
+# What these mean depends on the way that led there, or on what fits beside them.
+DEPENDENT = ("$dynamicRef", "$recursiveRef", *UNEVALUATED)
+Path = list[str | int]
+Steps = tuple[str | int, ...]
+Located = tuple[Any, Path, Any]  # an error, its true path and its value
+Compile = Callable[[Mapping[str, tuple[Steps, Sequence[str]]]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Report a mistake in the form of the engine's errors; `where` is the true path of the value."""
+
+    kind: Any
+    instance: Any
+    instance_path: Path
+    schema_path: Path
+    evaluation_path: Path
+    where: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Say what is wrong with each alternative, as the engine does."""
+
+    context: list[list[Named]]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfNotValid(AnyOf):
+    """Say the same where only one alternative may fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfMultipleValid(AnyOf):
+    """Say which alternatives fit: nothing is wrong with those."""
+
+
+def union_of(keyword: str, context: list[list[Named]]) -> AnyOf:
+    """Say what the engine says of a union whose alternatives have these errors."""
+    if keyword == "anyOf":
+        return AnyOf(context)
+    return OneOfNotValid(context) if all(context) else OneOfMultipleValid(context)
+
+
+class Parts:
+    """Hold the parts of one composition, compiled when they are first asked."""
+
+    def __init__(self, compile_parts: Compile, place: Steps, held: Any) -> None:
+        keyword = str(place[-1])
+        self._steps = [(keyword, step) for step in (held if keyword in TABLES else range(len(held)))]
+        self._names = [f"part {number}" for number in range(len(held))]
+        self._compile, self._place = compile_parts, place
+        self._validator: Any = None
+
+    def errors(self, value: Any, patience: Patience) -> Iterator[tuple[Steps, Iterator[Located]]]:
+        """Yield of each part the steps to it and its errors, located below a name of the part's own."""
+        patience.spend_once(COMPILING, self)
+        if self._validator is None:
+            self._validator = self._compiled()
+        paths = EnginePaths(dict.fromkeys(self._names, value))
+        cost = 1 + count_nodes(value) // NODES_A_STEP
+        for name, steps in zip(self._names, self._steps, strict=True):
+            patience.spend(cost)
+            errors = self._validator.iter_errors({name: value})
+            yield steps, ((error, *paths.locate(error)) for error in patience.over(errors))
+
+    def _compiled(self) -> Any:
+        parts = {}
+        for name, (keyword, step) in zip(self._names, self._steps, strict=True):
+            parts[name] = (*self._place, step), ((keyword, str(step)) if keyword in TABLES else ())
+        return self._compile(parts)
+
+
+def compositions(holder: dict[str, Any], tables: Sequence[str] = TABLES) -> Iterator[tuple[str, Any]]:
+    """Take from a schema the keywords whose parts are asked one by one, and what each of them holds."""
+    for keyword in LISTS:
+        if isinstance(held := holder.get(keyword), list) and held:
+            del holder[keyword]
+            if keyword == "allOf":
+                holder[keyword] = [{}] * len(held)  # no path of what comes after is that of a part
+            yield keyword, held
+    for keyword in tables:
+        table = holder.get(keyword)
+        if isinstance(table, dict) and len(table) > FEW_MEMBERS:
+            held = {name: part for name, part in table.items() if not isinstance(part, list)}
+            # Names that match a pattern stay known, and what is asked for beside a name stays asked for.
+            rest = {name: {} if name in held else part for name, part in table.items()}
+            holder[keyword] = rest
+            yield keyword, held
+
+
+def count_compositions(schema: Schema) -> int:
+    """Count the lists of parts in a schema, wherever they stand."""
+    return sum(isinstance(node.get(keyword), list) for node in _nodes(schema) for keyword in LISTS)
+
+
+def may_divide(schema: Schema, keywords: Sequence[str] = (*LISTS, *TABLES)) -> bool:
+    """Tell whether what these keywords hold can be asked alone, and nothing refers into it."""
+    for node in _nodes(schema):
+        targets = [node[keyword] for keyword in REFERENCES if isinstance(node.get(keyword), str)]
+        if any(keyword in node for keyword in DEPENDENT) or any(_leads_into(target, keywords) for target in targets):
+            return False
+    return True
+
+
+def _nodes(schema: Schema) -> Iterator[dict[str, Any]]:
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+def _leads_into(reference: str, keywords: Sequence[str]) -> bool:
+    return any(f"/{keyword}/" in f"{reference}/" for keyword in keywords)
+
+
+def moved_place(place: Steps, moved: Mapping[Steps, Steps]) -> Steps:
+    """Give where a place stands now, from where what holds it stands."""
+    if not place:
+        return ()
+    if place in moved:
+        return moved[place]
+    if place[:-1] in moved:
+        return (*moved[place[:-1]], place[-1])
+    return (*moved[place[:-2]], *place[-2:])

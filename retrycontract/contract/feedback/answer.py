@@ -1,0 +1,169 @@
+"""Judge one submission and write its answer: the pure heart that the library and the service share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from retrycontract.contract.checks.catalogue import CHECKS
+from retrycontract.contract.checks.composition import sensitive_pointers
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.reading import read_output
+from retrycontract.contract.checks.tool_arguments import callback_rejection, no_output, unknown_tool
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.formatter import ErrorFormatter
+from retrycontract.contract.feedback.formatters import Feedback, Formatters
+from retrycontract.contract.feedback.tool_result import ToolResult, metadata
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Budget, Status, Verdict
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tracker import AttemptRecord
+
+STANDARD = Formatters()
+
+
+def examine(
+    output: Any,
+    tool: CompiledTool | None,
+    sanitizer: ValueSanitizer,
+    *,
+    tool_name: str,
+    known_tools: Iterable[str] = (),
+    finish_reason: str | None = None,
+    callback_error: str | None = None,
+) -> Findings:
+    """Find everything wrong with an output; `tool` is None for a tool that nobody registered.
+
+    A callback's rejection counts only when the output is otherwise right: the schema's errors come first. Without an
+    output, None, it says why there is none, and is all that there is to tell.
+    """
+    if output is None and callback_error is not None:
+        return no_output(callback_error, sanitizer)
+    if tool is None:
+        value, fault = read_output(output)
+        errors = unknown_tool(tool_name, known_tools, sanitizer).errors
+        return Findings(errors, value if fault is None else None, is_parsed=fault is None)
+    findings = CHECKS[tool.tool.kind](output, tool, sanitizer, finish_reason=finish_reason)
+    if findings.is_valid and callback_error is not None:
+        rejection = callback_rejection(callback_error, sanitizer)
+        return replace(findings, errors=rejection.errors + findings.errors)
+    return findings
+
+
+def write_answer(
+    findings: Findings,
+    verdict: Verdict,
+    budget: Budget,
+    *,
+    tool_name: str,
+    tool_call_id: str,
+    configuration: RetryConfiguration,
+    kind: Kind = Kind.TOOL_CALL,
+    previous: Sequence[AttemptRecord] = (),
+    formatters: Formatters = STANDARD,
+    words: str = "",
+) -> ToolResult | None:
+    """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
+
+    `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
+    `words` are a person's, fenced: they join the feedback.
+    """
+    if verdict.status is Status.VALID:
+        return None
+    attempt, allowed = budget.shown
+    if verdict.is_held:
+        content = ErrorFormatter(configuration).format_held(
+            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject
+        )
+    else:
+        content = write_feedback(
+            tool_name,
+            findings.errors,
+            attempt=attempt,
+            max_attempts=allowed,
+            configuration=configuration,
+            kind=kind,
+            blocked=verdict.status is Status.BLOCKED,
+            previous=previous,
+            formatters=formatters,
+            words=words,
+        )
+    twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
+    return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
+
+
+def write_feedback(
+    tool_name: str,
+    errors: tuple[ValidationError, ...],
+    *,
+    attempt: int,
+    max_attempts: int,
+    configuration: RetryConfiguration,
+    kind: Kind = Kind.TOOL_CALL,
+    blocked: bool = False,
+    previous: Sequence[AttemptRecord] = (),
+    formatters: Formatters = STANDARD,
+    words: str = "",
+) -> str:
+    """Write the message that the model reads, in the words of the tool's own formatter where it has one.
+
+    A person's `words` have half of the room at most, and stand at the end of a message that leaves them out.
+    """
+    room = configuration.max_message_length
+    words = elide_middle(words, room // 2)
+    text = ErrorFormatter(configuration).format_feedback(
+        tool_name,
+        errors,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        kind=kind.subject,
+        blocked=blocked,
+        previous=previous,
+        words=words,
+    )
+    worded = formatters.word(
+        Feedback(
+            name=tool_name,
+            kind=kind.subject,
+            attempt=attempt,
+            max_attempts=max_attempts,
+            errors=errors,
+            previous=tuple(previous),
+            is_blocked=blocked,
+            max_length=configuration.max_message_length,
+            text=text,
+        )
+    )
+    return worded if words in worded else elide_middle(worded, room - len(words) - 2) + f"\n\n{words}"
+
+
+def shown_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> str:
+    """Show an output on one line; of a large one only what the line has room for is looked at."""
+    if findings.is_parsed:
+        return sanitizer.preview(findings.parsed, marked=_marked(findings, tool))
+    return sanitizer.preview(output.decode("utf-8", "replace") if isinstance(output, bytes) else output)
+
+
+def redacted_output(findings: Findings, output: Any, tool: CompiledTool | None, sanitizer: ValueSanitizer) -> Any:
+    """Give what may be stored of an output: its parsed value without secrets, or its text when it never parsed."""
+    if findings.is_parsed:
+        return sanitizer.redact(findings.parsed, marked=_marked(findings, tool))
+    if output is None:  # there was none
+        return None
+    if isinstance(output, bytes):
+        return sanitizer.redact_text(output.decode("utf-8", "replace"))
+    if isinstance(output, str):
+        return sanitizer.redact_text(output)
+    try:
+        return json.dumps(sanitizer.redact(output))
+    except (RecursionError, ValueError):  # nested too deep, or a number that Python refuses to print
+        return sanitizer.preview(output)
+
+
+def _marked(findings: Findings, tool: CompiledTool | None) -> Collection[str]:
+    """List the places that the tool's schema calls secret."""
+    return sensitive_pointers(tool.schema.index, findings.parsed) if tool else ()

@@ -1,0 +1,193 @@
+"""Write the text that tells a person why a call is Blocked, and what they could do about it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from retrycontract.contract import pointers
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.contract.tracker import AttemptRecord
+
+MAX_MESSAGE = 200  # characters of one error's message in the history
+MAX_ERRORS_A_LINE = 3  # errors of one attempt that are written out
+MAX_CALL = 400  # characters of the original call
+MIN_ACTIONS = 4
+STUCK = "The model was unable to provide valid arguments. Please intervene or provide guidance."
+HELD = "The newest output is valid. Nothing was executed: the tool is set to wait for a person's answer."
+LET_GO = "Look at the newest output, which is valid, and accept it as it is if you agree."
+
+Fingerprint = frozenset[tuple[str, str]]
+_PLACE = re.compile(r" at line [0-9]+(?:, column [0-9]+)?$")
+
+
+class EscalationFormatter:
+    """Write escalation texts; everything in them is already sanitised."""
+
+    def format_escalation(
+        self,
+        tool_name: str,
+        tool_call_id: str,
+        validation_history: Sequence[AttemptRecord] | None,
+        max_attempts: int,
+        *,
+        original_call: str | None = None,
+        now: datetime | None = None,
+        held_attempt: int | None = None,
+    ) -> str:
+        """Write the history, the original call (a sanitised preview), an analysis and at least four actions.
+
+        Without `now` the history shows absolute times. An empty history gives a valid text. `held_attempt` is the one
+        that is valid and held all the same until a person has answered.
+        """
+        history = list(validation_history or ())
+        attempts = history[-1].number if history else max_attempts
+        lines = [f"Tool '{shown_name(tool_name)}' validation failed after {_count(attempts, 'attempt')}.", ""]
+        lines += ["Validation History:", *(_history_line(record, now) for record in history)]
+        if not history:
+            lines.append("(no attempt was recorded)")
+        if held_attempt is not None:
+            lines.append(f"Attempt {held_attempt}: valid, and held until a person has answered")
+        lines += ["", "Original call:", f"  {_original(tool_name, tool_call_id, original_call)}"]
+        lines += ["", "Analysis:", *(f"- {line}" for line in analyse(history))]
+        lines += ["", "Recommended Actions:"]
+        actions = recommend(history) if held_attempt is None else [LET_GO, *GENERAL]
+        lines += [f"{number}. {action}" for number, action in enumerate(actions, 1)]
+        lines += ["", STUCK if held_attempt is None else HELD]
+        return "\n".join(lines)
+
+
+def fingerprint(errors: Sequence[ValidationError]) -> Fingerprint:
+    """Reduce errors to codes and pointer patterns, values left out: equal prints are the same mistake.
+
+    What cannot be read at all is one mistake of the whole, so its kind tells it apart: text that was cut off, NaN, a
+    repeated key. Of a file that does not compile it is what the compiler says; one that only moved to another line is
+    the same.
+    """
+    return frozenset((_mistake(error), pointers.pattern(error.field_path)) for error in errors)
+
+
+def _mistake(error: ValidationError) -> str:
+    code = error.error_code.value
+    if error.error_code is not ErrorCode.INVALID_JSON_SYNTAX:
+        return code
+    kind = error.keyword if error.message.startswith("Invalid JSON") else _PLACE.sub("", error.message)
+    return f"{code} {kind}".rstrip()
+
+
+def fingerprint_digest(errors: Sequence[ValidationError]) -> str:
+    """Hash a fingerprint, for storing and grouping; empty for no errors."""
+    if not errors:
+        return ""
+    return hashlib.sha256(json.dumps(sorted(fingerprint(errors))).encode()).hexdigest()[:16]
+
+
+def analyse(history: Sequence[AttemptRecord]) -> list[str]:
+    """Say in a few lines what the attempts have in common."""
+    errors = [error for record in history for error in record.errors]
+    if not errors:
+        return ["no errors were recorded"]
+    codes = {error.error_code for error in errors}
+    counts = (_count(len(errors), "error"), _count(len(history), "attempt"), _count(len(codes), "distinct code"))
+    first = f"{counts[0]} in {counts[1]}, {counts[2]}"
+    common = frozenset.intersection(*(frozenset(error.field_path for error in record.errors) for record in history))
+    if common and len(history) > 1:
+        first += f", always on {', '.join(shown_pointer(pointer) for pointer in sorted(common)[:MAX_ERRORS_A_LINE])}"
+    prints = [fingerprint(record.errors) for record in history]
+    repeats = len(prints) - len(set(prints))
+    second = (
+        f"{_count(repeats, 'attempt')} repeated exactly the same mistakes as an earlier one"
+        if repeats
+        else "no attempt repeated an earlier mistake"
+        if not _shared_mistakes(prints)
+        else "some mistakes came back in later attempts"
+    )
+    return [first, second]
+
+
+def recommend(history: Sequence[AttemptRecord]) -> list[str]:
+    """List at least four actions, those that the history asks for first."""
+    chosen = [advice for applies, advice in ADVICE if applies(history)]
+    return (chosen + [advice for advice in GENERAL if advice not in chosen])[: max(MIN_ACTIONS, len(chosen))]
+
+
+def _history_line(record: AttemptRecord, now: datetime | None) -> str:
+    shown = "; ".join(
+        f"{shown_pointer(error.field_path)} ({error.error_code}) {elide_middle(visible(error.message), MAX_MESSAGE)}"
+        for error in record.errors[:MAX_ERRORS_A_LINE]
+    )
+    more = len(record.errors) - MAX_ERRORS_A_LINE
+    when = f" ({_when(record.at, now)})" if record.at else ""
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"Attempt {record.number}{when}: {shown or 'no error was recorded'}{rest}"
+
+
+def _when(at: datetime, now: datetime | None) -> str:
+    if now is None:
+        return at.isoformat(timespec="seconds")
+    passed = max(now - at, timedelta())
+    for unit, name in ((timedelta(days=1), "d"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min")):
+        if passed >= unit:
+            return f"{passed // unit} {name} ago"
+    return "just now"
+
+
+def _original(tool_name: str, tool_call_id: str, original_call: str | None) -> str:
+    call = elide_middle(visible(original_call), MAX_CALL) if original_call else "(not kept)"
+    identifier = f"\n  id: {shown_name(tool_call_id)}" if tool_call_id else ""
+    return f"{shown_name(tool_name)} {call}  (sanitised){identifier}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _shared_mistakes(prints: Sequence[Fingerprint]) -> bool:
+    counts = Counter(mistake for mistakes in prints for mistake in mistakes)
+    return any(count > 1 for count in counts.values())
+
+
+def _repeats(history: Sequence[AttemptRecord]) -> bool:
+    prints = [fingerprint(record.errors) for record in history]
+    return len(prints) > len(set(prints))
+
+
+def _has(code: ErrorCode, keyword: str | None = None) -> Callable[[Sequence[AttemptRecord]], bool]:
+    return lambda history: any(
+        error.error_code is code and keyword in (None, error.keyword) for record in history for error in record.errors
+    )
+
+
+def _suggested(history: Sequence[AttemptRecord]) -> bool:
+    return any(error.patch or "did you mean" in (error.hint or "") for record in history for error in record.errors)
+
+
+Applies = Callable[[Sequence[AttemptRecord]], bool]
+
+ADVICE: tuple[tuple[Applies, str], ...] = (
+    (_repeats, "The same mistake came back: say in a hint exactly what the field must hold, with an example."),
+    (_suggested, "A near miss was found: send the suggested value as corrected arguments."),
+    (
+        _has(ErrorCode.INVALID_JSON_SYNTAX, "truncated"),
+        "The output was cut off: ask for less at once, or raise the model's output limit.",
+    ),
+    (_has(ErrorCode.INVALID_ENUM_VALUE), "Check whether the allowed values are complete, and name the right one."),
+    (_has(ErrorCode.UNKNOWN_FIELD), "Check whether the tool should take the unknown field; else name the right one."),
+    (_has(ErrorCode.REQUIRED_FIELD_MISSING), "Provide the missing value, or tell the agent where to find it."),
+    (_has(ErrorCode.TYPE_MISMATCH), "Show the expected type with an example value."),
+    (_has(ErrorCode.PATTERN_MISMATCH), "Check whether the pattern is stricter than it needs to be."),
+    (_has(ErrorCode.OBJECT_SCHEMA_VIOLATION, "tool"), "Name the tool that the agent should use."),
+)
+GENERAL = (
+    "Give a hint and grant further attempts.",
+    "Send corrected arguments, which are checked before they reach the agent.",
+    "Accept the output as it is, if the schema is too strict for it.",
+    "Reject the call, if the agent should stop or use another tool.",
+)

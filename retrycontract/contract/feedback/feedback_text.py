@@ -1,0 +1,155 @@
+"""The grammar of format version 1: its fixed sentences, how pointers and names are shown, how a text is read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.redaction.previews import fit, literal_text
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+
+FORMAT = "retrycontract/1"
+MAX_POINTER = 200
+MAX_NAME = 80
+BLOCKED_TEXT = (
+    "This call is now Blocked: nothing was executed and a person has been asked for guidance. "
+    "Do not retry it yourself; continue when guidance arrives."
+)
+HELD_TEXT = (
+    "The output is valid now, but a person was asked and must answer first: nothing was executed. "
+    "Do not retry it yourself; continue when guidance arrives."
+)
+LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
+# What a person says to everybody who makes a mistake begins so; their words follow, each line after a ">".
+STANDING_LEAD = "A person who has seen this mistake before says:"
+NO_PROGRESS = "none, "  # how a progress line begins that names no pointers
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFeedback:
+    """Hold what a version-1 text says: the subject and its name, the attempt, and (code, pointer) of each bullet.
+
+    Pointers over 200 characters and names over 80 are read as they are shown, elided in the middle. `fixed`, `still`
+    and `new` are the pointers of the progress line, with `*` for the index where several items are meant;
+    `is_unchanged` tells that the mistakes are those of the attempt before. `hint` is the line of advice.
+    """
+
+    subject: str
+    name: str
+    attempt: int
+    max_attempts: int
+    errors: tuple[tuple[ErrorCode, str], ...]
+    hidden: int
+    is_blocked: bool
+    fixed: tuple[str, ...] = ()
+    still: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    is_unchanged: bool = False
+    hint: str = ""
+
+    @property
+    def codes(self) -> tuple[ErrorCode, ...]:
+        """List the codes, in the order of the text."""
+        return tuple(code for code, _ in self.errors)
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """List the pointers, in the order of the text; `""` is the whole document."""
+        return tuple(pointer for _, pointer in self.errors)
+
+
+def shown_pointer(pointer: str, limit: int = MAX_POINTER) -> str:
+    """Show a pointer in a message: bounded, one line, the whole document as `(root)`.
+
+    One that could be misread, with a line break or a code inside, stands in quotes as JSON writes it.
+    """
+    if not pointer:
+        return "(root)"
+    if pointer[0] != "/" or " (VAL-" in pointer or visible(pointer) != pointer:
+        return quoted(pointer, limit)
+    return elide_middle(pointer, limit)
+
+
+def listed_pointer(pointer: str, limit: int) -> str:
+    """Show a pointer among others on one line: in quotes also where it holds what separates them."""
+    shown = shown_pointer(pointer, limit)
+    return shown if shown == "(root)" or _LISTED.fullmatch(shown) else quoted(pointer, limit)
+
+
+def quoted(pointer: str, limit: int) -> str:
+    """Show a pointer in quotes as JSON writes it, at most `limit` characters."""
+    return f'"{fit(pointer, limit - 2, literal_text)[0]}"'
+
+
+def shown_name(name: str) -> str:
+    """Show a tool's name in a message: bounded, one line, no quote that could end it early."""
+    return elide_middle(visible(name), MAX_NAME).replace("'", "’")
+
+
+def first_line(kind: str, name: str, attempt: int, max_attempts: int) -> str:
+    """Write the line that every feedback begins with."""
+    return f"Validation failed for {kind} '{shown_name(name)}' (attempt {attempt}/{max_attempts}):"
+
+
+def parse_feedback(text: str) -> ParsedFeedback:
+    """Read a version-1 text back into its parts; raises ValueError when it is none."""
+    match = _FIRST_LINE.match(text)
+    if match is None:
+        raise ValueError("not a retrycontract/1 message: its first line says no 'Validation failed for …'")
+    subject, name, attempt, max_attempts = match.groups()
+    more, progress = _MORE.search(text), _PROGRESS.search(text)
+    said = progress.group(1) if progress else ""
+    places = _listed_places(said)
+    return ParsedFeedback(
+        subject=subject,
+        name=name,
+        attempt=int(attempt),
+        max_attempts=int(max_attempts),
+        errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in _BULLET.findall(text)),
+        hidden=int(more.group(1)) if more else 0,
+        is_blocked=text.endswith((BLOCKED_TEXT, HELD_TEXT)),
+        fixed=places.get("fixed", ()),
+        still=places.get("still wrong", ()),
+        new=places.get("new", ()),
+        is_unchanged=said.startswith(NO_PROGRESS),
+        hint=_hint(text[match.end() :]),
+    )
+
+
+def _read_pointer(shown: str) -> str:
+    """Give back the pointer that `shown_pointer` shows."""
+    if shown.startswith('"'):
+        return str(json.loads(shown))
+    return "" if shown == "(root)" else shown
+
+
+def _listed_places(said: str) -> dict[str, tuple[str, ...]]:
+    """Read what a line of progress lists under each of its words; nothing where it names no pointers."""
+    if said.startswith(NO_PROGRESS):
+        return {}
+    return {word: tuple(map(_read_pointer, _LISTED.findall(listed))) for word, listed in _PART.findall(said)}
+
+
+def _hint(rest: str) -> str:
+    """Find the advice: the paragraph that is neither a bullet nor one of the fixed sentences."""
+    for paragraph in reversed(rest.split("\n\n")):
+        said = paragraph.strip("\n")
+        if said.startswith(STANDING_LEAD):
+            continue
+        if said.startswith(("Errors:\n", "•", "...and ", "Progress: ")):
+            return ""
+        if said not in ("", LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT):
+            return said
+    return ""
+
+
+_QUOTED = r"\"(?:[^\"\\\n]|\\.)*\""
+_FIRST_LINE = re.compile(r"Validation failed for (\w+) '(.*)' \(attempt (\d{1,9})/(\d{1,9})\):(?:\n|$)")
+_BULLET = re.compile(rf"^• ({_QUOTED}|[^\"\n].*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)
+_MORE = re.compile(r"^\.\.\.and (\d{1,9}) more$", re.MULTILINE)
+_PROGRESS = re.compile(r"^Progress: (.+)\.$", re.MULTILINE)
+# A pointer among others: bare where nothing in it separates, the whole document, or in quotes.
+_LISTED = re.compile(rf"{_QUOTED}|\(root\)|/[^\s,;(\"]*")
+_PART = re.compile(rf"(fixed|still wrong|new) ((?:{_QUOTED}|[^\";])*)")

@@ -1,0 +1,248 @@
+"""Write the text that the model reads, format version 1; one function makes it, everything else shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import SchemaIndex
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.aggregator import ErrorGroup, fold, in_order
+from retrycontract.contract.feedback.feedback_text import (
+    BLOCKED_TEXT,
+    HELD_TEXT,
+    LAST_ATTEMPT_TEXT,
+    MAX_POINTER,
+    first_line,
+    shown_pointer,
+)
+from retrycontract.contract.feedback.hints import hint_line
+from retrycontract.contract.feedback.progress import Progress, compare
+from retrycontract.contract.json_types import Schema
+from retrycontract.contract.outputs.json_faults import CARET
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
+from retrycontract.contract.schemas.type_expressions import Redact, describe
+from retrycontract.contract.tracker import AttemptRecord
+
+SHORT_POINTER = 80  # where even one pointer of full length does not fit
+SHORT_VALUE = 40  # characters of expected and actual values once the message must be shortened
+FULL_BULLETS = 5  # with more errors than these a bullet leaves out what its message says already
+SHORTEST_BULLET = 20  # characters that an error takes at least
+MAX_PLACES = 6  # pointers of one sort in the line of progress; the bullets have them all
+# Codes whose message says what was expected, and codes whose message says what was sent.
+TELLS_EXPECTED = frozenset(
+    {
+        ErrorCode.ARRAY_LENGTH_VIOLATION, ErrorCode.PATTERN_MISMATCH, ErrorCode.STRING_LENGTH_VIOLATION,
+        ErrorCode.FORMAT_VIOLATION, ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
+    }
+)  # fmt: skip
+TELLS_ACTUAL = frozenset(
+    {
+        ErrorCode.TYPE_MISMATCH, ErrorCode.ARRAY_LENGTH_VIOLATION, ErrorCode.INVALID_ENUM_VALUE,
+        ErrorCode.STRING_LENGTH_VIOLATION, ErrorCode.NUMBER_RANGE_VIOLATION, ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Say how much room is spent; tried from generous to tight until the message fits."""
+
+    errors: int
+    values: int | None = None
+    hints: bool = True
+    places: int = MAX_PLACES
+    pointer: int = MAX_POINTER
+    bodies: bool = True
+    repeats: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Hold what stands around the bullets."""
+
+    first: str
+    progress: Progress | None = None
+    hints: bool = True
+    ending: str = ""
+
+
+class ErrorFormatter:
+    """Turn errors into the message of format version 1, never longer than the configuration allows."""
+
+    def __init__(self, configuration: RetryConfiguration | None = None) -> None:
+        self._configuration = configuration or RetryConfiguration()
+
+    def format_errors(
+        self,
+        tool_name: str,
+        errors: Iterable[ValidationError] | None,
+        attempt_number: int,
+        max_attempts: int,
+        *,
+        kind: str = "tool",
+        schema: Schema | None = None,
+        previous_errors: Iterable[ValidationError] | None = None,
+    ) -> str:
+        """Write the message: first line, bullets, progress, one line of hints. `kind` is the subject's word.
+
+        From `schema` errors that don't say what was expected take the failing part's type expression.
+        `previous_errors` are those of the attempt before; with them the message says what became of them.
+        """
+        found = list(errors or ())
+        if schema is not None:
+            index = SchemaIndex(schema)
+            redact = ValueSanitizer(self._configuration).redact_identifier
+            found = [_with_expected(error, index, redact) for error in found]
+        before = [AttemptRecord(attempt_number - 1, tuple(previous_errors))] if previous_errors else []
+        first = first_line(kind, tool_name, attempt_number, max_attempts)
+        return self._fit(_Frame(first, compare(found, before)), found)
+
+    def format_feedback(
+        self,
+        name: str,
+        errors: Sequence[ValidationError],
+        *,
+        attempt: int,
+        max_attempts: int,
+        kind: str = "tool",
+        blocked: bool = False,
+        previous: Sequence[AttemptRecord] = (),
+        max_length: int | None = None,
+        words: str = "",
+    ) -> str:
+        """Write what the agent is answered: the errors, and what comes next when the attempts run out.
+
+        `previous` are the failed attempts before this one, oldest first. With `max_length`, in characters, as many
+        errors are shown as fit into that. `words` are a person's, fenced: they stand before what comes next.
+        """
+        first = first_line(kind, name, attempt, max_attempts)
+        if blocked:
+            return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
+        last = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
+        ending = "\n\n".join(filter(None, (words, last)))
+        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors, max_length)
+
+    def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:
+        """Write the answer to a valid attempt of a tool whose gate only a person opens."""
+        return f"{first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
+
+    def _fit(self, frame: _Frame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
+        limit = max_length or self._configuration.max_message_length
+        ordered = in_order(errors)
+        shown = min(len(ordered), limit // SHORTEST_BULLET) if max_length else self._configuration.max_errors_shown
+        folded: tuple[ErrorGroup, ...] = ()
+        text = frame.first
+        for layout in _layouts(shown, with_hints=frame.hints and self._configuration.include_hints):
+            if len(ordered) <= layout.errors:
+                groups = tuple(ErrorGroup(error) for error in ordered)
+            else:
+                groups = folded = folded or fold(ordered)
+            text = self._write(frame, groups, layout)
+            if len(text) <= limit:
+                return text
+        return elide_middle(text, limit)
+
+    def _write(self, frame: _Frame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
+        groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
+        parts = [frame.first]
+        if groups:
+            parts.append(self._bullets(groups, hidden, layout))
+        if frame.progress and layout.places:
+            parts.append(frame.progress.line(layout.places))
+        if layout.hints and groups:
+            parts.append(hint_line([group.error for group in groups], full=len(groups) <= FULL_BULLETS))
+        if frame.ending:
+            parts.append(frame.ending)
+        return "\n\n".join(parts)
+
+    def _bullets(self, groups: Sequence[ErrorGroup], hidden: int, layout: _Layout) -> str:
+        full = len(groups) <= FULL_BULLETS
+        said: set[str] = set()
+        bullets = [self._bullet(group, layout, said, repeats=full and layout.repeats) for group in groups]
+        text = ("\n\n" if full else "\n").join(bullets)
+        if hidden:
+            text += f"\n\n...and {hidden} more"
+        return f"Errors:\n{text}" if len(groups) > 1 or hidden else text
+
+    def _bullet(self, group: ErrorGroup, layout: _Layout, said: set[str], *, repeats: bool) -> str:
+        error = group.error
+        severity = "" if error.severity is ErrorSeverity.ERROR else f" [{error.severity.name.lower()}]"
+        head = f"• {shown_pointer(error.field_path, layout.pointer)} ({error.error_code}){severity}:"
+        if not layout.bodies:
+            return head
+        message = error.message if layout.values is None else _shorten(error.message, SHORT_VALUE * 3)
+        lines = [f"{head} {visible(message)}"]
+        if group.like:
+            lines[0] += f" … and in {group.like} more items ({shown_pointer(group.pattern)})"
+        if layout.values != 0:
+            lines.extend(self._values(error, layout.values, said, repeats=repeats))
+        return "\n".join(lines)
+
+    def _values(self, error: ValidationError, limit: int | None, said: set[str], *, repeats: bool) -> Iterator[str]:
+        expected, actual = error.expected_value, error.actual_value
+        if expected is not None and (repeats or not _says_expected(error, expected)):
+            line = f"  Expected: {visible(_shorten(expected, limit))}"
+            # Which fields there are is told once, not for each of many unknown ones.
+            if line not in said or error.error_code is not ErrorCode.UNKNOWN_FIELD:
+                said.add(line)
+                yield line
+        if actual is None or not self._configuration.include_actual_values:
+            return
+        if repeats or error.error_code not in TELLS_ACTUAL:
+            yield from _actual(actual, limit)
+
+
+def _actual(actual: str, limit: int | None) -> Iterator[str]:
+    """Write the numbered lines of a file below each other, only the one with the caret in a tight message."""
+    if not _NUMBERED.fullmatch(actual):
+        yield f"  Actual: {visible(_shorten(actual, limit))}"
+        return
+    lines = actual.split("\n")
+    if limit is not None:
+        lines = [line for line in lines if CARET in line][:1] or lines[:1]
+    yield "  Actual:"
+    yield from (f"    {visible(_shorten(line, limit))}" for line in lines)
+
+
+def _layouts(shown: int, *, with_hints: bool) -> Iterator[_Layout]:
+    yield _Layout(shown, None, with_hints)
+    yield _Layout(shown, None, with_hints, repeats=False)
+    yield _Layout(shown, SHORT_VALUE, with_hints, places=MAX_PLACES // 2, repeats=False)
+    yield _Layout(shown, 0, with_hints, places=1)
+    yield _Layout(shown, 0, hints=False, places=1)
+    fewer = shown
+    while fewer > 0:
+        yield _Layout(fewer, 0, hints=False, places=0)
+        fewer -= max(1, fewer // 10)  # of many errors whole tenths go at once: each try writes all of them
+    yield _Layout(1, 0, hints=False, places=0, bodies=False)
+    yield _Layout(1, 0, hints=False, places=0, bodies=False, pointer=SHORT_POINTER)
+
+
+def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -> ValidationError:
+    """Add the type expression of the schema's part at the error's place, unless the error says what was expected."""
+    if error.expected_value is not None:
+        return error
+    place = index.root
+    for token in pointers.tokens(error.field_path):
+        position = pointers.index_of(token)
+        place = place.child(token if position is None or token in place.declared else position)
+    described = [schema for schema in place.schemas if schema]
+    return replace(error, expected_value=visible(describe(described[0], index.resolve, redact))) if described else error
+
+
+def _says_expected(error: ValidationError, expected: str) -> bool:
+    """Tell whether the message says what was expected."""
+    return error.error_code in TELLS_EXPECTED or f"expected {expected}, got" in error.message
+
+
+def _shorten(text: str, limit: int | None) -> str:
+    return text if limit is None or len(text) <= limit else elide_middle(text, limit)
+
+
+# What a line begins with, a number, is no part of the format: text in it can pose as nothing else.
+_NUMBERED = re.compile(r"(?: *[0-9]+ \|.*(?:\n|\Z))+")

@@ -1,0 +1,120 @@
+"""Advise the model in a few words how to correct an error, from what the error itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retrycontract.contract import pointers
+from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+
+MAX_NAME = 80  # characters of a field's name
+MAX_EXPECTED = 120  # characters of what was expected; the bullet has more of it
+MAX_HINTS = 6  # more advice than this is not followed
+MAX_NAMES = 5  # fields named by one piece of advice
+MAX_ROUTINE = 100  # characters of advice up to which a long list of errors gets what its bullets say as well
+REMAINING = "correct the remaining errors above"
+# Advice that begins so says what the bullet says, in other words: the first to go where there are many errors.
+ROUTINE = frozenset(
+    {
+        "provide the missing ", "send ", "correct the type of ", "reduce ", "increase ", "add items to ",
+        "remove items from ", "rewrite ", "write ", "make ", "bring ", "remove ", "correct ",
+    }
+)  # fmt: skip
+Advice = dict[str, dict[str, dict[str, None]]]  # what stands before the name, what stands behind it, the names
+
+
+def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
+    """Write the line of advice: like advice for several fields is said once.
+
+    Without `full` what only repeats the bullets gives way to what says more.
+    """
+    advice: Advice = {}
+    renamed = {_renamed_to(error) for error in errors if error.error_code is ErrorCode.UNKNOWN_FIELD}
+    for error in errors:
+        if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
+            continue  # renaming the unknown field provides it
+        before, name, behind = _parts(error)
+        advice.setdefault(before, {}).setdefault(behind, {})[name] = None
+    phrases = {before: _phrase(before, by_ending) for before, by_ending in advice.items()}
+    chosen = _chosen(phrases, room=None if full else MAX_ROUTINE)
+    # Advice that is one story of two fields is split around either name, and comes out the same.
+    said = list(dict.fromkeys(phrase for before, phrase in phrases.items() if before in chosen))
+    if len(chosen) < len(phrases):
+        said.append(REMAINING)
+    return f"Please {_and(said)}."
+
+
+def _renamed_to(error: ValidationError) -> tuple[str, str]:
+    return _place(error, (error.hint or "").rpartition(" to '")[2].removesuffix("'"))
+
+
+def _place(error: ValidationError, name: str) -> tuple[str, str]:
+    return pointers.parent(error.field_path), name
+
+
+def _parts(error: ValidationError) -> tuple[str, str, str]:
+    """Split advice around the field's name; what doesn't name the field stands before it as a whole."""
+    said = visible(advise(error))
+    return said.partition(f"'{_name(error)}'") if error.field_path else (said, "", "")
+
+
+def _phrase(before: str, by_ending: dict[str, dict[str, None]]) -> str:
+    parts = []
+    for behind, names in by_ending.items():
+        ending = f"{behind}s" if behind == " field" and len(names) > 1 else behind
+        parts.append(_and(_shortened(list(names))) + ending)
+    return before + _and(parts)
+
+
+def _shortened(names: list[str]) -> list[str]:
+    return names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} more"]
+
+
+def _chosen(phrases: dict[str, str], *, room: int | None) -> set[str]:
+    """Choose what is said: first what tells more than the bullets, then the rest while there is room for it."""
+    chosen: set[str] = set()
+    length = 0
+    for before in sorted(phrases, key=ROUTINE.__contains__):
+        length += len(phrases[before])
+        is_too_much = room is not None and before in ROUTINE and length > room
+        if len(chosen) == MAX_HINTS or (chosen and is_too_much):
+            break
+        chosen.add(before)
+    return chosen
+
+
+def _and(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def advise(error: ValidationError) -> str:
+    """Give the error's own hint, else the one of its code, filled with what the error says."""
+    if error.hint:
+        return error.hint.rstrip(".")
+    advice = _advice(error)
+    if not error.field_path:
+        return advice.replace("'{name}'", "the whole value")
+    return advice.replace("{name}", _name(error))
+
+
+def _name(error: ValidationError) -> str:
+    return elide_middle(visible(pointers.label(error.field_path)), MAX_NAME)
+
+
+def _advice(error: ValidationError) -> str:
+    expected = elide_middle(error.expected_value or "", MAX_EXPECTED)
+    match error.error_code:
+        case ErrorCode.STRING_LENGTH_VIOLATION | ErrorCode.ARRAY_LENGTH_VIOLATION if "exceeds" in error.message:
+            return "reduce '{name}' length"
+        case ErrorCode.STRING_LENGTH_VIOLATION | ErrorCode.ARRAY_LENGTH_VIOLATION if "below" in error.message:
+            return "increase '{name}' length"
+        case ErrorCode.TYPE_MISMATCH | ErrorCode.FORMAT_VIOLATION if expected:
+            return f"send '{{name}}' as {expected}"
+        case ErrorCode.INVALID_ENUM_VALUE:
+            options = (error.expected_value or "").removeprefix("one of: ").split(", ")
+            guess = did_you_mean((error.actual_value or "").strip('"'), options)
+            return error.error_code.hint + (f" (did you mean '{guess}'?)" if guess else "")
+    return error.error_code.hint

@@ -1,0 +1,181 @@
+"""Compare an attempt's mistakes with those of the attempts before it, and say in one line what became of them.
+
+Mistakes are compared by code and pointer pattern, as `escalation.fingerprint` does. What an attempt kept from being
+looked at, by text that is no JSON or a parent of the wrong type, is neither fixed nor new: nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.tool_arguments import NO_OUTPUT
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint
+from retrycontract.contract.feedback.feedback_text import NO_PROGRESS, listed_pointer
+from retrycontract.contract.tracker import AttemptRecord
+
+MAX_LISTED = 60  # characters of one pointer in the line; its bullet has more of it
+# Where one of these is found, nothing below it was judged ...
+HIDING = frozenset(
+    {
+        ErrorCode.REQUIRED_FIELD_MISSING, ErrorCode.TYPE_MISMATCH, ErrorCode.INVALID_JSON_SYNTAX,
+        ErrorCode.UNKNOWN_FIELD, ErrorCode.OBJECT_SCHEMA_VIOLATION,
+    }
+)  # fmt: skip
+# ... unless one of these keywords found it.
+OPEN = frozenset({"minProperties", "maxProperties", "callback", "plugin"})
+# What is asked only when the schema has found nothing.
+LATE = frozenset({"callback", "plugin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Hold one wrong place: its pointer, or its pattern for several items, and the attempt that first had the mistake.
+
+    `since` is None for a mistake that no earlier attempt made.
+    """
+
+    pointer: str
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Hold what became of the mistakes; `same_as` is the first attempt with exactly these, None when some changed."""
+
+    fixed: tuple[Place, ...] = ()
+    still: tuple[Place, ...] = ()
+    new: tuple[Place, ...] = ()
+    same_as: int | None = None
+
+    def line(self, shown: int) -> str:
+        """Write the line with at most `shown` pointers of each sort."""
+        if self.same_as is not None:
+            said = "mistake is" if len(self.still) == 1 else "mistakes are"
+            as_before = f"the {said} the same as in attempt {self.same_as}"
+            return f"Progress: {NO_PROGRESS}{as_before}; take a different approach."
+        sorts = (("fixed", self.fixed), ("still wrong", self.still), ("new", self.new))
+        parts = (f"{word} {_listed(places, shown, stood=word == 'still wrong')}" for word, places in sorts if places)
+        return f"Progress: {'; '.join(parts)}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """Hold what an earlier attempt got wrong."""
+
+    number: int
+    errors: tuple[ValidationError, ...]
+    mistakes: Fingerprint
+    omitted: int
+
+    @classmethod
+    def of(cls, record: AttemptRecord) -> _Earlier:
+        errors = _blocking(record.errors)
+        return cls(record.number, errors, fingerprint(errors), record.omitted)
+
+
+def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]) -> Progress | None:
+    """Tell what became of the mistakes since the attempts before, oldest first; None when nothing can be said."""
+    now = _blocking(errors)
+    earlier = [attempt for record in previous if (attempt := _Earlier.of(record)).errors]
+    if not now or not earlier:
+        return None
+    mistakes, places, last = fingerprint(now), _places(now), earlier[-1]
+    if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
+        same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
+        return Progress(still=tuple(map(Place, places.values())), same_as=same)
+    read = next((attempt for attempt in reversed(earlier) if not _is_unread(attempt.errors)), last)
+    before = _places(read.errors if read is last else (*read.errors, *last.errors))
+    since = _since(mistakes, earlier)
+    progress = Progress(
+        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
+        tuple(Place(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
+        tuple(Place(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
+    )
+    return progress if progress != Progress() else None
+
+
+def _fixed(
+    before: dict[str, str], places: dict[str, str], now: Sequence[ValidationError], read: Sequence[ValidationError]
+) -> Iterator[str]:
+    hiding, gone = _hiding(now), before.keys() - places.keys()
+    if gone and any(error.keyword not in LATE for error in now):
+        gone -= {pointers.pattern(error.field_path) for error in read if error.keyword in LATE}
+    return (pattern for pattern in before if pattern in gone and not _is_hidden(pattern, hiding))
+
+
+def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iterator[str]:
+    # Of a history that is not whole nobody knows what it left out.
+    fresh = [] if read.omitted else [pattern for pattern in places if pattern not in before]
+    hiding = _hiding(read.errors) if fresh else set()
+    return (pattern for pattern in fresh if not _is_hidden(pattern, hiding))
+
+
+def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
+    """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword != NO_OUTPUT)
+
+
+def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
+    """Map each pattern to the one pointer that it stands for, or to itself where it stands for several."""
+    places: dict[str, str] = {}
+    for error in errors:
+        pattern = pointers.pattern(error.field_path)
+        known = places.setdefault(pattern, error.field_path)
+        if known != error.field_path:
+            places[pattern] = pattern
+    return places
+
+
+def _since(mistakes: Fingerprint, earlier: Iterable[_Earlier]) -> dict[str, int]:
+    """Map the pattern of each mistake that an earlier attempt made to the number of the first that did."""
+    since: dict[str, int] = {}
+    for attempt in earlier:
+        for _, pattern in mistakes & attempt.mistakes:
+            since.setdefault(pattern, attempt.number)
+    return since
+
+
+def _is_unread(errors: Iterable[ValidationError]) -> bool:
+    return "" in _hiding(errors)
+
+
+def _hiding(errors: Iterable[ValidationError]) -> set[str]:
+    """Give the patterns below which nothing was judged; of text that is no JSON nothing was."""
+    return {
+        "" if error.error_code is ErrorCode.INVALID_JSON_SYNTAX else pointers.pattern(error.field_path)
+        for error in errors
+        if error.error_code in HIDING and error.keyword not in OPEN
+    }
+
+
+def _is_hidden(pattern: str, hiding: set[str]) -> bool:
+    while pattern and hiding:
+        pattern = pointers.parent(pattern)
+        if pattern in hiding:
+            return True
+    return False
+
+
+def _listed(places: Sequence[Place], shown: int, *, stood: bool) -> str:
+    """List places with the attempt that first had their mistake; `stood` says that they were wrong before."""
+    parts: list[str] = []
+    for since, group in groupby(sorted(places[:shown], key=_by_attempt), key=_by_attempt):
+        listed = [listed_pointer(place.pointer, MAX_LISTED) for place in group]
+        parts.append(", ".join(listed) + _remark(since, several=len(listed) > 1, stood=stood))
+    more = f" and {len(places) - shown} more" if len(places) > shown else ""
+    return f"{', '.join(parts)}{more}"
+
+
+def _remark(since: int, *, several: bool, stood: bool) -> str:
+    if since:
+        return f" (same {'mistakes' if several else 'mistake'} as attempt {since})"
+    return f" ({'other mistakes' if several else 'another mistake'})" if stood else ""
+
+
+def _by_attempt(place: Place) -> int:
+    return place.since or 0

@@ -1,6 +1,0 @@
-"""Tell what the model probably meant, and propose the patch that would mend it; nothing is applied by itself."""
-
-from retrycontract.contract.near_misses.names import did_you_mean
-from retrycontract.contract.near_misses.proposals import combined_patch, propose
-
-__all__ = ["combined_patch", "did_you_mean", "propose"]

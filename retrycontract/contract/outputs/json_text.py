@@ -1,0 +1,238 @@
+"""Read JSON text strictly (RFC 8259), and name what is wrong with it in a way a model can act on."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+from retrycontract.contract import pointers
+from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
+
+__all__ = [
+    "CARET", "CONTEXT", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "depth_fault", "depth_of", "fault_in",
+    "parse_json", "read_json", "too_large",
+]  # fmt: skip
+
+MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
+MAX_NUMBER_LENGTH = 400  # digits; more is an attack on the parser, not a number
+# Stands for every number that cannot be carried: the engine still compares it rightly, and any JSON may hold it.
+TOO_LARGE: int = 10**MAX_NUMBER_LENGTH
+TOO_LARGE_REASON = "a number is too large to be represented"
+
+
+class _RefusalError(ValueError):
+    """Raised inside the decoder's hooks to leave it with a fault."""
+
+    def __init__(self, kind: FaultKind, reason: str) -> None:
+        self.kind, self.reason = kind, reason
+        super().__init__(reason)
+
+
+def parse_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
+    """Parse strictly and return (value, None) or (None, fault); never raises.
+
+    `truncated` tells that the model itself said that it was cut off (finish_reason 'length'). A number too large to
+    be carried is JSON all the same: it becomes TOO_LARGE, or its negative.
+    """
+    value, fault = read_json(text, truncated=truncated)
+    return value, None if fault is not None and fault.kind is FaultKind.NUMBER else fault
+
+
+def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonFault | None]:
+    """Parse as parse_json does, but tell of numbers too large to be carried: that fault comes with the value."""
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return None, JsonFault(FaultKind.ENCODING, f"the text is not UTF-8 (byte {error.start})")
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
+        return None, JsonFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
+    value, fault = _decode(text, _DECODER, truncated=truncated)
+    if _may_hold_surrogates(text):
+        value, surrogate = _without_surrogates(value)
+        fault = surrogate or fault
+    return value, fault
+
+
+def _decode(text: str, decoder: json.JSONDecoder, *, truncated: bool) -> tuple[Any, JsonFault | None]:
+    try:
+        return decoder.decode(text), None
+    except json.JSONDecodeError as error:
+        return None, syntax_fault(text, error, truncated=truncated)
+    except _RefusalError as refusal:
+        fault = JsonFault(refusal.kind, refusal.reason)
+        if fault.kind is not FaultKind.NUMBER:
+            return None, fault
+        value, worse = _decode(text, _CLAMPING_DECODER, truncated=truncated)
+        return value, worse or fault
+
+
+def too_large(value: Any) -> Iterator[str]:
+    """Yield the pointers of the numbers that cannot be carried."""
+    return (pointer for pointer, leaf in _leaves(value) if _is_too_large(leaf))
+
+
+def depth_fault(value: Any, max_depth: int) -> JsonFault | None:
+    """Refuse a parsed value that nests deeper than its schema can be checked in bounded time."""
+    level = [value]
+    for _ in range(max_depth):
+        level = [member for item in level for member in _members(item)]
+        if not level:
+            return None
+    return JsonFault(FaultKind.DEPTH, f"nested deeper than {max_depth} levels")
+
+
+def _members(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list | tuple) else ()
+
+
+def fault_in(value: Any) -> JsonFault | None:
+    """Find what a value handed over as Python objects holds that JSON cannot: NaN, surrogates, depth, types.
+
+    A number that is merely too large is told when nothing else is wrong.
+    """
+    large: JsonFault | None = None
+    stack: list[tuple[str, Any, int]] = [(pointers.ROOT, value, 0)]
+    while stack:
+        pointer, item, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return JsonFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(item, dict):
+            for key, member in item.items():
+                if not isinstance(key, str):
+                    return JsonFault(FaultKind.SYNTAX, "object keys must be strings", pointer=pointer)
+                if fault := _text_fault(key, pointer):
+                    return fault
+                stack.append((pointers.join(pointer, key), member, depth + 1))
+        elif isinstance(item, list | tuple):
+            stack.extend((pointers.join(pointer, index), member, depth + 1) for index, member in enumerate(item))
+        elif _is_too_large(item):
+            large = JsonFault(FaultKind.NUMBER, TOO_LARGE_REASON, pointer=pointer)
+        elif fault := _scalar_fault(item, pointer):
+            return fault
+    return large
+
+
+def depth_of(text: str) -> int:
+    """Measure how deep brackets nest outside of strings; linear, without parsing."""
+    depth = deepest = 0
+    for run in _RUNS.findall(_brackets(text)):
+        depth += len(run) if run[0] in b"[{" else -len(run)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _brackets(text: str) -> bytes:
+    """Leave the brackets outside of strings."""
+    raw = text.encode("utf-8", "replace")
+    if b"\\" not in raw or b'\\"' not in raw:  # one character is sought much more quickly than two
+        brackets = raw.translate(None, _ELSE).replace(b'""', b"")
+        # A quote is left where a string holds brackets, or does not end: only then it matters where strings are.
+        if b'"' not in brackets:
+            return brackets
+    return b"".join(token.encode() for token in _STRUCTURE.findall(text) if token in _BRACKETS)
+
+
+_BRACKETS = "[]{}"
+_ELSE = bytes(set(range(256)) - set(b'[]{}"'))
+_RUNS = re.compile(rb"[\[{]+|[\]}]+")
+# An unterminated string runs to the end of the text, so that each character is visited once.
+_STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise _RefusalError(FaultKind.DUPLICATE_KEY, f"the key {json.dumps(twice)} appears twice in one object")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise _RefusalError(FaultKind.NOT_A_NUMBER, f"{name} is not JSON; use a number or null")
+
+
+def _decoder(beyond: Callable[[str], int]) -> json.JSONDecoder:
+    """Make a decoder; `beyond` says what becomes of a number too large to be carried."""
+
+    def integer(digits: str) -> int:
+        return int(digits) if len(digits) <= MAX_NUMBER_LENGTH else beyond(digits)
+
+    def real(digits: str) -> float:
+        number = float(digits)
+        return beyond(digits) if math.isinf(number) else number
+
+    return json.JSONDecoder(
+        object_pairs_hook=_object, parse_int=integer, parse_float=real, parse_constant=_constant
+    )  # fmt: skip
+
+
+def _refused(_: str) -> NoReturn:
+    raise _RefusalError(FaultKind.NUMBER, TOO_LARGE_REASON)
+
+
+def _clamped(digits: str) -> int:
+    return -TOO_LARGE if digits.startswith("-") else TOO_LARGE
+
+
+_DECODER, _CLAMPING_DECODER = _decoder(_refused), _decoder(_clamped)
+
+
+def _is_too_large(leaf: Any) -> bool:
+    return isinstance(leaf, int) and not -TOO_LARGE < leaf < TOO_LARGE
+
+
+def _may_hold_surrogates(text: str) -> bool:
+    """Tell from the whole text, which is cheap, whether its strings must be looked through."""
+    if "\\" in text and ("\\ud" in text or "\\uD" in text):
+        return True
+    return not text.isascii() and _text_fault(text, pointers.ROOT) is not None
+
+
+def _without_surrogates(value: Any) -> tuple[Any, JsonFault | None]:
+    for pointer, leaf in _leaves(value):
+        if isinstance(leaf, str) and (fault := _text_fault(leaf, pointer)):
+            return None, fault
+    return value, None
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every key, at the pointer of its object, and every scalar."""
+    stack: list[tuple[str, Any]] = [(pointers.ROOT, value)]
+    while stack:
+        pointer, item = stack.pop()
+        if isinstance(item, dict):
+            for key, member in item.items():
+                yield pointer, key
+                stack.append((pointers.join(pointer, key), member))
+        elif isinstance(item, list | tuple):
+            stack.extend((pointers.join(pointer, index), member) for index, member in enumerate(item))
+        else:
+            yield pointer, item
+
+
+def _text_fault(text: str, pointer: str) -> JsonFault | None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        surrogate = f"\\u{ord(text[error.start]):04x}"
+        return JsonFault(FaultKind.SURROGATE, f"a lone surrogate ({surrogate}) is no character", pointer=pointer)
+    return None
+
+
+def _scalar_fault(item: Any, pointer: str) -> JsonFault | None:
+    if item is None or isinstance(item, int):
+        return None
+    if isinstance(item, str):
+        return _text_fault(item, pointer)
+    if isinstance(item, float):
+        if math.isfinite(item):
+            return None
+        return JsonFault(FaultKind.NOT_A_NUMBER, f"{item} is not JSON; use a number or null", pointer=pointer)
+    return JsonFault(FaultKind.SYNTAX, f"a {type(item).__name__} is no JSON value", pointer=pointer)

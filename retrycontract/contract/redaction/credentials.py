@@ -1,0 +1,132 @@
+"""The table of published credentials: what each looks like, whoever's field it stands in."""
+
+from __future__ import annotations
+
+from retrycontract.contract.redaction.cards import CARD
+from retrycontract.contract.redaction.detectors import Detector, anywhere, mixed, prefixed, varied
+from retrycontract.contract.redaction.randomness import decode_base64, is_digest, is_json_header, looks_random
+
+
+def _random(text: str) -> bool:
+    return mixed(text) and looks_random(text, at_least=16)
+
+
+def _noisy(text: str) -> bool:
+    body = text[text.find("_" if "_" in text[:8] else "-") + 1 :]
+    return mixed(text) and (is_digest(body) or looks_random(body, at_least=14))
+
+
+def _is_jwt(text: str) -> bool:
+    header, _, rest = text.partition(".")
+    return is_json_header(header) or rest.startswith("eyJ")
+
+
+def _holds_private_key(text: str) -> bool:
+    return "PRIVATE KEY" in (decode_base64(text[:52]) or "")
+
+
+# Bodies are greedy and unbounded above, so that no tail of a credential stays behind.
+CREDENTIALS: tuple[Detector, ...] = (
+    Detector("JWT", r"eyJ[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*={0,2}){0,3}", _is_jwt),
+    prefixed("ANTHROPIC_KEY", "sk-ant-", r"[\w-]{16,}"),
+    prefixed("OPENROUTER_KEY", "sk-or-", r"[\w-]{20,}"),
+    prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", mixed),
+    Detector("OPENAI_KEY", r"[\w-]{10,}T3BlbkFJ[\w-]{10,}"),
+    Detector("AWS_ACCESS_KEY",
+             r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b"),
+    prefixed("AWS_BEDROCK_KEY", "ABSK bedrock-api-key-", r"[A-Za-z0-9+/=_-]{60,}"),
+    anywhere("GITHUB_TOKEN", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}"),
+    anywhere("GITHUB_TOKEN", "github_pat_", r"\w{30,}"),
+    anywhere("GITLAB_TOKEN", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- "
+              "glwt-", r"[\w.-]{18,}"),
+    anywhere("GITLAB_TOKEN", "GR1348941", r"[\w-]{20,}"),
+    Detector("SLACK_TOKEN", r"(?i)(?:^|[^a-z0-9])((?:xox[a-z]|xapp|xwfp)(?:\.xox[a-z])?-[0-9][\w-]{8,})", mixed),
+    Detector("SLACK_WEBHOOK", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/+-]{20,})"),
+    Detector("WEBHOOK_URL",
+             r"(?:webhook\.office\.com/webhookb2|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch)"
+             r"/([\w@/-]{20,})"),
+    prefixed("STRIPE_KEY", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", r"[A-Za-z0-9+/=]{10,}"),
+    prefixed("GOOGLE_API_KEY", "AIza", r"[\w-]{35,}"),
+    prefixed("GOOGLE_OAUTH", "ya29. GOCSPX- 1//0", r"[\w-]{20,}"),
+    prefixed("NPM_TOKEN", "npm_", r"[A-Za-z0-9]{36,}"),
+    prefixed("PYPI_TOKEN", "pypi-AgE pypi-AgN", r"[\w-]{16,}"),
+    prefixed("PACKAGE_TOKEN", "rubygems_ CLOJARS_ dckr_pat_ dckr_oat_ oy2 cio", r"[A-Za-z0-9_-]{27,}", mixed),
+    prefixed("HUGGINGFACE_TOKEN", "hf_ api_org_", r"[A-Za-z]{30,}"),
+    prefixed("SENDGRID_KEY", "SG.", r"[\w-]{16,}\.[\w-]{16,}"),
+    prefixed("TWILIO_KEY", "SK AC", r"[a-z0-9]{32}", None),
+    prefixed("MAILGUN_KEY", "key- pubkey-", r"[0-9a-f]{32}"),
+    Detector("MAILCHIMP_KEY", r"\b[0-9a-f]{32}-us\d{1,2}\b"),
+    prefixed("BREVO_KEY", "xkeysib- xsmtpsib-", r"[\w-]{40,}"),
+    Detector("TELEGRAM_TOKEN", r"(?:^|[^A-Za-z0-9]|bot)([0-9]{5,16}:A[\w-]{34})\b"),
+    Detector("DISCORD_TOKEN", r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}", mixed),
+    prefixed("DIGITALOCEAN_TOKEN", "doo_v1_ dop_v1_ dor_v1_", r"[a-f0-9]{40,}"),
+    prefixed("SHOPIFY_TOKEN", "shpat_ shpca_ shppa_ shpss_", r"[a-fA-F0-9]{32,}"),
+    prefixed("DATABRICKS_TOKEN", "dapi", r"[a-h0-9]{32}(?:-\d)?"),
+    prefixed("PLANETSCALE_TOKEN", "pscale_tkn_ pscale_oauth_ pscale_pw_", r"[\w=.-]{30,}"),
+    prefixed("SQUARE_TOKEN", "EAAA sq0atp- sq0csp-", r"[\w-]{22,}", mixed),
+    prefixed("FACEBOOK_TOKEN", "EAAC EAAM EAAB EAAG", r"[A-Za-z0-9]{80,}"),
+    Detector("FACEBOOK_TOKEN", r"\b[0-9]{15,16}(?:\||%7[cC]|%)[\w-]{27,40}", mixed),
+    prefixed("AZURE_STORAGE_KEY", "AccountKey= SharedAccessKey=", r"[A-Za-z0-9+/]{40,}={0,2}"),
+    Detector("AZURE_CLIENT_SECRET", r"(?:^|[^\w~.-])([\w~.-]{3}[0-9]Q~[\w~.-]{31,34})", varied),
+    prefixed("NEW_RELIC_KEY", "NRAK- NRII- NRJS- NRRA- NRAA-", r"[A-Za-z0-9-]{16,}"),
+    prefixed("GRAFANA_TOKEN", "glc_ glsa_", r"[A-Za-z0-9+/=_]{32,}", mixed),
+    prefixed("GRAFANA_TOKEN", "eyJrIjoi", r"[A-Za-z0-9+/=]{60,}"),
+    prefixed("SENTRY_TOKEN", "sntrys_ sntryu_", r"[A-Za-z0-9+/=_]{40,}"),
+    prefixed("SONAR_TOKEN", "squ_ sqp_ sqa_", r"[a-z0-9]{40}"),
+    prefixed("DYNATRACE_TOKEN", "dt0c01. dt0s01.", r"[A-Za-z0-9]{24}\.[A-Za-z0-9]{60,}"),
+    prefixed("EASYPOST_KEY", "EZAK EZTK", r"[A-Za-z0-9]{54,}"),
+    prefixed("FLUTTERWAVE_KEY", "FLWSECK- FLWPUBK- FLWSECK_TEST- FLWPUBK_TEST-", r"[A-Za-z0-9-]{12,}"),
+    prefixed("FLY_TOKEN", "fo1_ fm1a_ fm1r_ fm2_", r"[\w+/=-]{40,}"),
+    prefixed("VAULT_TOKEN", "hvs. hvb. hvr.", r"[\w-]{24,}"),
+    prefixed("VAULT_TOKEN", "s.", r"[A-Za-z0-9]{24}", _random),
+    Detector("TERRAFORM_TOKEN", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}"),
+    prefixed("ATLASSIAN_TOKEN", "ATATT3 ATCTT3 ATBB", r"[A-Za-z0-9_=-]{20,}"),
+    prefixed("ARTIFACTORY_TOKEN", "cmVmdGtu", r"[A-Za-z0-9]{50,}"),
+    Detector("ARTIFACTORY_TOKEN", r"(?:^|[\s=:\"'`])(AKC[A-Za-z0-9]{10,})"),
+    Detector("ARTIFACTORY_TOKEN",
+             r"(?:^|[\s=:\"'`])(AP[0-9A-F](?:[A-Za-z]*[0-9][A-Za-z0-9]{8,}|[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{8,}))"),
+    Detector("1PASSWORD_KEY",
+             r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}\b", varied),
+    prefixed("1PASSWORD_TOKEN", "ops_eyJ", r"[A-Za-z0-9+/=]{60,}"),
+    prefixed("AGE_KEY", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
+    prefixed("ALIBABA_KEY", "LTAI", r"[A-Za-z0-9]{17,}", mixed),
+    prefixed("YANDEX_TOKEN", "AQVN t1. y0_ YCA YCL YCP", r"[\w-]{35,}={0,2}(?:\.[\w-]+={0,2})?", mixed),
+    prefixed("TWITTER_TOKEN", "AAAAAAAAAAAAAAAAAAAA", r"[\w%]{60,}", mixed),
+    prefixed("JWT", "ZXlK", r"[A-Za-z0-9+/_-]{40,}={0,2}", mixed),
+    prefixed("INTRA42_SECRET", "s-s4t2ud- s-s4t2af-", r"[a-f0-9]{64}"),
+    prefixed("OPENSHIFT_TOKEN", "sha256~", r"[\w-]{43,}"),
+    prefixed("OCTOPUS_KEY", "API-", r"[A-Z0-9]{26}", mixed),
+    prefixed("MAPBOX_TOKEN", "pk. sk.", r"(?:eyJ[\w-]{40,}|[a-z0-9]{60})\.[\w-]{22,}"),
+    prefixed("AIRTABLE_TOKEN", "pat", r"[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    prefixed("HARNESS_TOKEN", "pat. sat.", r"[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
+    prefixed("CLOUDFLARE_KEY", "v1.0-", r"[a-f0-9]{24}-[a-f0-9]{100,}"),
+    prefixed("DOPPLER_TOKEN", "dp.pt. dp.st. dp.ct. dp.sa.", r"[\w.-]{40,}"),
+    prefixed("PRIVATE_KEY", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}", _holds_private_key),
+    prefixed("PASSWORD_HASH", "$1$ $2a$ $2b$ $2x$ $2y$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $argon2 $scrypt$ $pbkdf2 "
+              "pbkdf2_sha256$ {SSHA}", r"[A-Za-z0-9./$=,+-]{28,}"),
+    # Prefixes that are telling by themselves, and prefixes that are words as well.
+    prefixed("API_KEY", "p8e- lin_api_ lin_oauth_ ntn_ pnu_ rdme_ pplx- gsk_ xai- tvly- sbp_ sb_secret_ nfp_ "
+              "bkua_ CCIPAT_ figd_ figu_ dnkey- CFPAT- HRKU- PMAK- pul- phx_ phs_ rnd_ tskey- rootly_ tfp_ fio-u- ico- "
+              "duffel_test_ duffel_live_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ tk-us- sgp_ slk_ lsv2_pt_ "
+              "lsv2_sk_ sk-lf- authress_ access-sandbox- access-development- access-production- nvapi- jina_ vcp_ "
+              "vck_ zpka_ test_pub_ live_pub_ key_live_ key_test_ tgp_v1_ pcsk_ wandb_v1_ csk- napi_ nyk_v0_ rpa_ "
+              "rzp_live_ rzp_test_ AVNS_ mdb_sa_sk_ polar_oat_ mob- sdk- sess- secret-token: dkea cfut_ "
+              "cfat_ cfk_ ATTA apify_api_ dtn_ bb_live_ bb_test_ dp.audit. dp.scim.",
+              r"[\w=-]{16,}", mixed),
+    prefixed("API_KEY", "sk_ rk_ r8_ e2b_ live_ test_ secret_ re_ fw_ fc- pat_ key_ st. pk_live_",
+              r"[\w=-]{16,}", _noisy),
+    prefixed("STRIPE_KEY", "sk_org_live_ sk_org_test_", r"[A-Za-z0-9]{10,}"),
+    prefixed("DROPBOX_TOKEN", "sl. sl.u. sl.B", r"[\w-]{60,}", mixed),
+    prefixed("ASANA_TOKEN", "0/ 1/ 2/", r"[0-9]{10,}(?:/[0-9]{10,})?:[0-9a-f]{32}"),
+    prefixed("ADYEN_KEY", "AQE", r"[^\s\"'`]{30,}", mixed),
+    prefixed("AWS_MWS_TOKEN", "amzn.mws.", r"[0-9a-f-]{36}"),
+    prefixed("AWS_APPSYNC_KEY", "da2-", r"[a-z0-9]{26}", mixed),
+    prefixed("SALESFORCE_TOKEN", "00D", r"[A-Za-z0-9]{12,15}![\w.]{60,}"),
+    prefixed("FIREBASE_TOKEN", "AAAA", r"[\w-]{7}:APA91b[\w-]{100,}"),
+    prefixed("ZOHO_TOKEN", "1000.", r"[0-9a-f]{32}\.[0-9a-f]{32}"),
+    prefixed("GOOGLE_OAUTH", "4/0A", r"[\w-]{40,}", mixed),
+    prefixed("AZURE_SIGNATURE", "sig=", r"[A-Za-z0-9%+/]{40,}(?:=|%3[Dd]){0,2}", mixed),
+    prefixed("AZURE_DEVOPS_TOKEN", "7", r"[A-Za-z0-9]{70,75}AZDO[A-Za-z0-9]{4}\b"),
+    Detector("MAXMIND_KEY", r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b"),
+    CARD,
+)  # fmt: skip

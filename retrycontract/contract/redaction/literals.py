@@ -1,0 +1,263 @@
+"""Read the value that follows a name in text, and decide whether it is a literal secret, code or prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import re2
+
+from retrycontract.contract.redaction.field_names import NameVerdict, word_set
+from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
+from retrycontract.contract.redaction.scan_copies import ascii_copy
+
+# A list of more secrets than these is data.
+MOST_LISTED = 100
+# What ends a clause or a call rather than a value.
+_TRAILING = ".,;:!?)]}"
+QUOTES = "\"'`"
+# A quoted value that goes on for longer is no credential of one line; bounds the search for the closing quote.
+LONGEST_QUOTED = 4096
+# Bits per character: place-holders and counting digits stay below.
+LEAST_DENSE = 2.5
+
+
+class Shape:
+    """Say whether whole texts, in ASCII, are of one form."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        self._compiled: Any = re2.compile(pattern.encode())
+
+    def fits(self, text: str) -> bool:
+        """Say whether all of the text is of the form."""
+        return self._compiled.fullmatch(text.encode()) is not None
+
+
+_PLACEHOLDER = Shape(
+    r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
+    r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
+    r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
+)
+# What stands where a type, a kind or a switch is named, not a secret.
+_KINDS = word_set(
+    "string str text bytes int integer number float boolean bool any object array list dict map required optional "
+    "basic bearer digest oauth oauth2 oidc saml jwt none null default enabled disabled on off yes no auto type "
+    "undefined nil true false password token secret key apikey api_key header cookie session sessions anonymous "
+    "public private hidden new test static final const let var async await function lambda return readonly import "
+    "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
+)
+_CODE = Shape(
+    r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
+)
+_WORD = Shape(r"[A-Za-z?]*[a-z?][_-]?[A-Za-z?_-]*[.!]?|[A-Z]+[.!?]?|\W+")
+_RUN = re.compile(r"[A-Za-z0-9]{20,}")
+_PROSE = Shape(r"(?:[A-Za-z_?]+[,.;:!?'-]*[ \t]+){2,}.*")
+
+
+# Below these a word without a digit is an ordinary word.
+_NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
+_ORDINARY_MARKS = _NUMBER_MARKS | {"SESSION", "AUTHORIZATION", "COOKIE"}
+# Below the name of what may be secret, nothing shorter can look random.
+SHORTEST_NOISE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
+
+    name: str
+    operator: str
+    spaced: bool
+    starts_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Hold one value found in a text, without its quotes, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    quoted: bool
+
+    @classmethod
+    def whole(cls, text: str) -> Self:
+        """Take a whole string as one value."""
+        return cls(ascii_copy(text), 0, len(text), quoted=True)
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Say whether the value only stands for one, such as `${TOKEN}`, `<your key>` or `****`."""
+        return _PLACEHOLDER.fits(self.text)
+
+    @property
+    def is_word_of_code(self) -> bool:
+        """Say whether the value is a kind, a switch or the like, such as `required`."""
+        return self.text.casefold() in _KINDS
+
+    @property
+    def is_noise(self) -> bool:
+        """Say whether the value looks random enough to be a credential of its own."""
+        if "\\" in self.text or " " in self.text:
+            return False
+        return (
+            looks_random(self.text, at_least=10)
+            or is_uuid(self.text)
+            or (is_digest(self.text) and entropy(self.text) > LEAST_DENSE)
+        )
+
+    @property
+    def is_dense(self) -> bool:
+        """Say whether a long stretch of letters and digits runs through the value."""
+        if "\\" in self.text or " " in self.text:
+            return False
+        runs = (run for run in _RUN.findall(self.text) if not run.isdigit())
+        return any(sum(c.isdigit() for c in run) >= 3 and entropy(run) > LEAST_DENSE for run in runs)
+
+    @property
+    def telling(self) -> bool:
+        """Say whether the value is more than one plain word: digits, symbols or inner capitals."""
+        return not _WORD.fits(self.text)
+
+
+def read_literal(text: str, position: int, *, in_query: bool = False) -> Literal | None:
+    """Read the value that starts at the position, after white space; None where nothing stands."""
+    end = len(text)
+    start = position
+    while start < end and start - position < 80 and text[start] in " \t":
+        start += 1
+    if start < end and text[start] in "\r\n":
+        return _read_on_next_line(text, start)
+    while start < end and text[start] == "\\" and text[start + 1 : start + 2] in ('"', "'"):
+        start += 1
+    if start >= end or text[start] in "\r\n":
+        return None
+    if text[start] in QUOTES:
+        close = closing_quote(text, start)
+        if close is not None:
+            stop = close - (text[close - 1] == "\\" and close - 1 > start)
+            return Literal(text[start + 1 : stop], start + 1, stop, quoted=True)
+        start += 1
+    stop = _first(text, start, _QUERY_STOPS) if in_query else unquoted_end(text, start)
+    return Literal(text[start:stop], start, stop, quoted=False) if stop > start else None
+
+
+def _read_on_next_line(text: str, start: int) -> Literal | None:
+    """Read a value on the line below its name, when it is quoted."""
+    window = text[start : start + 80]
+    indent = len(window) - len(window.lstrip())
+    after = start + indent
+    if text[after : after + 1] in QUOTES and text[after : after + 1]:
+        literal = read_literal(text, after)
+        return literal if literal and literal.quoted else None
+    return None
+
+
+_BLOCK = re.compile(r"[ \t]*[|>][-+0-9]{0,2}[ \t]*\r?\n([ \t]+)(?=\S)")
+
+
+def read_block(text: str, position: int) -> Literal | None:
+    """Read the indented lines of a YAML block that starts at the position; None where there is none."""
+    heading = _BLOCK.match(text, position)
+    if heading is None:
+        return None
+    start = end = heading.end()
+    while (line := text.find("\n", end)) >= 0 and text.startswith(heading[1], line + 1):
+        end = line + 1 + len(heading[1])
+    end = line if line >= 0 else len(text)
+    return Literal(text[start:end].rstrip(), start, start + len(text[start:end].rstrip()), quoted=True)
+
+
+def read_list(text: str, position: int) -> Iterator[Literal]:
+    """Read the quoted strings of a list whose bracket opens just before the position."""
+    for _ in range(MOST_LISTED):
+        literal = read_literal(text, position)
+        if literal is None or not literal.quoted:
+            return
+        if literal.text and not literal.is_placeholder and not literal.text.startswith("[REDACTED: "):
+            yield literal
+        after = literal.end + 1 + (text[literal.end : literal.end + 1] == "\\")
+        if text[after : after + 1] != ",":
+            return
+        position = after + 1
+
+
+def closing_quote(text: str, start: int) -> int | None:
+    """Find the quote that closes the one at `start`, on the same line, or None; escaped quotes are passed over."""
+    quote, position = text[start], start + 1
+    escaped_opening = text[start - 1 : start] == "\\"
+    limit = min(len(text), start + LONGEST_QUOTED)
+    newline = text.find("\n", start, limit)
+    limit = limit if newline < 0 else newline
+    while (position := text.find(quote, position, limit)) >= 0:
+        if text[position - 1] != "\\" or escaped_opening:
+            return position
+        position += 1
+    return None
+
+
+_STOPS = re.compile(r"[;\s\"'`<>\\]|[,;)}\]](?=[\s\"']|\Z)")
+_QUERY_STOPS = re.compile(r"[;\s\"'`<>\\&#,)\]}]")
+
+
+def unquoted_end(text: str, start: int) -> int:
+    """Give the end of an unquoted value: white space, a quote, a bracket or a comma before one of these."""
+    return _first(text, start, _STOPS)
+
+
+def _first(text: str, start: int, stops: re.Pattern[str]) -> int:
+    match = stops.search(text, start)
+    return match.start() if match else len(text)
+
+
+def is_secret_literal(literal: Literal, verdict: NameVerdict, place: Place) -> bool:
+    """Decide whether the value beside a name is a literal secret rather than a place-holder, code or prose."""
+    if not literal.quoted:
+        bare = literal.text.rstrip(_TRAILING)
+        literal = Literal(bare, literal.start, literal.start + len(bare), quoted=False)
+    text = literal.text
+    if not verdict.mark:
+        return verdict.weak and len(text) >= SHORTEST_NOISE and (literal.is_noise or literal.is_dense)
+    if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
+        return False
+    if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
+        return False  # what is secret in a URL is found as such
+    if literal.quoted:
+        return _is_quoted_secret(literal, verdict.mark)
+    if _CODE.fits(text) and not literal.is_noise:
+        return False
+    return _is_bare_secret(literal, verdict.mark, place)
+
+
+def _is_quoted_secret(literal: Literal, mark: str) -> bool:
+    text = literal.text
+    if mark in _ORDINARY_MARKS:
+        return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fits(text)
+    if mark == "PASSWORD":
+        return not _PROSE.fits(text) or any(c.isdigit() for c in text)
+    return len(text) >= 4 and not _PROSE.fits(text) and (literal.telling or len(text) >= 8)
+
+
+def _is_bare_secret(literal: Literal, mark: str, place: Place) -> bool:
+    text = literal.text
+    if len(text) < 3 or text.casefold() in place.name.casefold():
+        return False
+    has_digit = any(c.isdigit() for c in text)
+    if mark in _ORDINARY_MARKS:
+        return has_digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
+    if text.isdigit():
+        return len(text) >= (4 if mark == "PASSWORD" else 6)
+    if literal.telling and (has_digit or not text.isalnum()):
+        return has_digit or mark in ("PASSWORD", "SECRET") or len(text) >= 12
+    if place.operator == "--":
+        return True
+    assigned = "=" in place.operator and not place.spaced
+    return (
+        (mark == "PASSWORD" and place.starts_line and (place.spaced or place.operator != ":"))
+        or (assigned and len(text) >= 6)
+        or (literal.telling and len(text) >= 16)
+    )

@@ -1,0 +1,123 @@
+"""Tell random strings from words, numbers, digests and identifiers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from operator import add
+from string import ascii_lowercase, ascii_uppercase, digits
+
+from retrycontract.contract.redaction.field_names import word_set
+
+# Hexadecimal of these lengths is what common digests print (MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512).
+DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})
+# Bits per character: English text and repetition stay below, 20 random characters above.
+LEAST_ENTROPY = 3.0
+# Up to this length counting each character by itself is quicker than counting all in one pass.
+FEW = 200
+# Longer headers than this are no headers; bounds the decoding work.
+LONGEST_HEADER = 4096
+
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_SEGMENT = re.compile(r"[A-Za-z0-9]+")
+# The pairs that make up most of written English and of identifiers; in random letters one pair in five is here.
+_WRITTEN = word_set(
+    "th he in er an re nd on en at ou ed ha to or it is hi es ng st te ti ar as se me nt of le ve co ra ro io ri "
+    "li de al la ne ea ta ce ma si om ur ca el ec us ic tr ll no ch un lo ac pe di ho ge be et so ss ns rs ee ow "
+    "wi ot em ts id ut ie ad ay os ke fi po ul pr sh rt mo su ly im am pa na ai il ol op ir ow ev fo do up ex ag "
+    "ap ab ck ct ef ty tu ue sp pl gr fu bu bo ba br fa ld mi mp ni oo ou sc ui wa we wh wo ys ss tt rr ff qu vi "
+    "ig if od og ob ov gh gu ru ry rm rd rk rn rc pt ph cl cr cu da ey ew ld ft ua va ki ks"
+)
+_PAIRS = frozenset(chain(_WRITTEN, map(str.upper, _WRITTEN), map(str.capitalize, _WRITTEN)))
+# Small letters as `a`, capitals as `A`, digits as `0`; words change from one to the other rarely, noise often.
+_KINDS = bytes.maketrans((ascii_lowercase + ascii_uppercase + digits).encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
+_JUMPS = (b"aA", b"a0", b"0a", b"A0", b"0A")
+
+
+def is_uuid(text: str) -> bool:
+    """Say whether the text is a UUID."""
+    return bool(_UUID.fullmatch(text))
+
+
+def is_digest(text: str) -> bool:
+    """Say whether the text is hexadecimal of a digest's length, or a hexadecimal number written with 0x."""
+    if not _HEX.fullmatch(text):
+        return False
+    return text[:2] in ("0x", "0X") or len(text) in DIGEST_LENGTHS
+
+
+def entropy(text: str) -> float:
+    """Measure the Shannon entropy of the text, in bits per character."""
+    size = len(text)
+    counts = Counter(text).values() if size > FEW else map(text.count, set(text))
+    return math.log2(size) - sum(n * math.log2(n) for n in counts) / size if size else 0.0
+
+
+def looks_random(text: str, *, at_least: int = 20) -> bool:
+    """Say whether most of the text is random letters and digits; words, UUIDs and digests inside do not count."""
+    if entropy(text) < (LEAST_ENTROPY if len(text) >= at_least >= 16 else 2.5):
+        return False
+    scrap = sum(len(segment) for segment in _random_segments(_UUID.sub("", text)))
+    return scrap >= at_least and scrap * 10 >= len(text) * 6
+
+
+def _random_segments(text: str) -> Iterator[str]:
+    """Give the runs of letters and digits that are no words, numbers or digests."""
+    runs = [match.group() for match in _SEGMENT.finditer(text)]
+    if len(runs) > 1 and not any(_is_wordy(run) or is_digest(run) or run.isdigit() for run in runs):
+        runs = ["".join(runs)]
+    for run in runs:
+        if not run.isdigit() and not is_digest(run) and not _is_wordy(run):
+            yield run
+
+
+def _is_wordy(run: str) -> bool:
+    """Say whether a run of letters and digits reads as words and numbers rather than as noise."""
+    steps = len(run) - 1
+    if run.isdigit() or not steps:
+        return not run.isdigit()
+    kinds = run.encode().translate(_KINDS)
+    jumps = sum(map(kinds.count, _JUMPS)) / steps
+    letters = steps - sum(map(kinds.count, _JUMPS)) - _digit_pairs(kinds)
+    common = sum(map(_PAIRS.__contains__, map(add, run, run[1:]))) / letters if letters else 0.0
+    if b"0" in kinds:
+        return (jumps < 0.2 and common >= 0.4) or (jumps < 0.3 and common >= 0.5)
+    if b"A" not in kinds or b"a" not in kinds:
+        return common >= 0.35
+    return jumps < 0.2 or common >= 0.5
+
+
+def _digit_pairs(kinds: bytes) -> int:
+    """Count the digits that follow a digit: all but the first of each run of them."""
+    return kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
+
+
+def decode_base64(text: str) -> str | None:
+    """Decode base64 or base64url that holds printable UTF-8 text; anything else gives None."""
+    if not _BASE64.fullmatch(text):
+        return None
+    body = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        decoded = base64.b64decode(body + "=" * (-len(body) % 4)).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    return decoded if decoded and all(c.isprintable() or c in "\r\n\t" for c in decoded) else None
+
+
+def is_json_header(part: str) -> bool:
+    """Say whether base64url text decodes to a JSON object, as the header of a JWT does."""
+    decoded = decode_base64(part) if len(part) <= LONGEST_HEADER else None
+    if decoded is None or not decoded.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(decoded), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,171 @@
+"""Sanitise what leaves the process: `redact` keeps structure without secrets, `preview` shows one line of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.redaction.field_names import judge
+from retrycontract.contract.redaction.foreign_values import items_of, plain_text
+from retrycontract.contract.redaction.marks import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.previews import elide_middle, fit, quote, relativize, render_number, visible
+from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor
+
+__all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
+
+# A container's preview may be this many times as long as a string's.
+CONTAINER_SHARE = 4
+# Paths are sought in this many previews' lengths at either end of a long text.
+ENDS = 40
+# Keywords of a schema that hold values of the field it describes, and those that hold fields by name.
+VALUED = frozenset({"default", "example", "examples"})
+NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
+
+
+class ValueSanitizer:
+    """Redact secrets and preview values; linear in the input, never raises."""
+
+    def __init__(self, configuration: RetryConfiguration = RetryConfiguration()) -> None:  # noqa: B008 - it is immutable
+        self._configuration = configuration
+        self._limit = configuration.max_value_preview
+        self._scanner = STRICT if configuration.sanitizer_mode == "strict" else BALANCED
+        self._strings = self._redactor(())
+
+    @property
+    def redacts_secrets(self) -> bool:
+        """Tell whether secrets are replaced at all."""
+        return self._configuration.redact_secrets
+
+    def redact(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> Any:
+        """Replace the secrets in a JSON value, its structure kept.
+
+        `field_path` is the value's RFC 6901 pointer, the names on it count as parents; `marked` are the pointers,
+        in the same document, of values that the schema calls sensitive.
+        """
+        if type(value) is str and not marked:
+            return self._strings.redact_string(value, field_path)
+        return self._redactor(marked).redact(value, field_path)
+
+    def preview(self, value: Any, field_path: str = "", *, marked: Collection[str] = ()) -> str:
+        """Show a value on one line: redacted, paths relative, shortened, every character visible."""
+        if type(value) is str and not marked:
+            return self._quoted(self._strings.redact_string(value, field_path))
+        shown = self._redactor(marked, bounded=True).redact(value, field_path)
+        text = self._render(shown)
+        longest = self._limit * CONTAINER_SHARE
+        return text if len(text) <= longest else f"{elide_middle(text, longest)} (truncated)"
+
+    sanitize = preview
+
+    def redact_text(self, text: str) -> str:
+        """Replace the secrets in free text and leave everything else as it is."""
+        return self._scanner.redact(text) if self._configuration.redact_secrets else text
+
+    def preview_text(self, text: str, limit: int) -> str:
+        """Show free text on one line of at most `limit` characters, without quotes."""
+        return fit(self._relative(self.redact_text(text)), limit, visible)[0]
+
+    def redact_name(self, name: str) -> str:
+        """Replace the secrets in one name: an object key, a tool's name, a token of a pointer."""
+        return self.redact_text(name)
+
+    def redact_identifier(self, text: str) -> str:
+        """Replace the secrets in an identifier or in a word of a schema, where what is merely random is none."""
+        if not self._configuration.redact_secrets:
+            return text
+        redact = _redacted_identifier if len(text) < LONGEST_CACHED else _redacted_identifier.__wrapped__
+        return redact(self._scanner, text)
+
+    def redact_schema(self, schema: Any, name: str = "") -> Any:
+        """Replace the secrets in an admitted schema, to show it; `name` is the field that it describes."""
+        if isinstance(schema, dict):
+            return {self.redact_identifier(key): self._member(key, part, name) for key, part in schema.items()}
+        if isinstance(schema, list):
+            return [self.redact_schema(part, name) for part in schema]
+        return self.redact_identifier(schema) if isinstance(schema, str) else schema
+
+    def redact_pointer(self, pointer: str) -> str:
+        """Replace the secrets in the tokens of a JSON Pointer."""
+        redacted = [self.redact_name(token) for token in pointers.tokens(pointer)]
+        return pointers.from_tokens(redacted)
+
+    def is_secret_name(self, name: str) -> bool:
+        """Say whether the name alone makes a field's value secret."""
+        return judge(name).mark is not None
+
+    def _member(self, keyword: str, part: Any, name: str) -> Any:
+        if keyword in VALUED:
+            return self.redact(part, pointers.from_tokens([name] if name else []))
+        if keyword in NAMED and isinstance(part, dict):
+            return {self.redact_identifier(field): self.redact_schema(child, field) for field, child in part.items()}
+        return self.redact_schema(part, name)
+
+    def _redactor(self, marked: Collection[str], *, bounded: bool = False) -> Redactor:
+        return Redactor(self._scanner, secrets=self._configuration.redact_secrets, marked=marked, bounded=bounded)
+
+    def _quoted(self, text: str) -> str:
+        return quote(self._relative(text), self._limit)
+
+    def _relative(self, text: str) -> str:
+        """Make paths relative; of a long text only the two ends, which are all that a preview shows."""
+        if not self._configuration.relativize_paths:
+            return text
+        roots, window = self._configuration.project_roots, self._limit * ENDS
+        if len(text) <= 2 * window:
+            return relativize(text, roots)
+        return relativize(text[:window], roots) + text[window:-window] + relativize(text[-window:], roots)
+
+    def _render(self, value: Any) -> str:
+        """Write a bounded value as JSON; the depth is bounded, so that this may call itself."""
+        if value is None:
+            return "null"
+        if type(value) is str:
+            return self._quoted(value)
+        if type(value) is Cut:
+            return self._render_cut(value)
+        return render_number(value, self._limit)
+
+    def _render_cut(self, cut: Cut) -> str:
+        if cut.is_object:
+            parts = [f"{self._quoted(key)}: {self._render(child)}" for key, child in cut.entries]
+            hidden = cut.total - len(parts)
+            if hidden:
+                parts.append(f"... {hidden} more" if parts else f"... {_counted(cut.total, 'key')}")
+            return "{" + ", ".join(parts) + "}"
+        parts = [self._render(child) for _, child in cut.entries]
+        if cut.total > len(parts):
+            parts.insert(-1 if parts else 0, "...")
+            return f"[{', '.join(parts)}] ({_counted(cut.total, 'item')})"
+        return "[" + ", ".join(parts) + "]"
+
+
+@lru_cache(maxsize=2048)
+def _redacted_identifier(scanner: Scanner, text: str) -> str:
+    return scanner.redact(text, generic=False)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def has_redaction(value: Any) -> bool:
+    """Say whether any string or key in the JSON value holds a redaction mark."""
+    pending, seen = [value], set[int]()
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if issubclass(kind, str):
+            if MARK in item and MARK_PATTERN.search(plain_text(item)):
+                return True
+        elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
+            seen.add(id(item))
+            if issubclass(kind, dict):
+                pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))
+                pending.extend(dict.values(item))
+            else:
+                pending.extend(items_of(item))
+    return False

@@ -1,0 +1,140 @@
+"""Find every secret in a text: by its own form, by what stands around it, in blocks, and what is merely random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from retrycontract.contract.redaction import assignments, command_lines, surroundings
+from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS
+from retrycontract.contract.redaction.credentials import CREDENTIALS
+from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.heads import Allowance, TooDenseError
+from retrycontract.contract.redaction.marks import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
+from retrycontract.contract.redaction.random_tokens import decoded_whole, find_any_random_tokens, find_random_tokens
+from retrycontract.contract.redaction.scan_copies import ESCAPE, ascii_copy, decoded_copy
+from retrycontract.contract.redaction.sieve import Finder, Sieve
+
+# Nothing shorter is a secret that shows by its value: the shortest, `pwd=abc`, has seven characters.
+SHORTEST = 7
+# Nor is a shorter word merely random, or base64 that hides a secret.
+LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
+# Redacting may join or lay bare what the next look finds; in practice the second look finds nothing.
+MOST_LOOKS = 4
+# JSON in a string of JSON in a URL: escapes are decoded so often.
+MOST_DECODED = 2
+
+CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *command_lines.FINDERS, MANIFESTS)
+
+
+class Scanner:
+    """Redact texts; a strict one redacts personal data and whatever looks random, too."""
+
+    __slots__ = ("_everything", "_identifiers", "_inside", "_values", "strict")
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        detectors = (*CREDENTIALS, *PERSONAL_DATA) if strict else CREDENTIALS
+        tokens = find_any_random_tokens if strict else find_random_tokens
+        values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
+        inside = (*values, *CONTEXT)
+        # Where an identifier or a digest is expected, what is merely random stays.
+        named = (*inside, Finder(ESCAPE, self._find_decoded), Finder(LONG_WORD, self._find_hidden))
+        self._values, self._inside, self._identifiers = Sieve(values), Sieve(inside), Sieve(named)
+        self._everything = Sieve((*named, Finder(LONG_WORD, tokens)))
+
+    def redact(self, text: str, *, generic: bool = True) -> str:
+        """Replace every secret in the text by its mark; `generic=False` lets merely random tokens stand."""
+        if len(text) < SHORTEST:
+            return text
+        sieve = self._everything if generic or self.strict else self._identifiers
+        for _ in range(MOST_LOOKS):
+            redacted = _redact_between_marks(sieve, text)
+            if redacted == text:
+                return text
+            text = redacted
+        return text
+
+    def whole_mark(self, text: str) -> str | None:
+        """Give the kind of secret that fills the whole text, or None."""
+        whole = len(text.strip())
+        if whole < SHORTEST:
+            return None
+        return next(
+            (span.mark for span in find(self._values, ascii_copy(text)) if span.end - span.start >= whole), None
+        )
+
+    def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[Span]:
+        """Look at the text as it is when its escapes are decoded."""
+        decoded = decoded_copy(text) if times else None
+        if decoded:
+            yield from map(decoded.original, find(self._inside, decoded.text))
+            yield from map(decoded.original, self._find_decoded(decoded.text, allowance, times - 1))
+
+    def _find_hidden(self, text: str, _: Allowance) -> Iterator[Span]:
+        """Decode a text that is base64 as a whole, once, and look inside."""
+        decoded = decoded_whole(text)
+        found = next(find(self._inside, ascii_copy(decoded)), None) if decoded else None
+        if found:
+            yield Span(0, len(text), found.mark)
+
+
+def _redact_between_marks(sieve: Sieve, text: str) -> str:
+    """Redact the stretches between marks that already stand in the text."""
+    if MARK not in text:
+        return _redact_stretch(sieve, text)
+    pieces: list[str] = []
+    position = 0
+    for match in MARK_PATTERN.finditer(text):
+        start, end = match.span()
+        pieces += (_redact_stretch(sieve, text[position:start]), text[start:end])
+        position = end
+    pieces.append(_redact_stretch(sieve, text[position:]))
+    return "".join(pieces)
+
+
+def _redact_stretch(sieve: Sieve, text: str) -> str:
+    if len(text) < SHORTEST:
+        return text
+    scanned = ascii_copy(text)
+    finders = sieve.finders_for(scanned)
+    if not finders:
+        return text
+    pieces: list[str] = []
+    position = 0
+    for span in merge(bounded(finders, scanned)):
+        pieces += (text[position : span.start], f"{MARK}{span.mark}]")
+        position = span.end
+    return "".join([*pieces, text[position:]]) if pieces else text
+
+
+def find(sieve: Sieve, text: str) -> Iterator[Span]:
+    """Give the spans of the secrets in an ASCII text, the most specific kinds first; they may overlap."""
+    return bounded(sieve.finders_for(text), text)
+
+
+def bounded(finders: Iterable[Finder], text: str) -> Iterator[Span]:
+    """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
+    end = len(text)
+    for finder in finders:
+        try:
+            yield from finder.find(text, Allowance.of(text))
+        except TooDenseError as dense:
+            yield Span(dense.position, end, "SECRET")
+            text, end = text[: dense.position], dense.position
+
+
+def merge(spans: Iterator[Span]) -> list[Span]:
+    """Join overlapping spans; the one given first names the kind."""
+    ranked = sorted((span.start, span.end, rank, span.mark) for rank, span in enumerate(spans) if span.end > span.start)
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, mark in ranked:
+        if merged and start < merged[-1][1]:
+            first, last, best, name = merged[-1]
+            merged[-1] = (first, max(last, end), *min((best, name), (rank, mark)))
+        else:
+            merged.append((start, end, rank, mark))
+    return [Span(start, end, mark) for start, end, _, mark in merged]
+
+
+BALANCED, STRICT = Scanner(strict=False), Scanner(strict=True)

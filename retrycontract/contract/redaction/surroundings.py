@@ -1,0 +1,93 @@
+"""Find secrets by what surrounds them: headers and URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.heads import Allowance, Find, Head
+from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.randomness import decode_base64
+from retrycontract.contract.redaction.sieve import Finder
+
+_HEADER = Head(
+    r"(?i)authori[sz]ation[\"'\\]{0,3}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,3}"
+    r"((?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|ntlm|oauth|key|flyv1|jwt)[ \t:]+)?)"
+    r"([^\s\"'`<>(),;][^\s\"'`<>]*)"
+)
+_BEARER = Head(r"(?i)\b(bearer|flyv1|token)[ \t]+([A-Za-z0-9][\w.~+/=-]{7,})")
+_BASIC = Head(r"(?i)\bbasic[ \t]+([A-Za-z0-9+/_-]{8,}={0,2})")
+_COOKIE = Head(r"(?i)\bcookie[\"'\\]{0,3}\s{0,4}[:,]\s{0,4}[\"'\\]{0,3}(\w[^=\s\"';]*=[^\n\r\"'`]+)")
+_USERINFO = Head(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#\"'`<>@:]*)(?::([^\s/?#\"'`<>]*))?@")
+_LOOSE_USERINFO = Head(
+    r"((?:postgres|mysql|mariadb|mongodb|redis|amqp|mssql|sqlserver|oracle|clickhouse|kafka|nats|ldap|smtp)[a-z0-9+.-]{0,20})"
+    r"://([^\s\"'`<>@:/]*):([^\s\"'`<>@]+)@"
+)
+_DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
+              "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
+
+
+def find_authorizations(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find credentials of Authorization headers."""
+    for find in _HEADER.telling(text, allowance):
+        literal = _group(find, 2, trailing=",;)}]\\")
+        if literal.telling and not literal.is_placeholder:
+            yield Span(literal.start, literal.end, "AUTHORIZATION")
+
+
+def find_bearer_tokens(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find bearer tokens that stand alone."""
+    for find in _BEARER.telling(text, allowance):
+        literal = _group(find, 2, trailing=".")
+        certain = literal.is_noise if find[1].casefold() == "token" else literal.telling
+        if certain and not literal.is_placeholder:
+            yield Span(literal.start, literal.end, "BEARER_TOKEN")
+
+
+def find_basic_credentials(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find the base64 of `user:password` behind `Basic`."""
+    for find in _BASIC.telling(text, allowance):
+        if ":" in (decode_base64(find[1]) or ""):
+            yield Span(*find.span(1), "AUTHORIZATION")
+
+
+def find_cookies(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find the pairs of Cookie and Set-Cookie headers."""
+    for find in _COOKIE.telling(text, allowance):
+        yield Span(*find.span(1), "COOKIE")
+
+
+def _group(find: Find, group: int, *, trailing: str = "", quoted: bool = False) -> Literal:
+    """Take a group as a literal, without any of the trailing characters."""
+    text, start = find[group].rstrip(trailing) if trailing else find[group], find.span(group)[0]
+    return Literal(text, start, start + len(text), quoted=quoted)
+
+
+def find_userinfo(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find the password in `scheme://user:password@host`, and a token in the user's place."""
+    yield from _userinfo(_USERINFO, text, allowance)
+
+
+def find_loose_userinfo(text: str, allowance: Allowance) -> Iterator[Span]:
+    """Find passwords with slashes and the like in the URLs of databases."""
+    yield from _userinfo(_LOOSE_USERINFO, text, allowance)
+
+
+def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[Span]:
+    for find in head.telling(text, allowance):
+        group = 3 if find.span(3) != (-1, -1) else 2
+        literal = _group(find, group, quoted=True)
+        if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
+            continue
+        database = find[1].casefold().startswith(_DATABASES)
+        yield Span(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
+
+
+FINDERS = (
+    Finder.of(_HEADER, find_authorizations),
+    Finder.of(_BEARER, find_bearer_tokens),
+    Finder.of(_BASIC, find_basic_credentials),
+    Finder.of(_COOKIE, find_cookies),
+    Finder.of(_USERINFO, find_userinfo),
+    Finder.of(_LOOSE_USERINFO, find_loose_userinfo),
+)

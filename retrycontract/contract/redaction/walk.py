@@ -1,0 +1,281 @@
+"""Walk a JSON value and redact it: what a field's name, its neighbours and its parents say, then what the text says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.redaction.cards import is_card_number
+from retrycontract.contract.redaction.field_names import judge, word_set
+from retrycontract.contract.redaction.foreign_values import as_json, items_of, plain_text
+from retrycontract.contract.redaction.literals import Literal
+from retrycontract.contract.redaction.marks import MARK, is_mark, without_marks
+from retrycontract.contract.redaction.neighbours import flagged, paired_values
+from retrycontract.contract.redaction.scanner import Scanner
+
+# What a bounded walk shows: twelve keys, the first three items and the last, three levels.
+SHOWN_KEYS, SHOWN_ITEMS, SHOWN_LEVELS = 12, 3, 3
+CIRCULAR = "[circular]"
+# Switches and kinds, such as `auth: basic`, stay readable below a mild mark.
+_OPEN_WORDS = word_set(
+    "true false none null basic bearer digest oauth oauth2 apikey api_key required optional disabled enabled default "
+    "auto lax strict"
+)
+# Marks whose names are ordinary words too: a small number or a known word below them is no secret.
+_MILD = frozenset({"AUTHORIZATION", "SESSION", "COOKIE", "TOKEN", "CREDENTIAL"})
+_DIGITS = {"PIN": range(4, 13), "CVV": range(3, 5), "OTP": range(4, 11), "SSN": range(9, 12)}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Say what is known of a place before its value is looked at."""
+
+    mark: str | None = None  # the names on the path, or the schema, call the value secret
+    weak: bool = False  # secret if it looks random
+    public: bool = False  # a UUID or a digest is none here
+    identifier: bool = False  # a random-looking value is none here
+    whole: bool = False  # the schema's mark: the value goes as a whole
+    pointer: str = ""  # kept only while schema marks are looked for
+
+    def named(self, mark: str | None) -> Slot:
+        """Add the mark that a neighbour gives, if the value has none of its own."""
+        if mark is None or self.mark:
+            return self
+        return Slot(mark, self.weak, self.public, self.identifier, self.whole, self.pointer)
+
+
+_OPEN = Slot()
+# Names and pointers of the usual length are judged once.
+LONGEST_CACHED = 200
+
+
+@lru_cache(maxsize=2048)
+def _redacted_short_name(scanner: Scanner, name: str) -> str:
+    return scanner.redact(name)
+
+
+def _redacted_name(scanner: Scanner, name: str) -> str:
+    return _redacted_short_name(scanner, name) if len(name) < LONGEST_CACHED else scanner.redact(name)
+
+
+def _below(slot: Slot, name: str, shown: str) -> Slot:
+    """Give what is known of a member of that name, which is shown redacted; an index says nothing new."""
+    if name.isdigit():
+        return slot
+    # A mark's own words, such as TOKEN, say nothing of the value.
+    verdict = judge(without_marks(shown))
+    mark = verdict.mark or (None if verdict.descriptor else slot.mark)
+    if not (mark or slot.whole or verdict.weak or verdict.identifier or verdict.public):
+        return _OPEN
+    return Slot(mark, verdict.weak, verdict.public, verdict.identifier, slot.whole)
+
+
+def _named_slot(scanner: Scanner, field_path: str) -> Slot:
+    slot = _OPEN
+    for token in pointers.tokens(field_path):
+        slot = _below(slot, token, _redacted_name(scanner, token))
+    return slot
+
+
+_slot_of = lru_cache(maxsize=1024)(_named_slot)
+
+
+@dataclass(slots=True)
+class Cut:
+    """Hold the shown part of a container: pairs of key (or nothing) and value, and the number there are in all."""
+
+    is_object: bool
+    total: int
+    entries: list[tuple[str, Any]]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """Hold a container on the way: what is still to come of it, and its new form."""
+
+    children: Iterator[tuple[str, Any, Slot]]
+    result: dict[str, Any] | list[Any] | Cut
+    identity: int
+    repeated: dict[str, int] | None = None
+
+    def put(self, name: str, child: Any) -> None:
+        """Add a member or an item."""
+        result = self.result
+        if type(result) is list:
+            result.append(child)
+        elif type(result) is dict:
+            result[self._fresh(name, result) if name in result else name] = child
+        elif type(result) is Cut:
+            result.entries.append((self._fresh(name, dict(result.entries)) if result.is_object else name, child))
+
+    def _fresh(self, name: str, taken: Container[str]) -> str:
+        """Number a name that is taken: redaction makes keys of one object equal."""
+        self.repeated = self.repeated or {}
+        candidate = name
+        while candidate in taken:
+            self.repeated[name] = self.repeated.get(name, 1) + 1
+            candidate = f"{name} ({self.repeated[name]})"
+        return candidate
+
+
+class Redactor:
+    """Rebuild one value without its secrets, without recursion, so that no depth is too much."""
+
+    def __init__(self, scanner: Scanner, *, secrets: bool, marked: Collection[str], bounded: bool) -> None:
+        self._scanner, self._secrets, self._bounded = scanner, secrets, bounded
+        self._marked = frozenset(marked) if secrets else frozenset()
+
+    def redact(self, value: Any, field_path: str) -> Any:
+        """Give the value without its secrets; a bounded walk gives a `Cut` in place of each container."""
+        slot = self._outer_slot(field_path)
+        self._frames: list[_Frame] = []
+        self._active: set[int] = set()
+        result = self._convert(value, slot)
+        while self._frames:
+            self._fill(self._frames[-1])
+        return result
+
+    def redact_string(self, text: str, field_path: str) -> str:
+        """Give a string without its secrets; keeps no state, so that one redactor serves all threads."""
+        return self._text(text, self._outer_slot(field_path))
+
+    def _fill(self, frame: _Frame) -> None:
+        """Convert the frame's children up to the first container, which goes first, or to the end."""
+        depth = len(self._frames)
+        for key, child, slot in frame.children:
+            frame.put(key, self._convert(child, slot))
+            if len(self._frames) > depth:
+                return
+        self._active.discard(frame.identity)
+        self._frames.pop()
+
+    def _outer_slot(self, field_path: str) -> Slot:
+        if not self._secrets:
+            return _OPEN
+        if not self._marked:
+            return (
+                _slot_of(self._scanner, field_path)
+                if len(field_path) < LONGEST_CACHED
+                else _named_slot(self._scanner, field_path)
+            )
+        slot = self._with_mark(_OPEN)
+        for token in pointers.tokens(field_path):
+            slot = self._child_slot(slot, token, _redacted_name(self._scanner, token))
+        return slot
+
+    def _convert(self, value: Any, slot: Slot) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self._text(value, slot)
+        if value is None or kind is bool:
+            return f"{MARK}SENSITIVE]" if slot.whole and value is not None else value
+        if kind is int or issubclass(kind, int):
+            return self._number(int.__add__(value, 0), slot)
+        if slot.whole:
+            return f"{MARK}SENSITIVE]"
+        if issubclass(kind, float):
+            return float.__add__(value, 0.0)
+        if issubclass(kind, (dict, list, tuple, set, frozenset)):
+            return self._container(value, kind, slot)
+        return self._text(plain_text(value), slot)
+
+    def _container(self, value: Any, kind: type, slot: Slot) -> Any:
+        """Make the container's new form and queue its children; below the deepest shown level there are none."""
+        identity = id(value)
+        if identity in self._active:
+            return CIRCULAR
+        if issubclass(kind, dict):
+            total, children = dict.__len__(value), self._members(value, slot)
+        else:
+            items = items_of(value)
+            total, children = len(items), self._items(items, slot)
+        result: Any = {} if issubclass(kind, dict) else []
+        if self._bounded:
+            result = Cut(issubclass(kind, dict), total, [])
+        if not self._bounded or len(self._frames) < SHOWN_LEVELS:
+            self._active.add(identity)
+            self._frames.append(_Frame(children, result, identity))
+        return result
+
+    def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
+        paired = paired_values(value) if self._secrets else {}
+        members = dict.items(value)
+        for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
+            name = key if type(key) is str else plain_text(key)
+            shown = _redacted_name(self._scanner, name) if self._secrets else name
+            yield shown, child, self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
+
+    def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
+        shown: Iterable[int] = range(len(items))
+        if self._bounded and len(items) > SHOWN_ITEMS:
+            shown = (*range(SHOWN_ITEMS), len(items) - 1)
+        for index in shown:
+            child, child_slot = as_json(items[index]), slot
+            if self._marked:
+                child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
+            if index and self._secrets:
+                child_slot = child_slot.named(flagged(as_json(items[index - 1]), child, alone=len(items) == 2))
+            yield "", child, child_slot
+
+    def _child_slot(self, slot: Slot, name: str, shown: str) -> Slot:
+        child = _below(slot, name, shown)
+        return self._with_mark(replace(child, pointer=pointers.join(slot.pointer, name))) if self._marked else child
+
+    def _with_mark(self, slot: Slot) -> Slot:
+        if self._marked and slot.pointer in self._marked:
+            return replace(slot, whole=True)
+        return slot
+
+    def _text(self, text: str, slot: Slot) -> str:
+        if not self._secrets or not text:
+            return text
+        if slot.whole:
+            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or 'SENSITIVE'}]"
+        if slot.mark and _is_secret_text(text, slot.mark):
+            return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or slot.mark}]"
+        if slot.weak and _is_weak_secret(text, slot):
+            return f"{MARK}{self._scanner.whole_mark(text) or 'API_KEY'}]"
+        return self._scanner.redact(text, generic=not (slot.identifier or slot.public))
+
+    def _number(self, number: int, slot: Slot) -> Any:
+        if not self._secrets:
+            return number
+        if slot.whole:
+            return f"{MARK}SENSITIVE]"
+        if slot.mark and _is_secret_number(number, slot.mark):
+            return f"{MARK}{slot.mark}]"
+        if not slot.identifier and is_card_number(number):
+            return f"{MARK}CREDIT_CARD]"
+        return number
+
+
+def _is_secret_text(text: str, mark: str) -> bool:
+    """Say whether a text below a secret name is the secret; switches, kinds and references to variables are not."""
+    if not text.strip():
+        return False
+    if mark in _DIGITS:
+        digits = [c for c in text if c.isalnum()]
+        return len(digits) in _DIGITS[mark] and any(c.isdigit() for c in digits)
+    if mark in _MILD and text.casefold() in _OPEN_WORDS:
+        return False
+    return not (text.startswith(("${", "{{")) and text.endswith("}") and Literal.whole(text).is_placeholder)
+
+
+def _is_weak_secret(text: str, slot: Slot) -> bool:
+    if slot.public or slot.identifier or not 10 <= len(text) <= 512 or is_mark(text):
+        return False
+    literal = Literal.whole(text)
+    return literal.is_noise or literal.is_dense
+
+
+def _is_secret_number(number: int, mark: str) -> bool:
+    size = len(str(abs(number))) if number.bit_length() < 64 else 20
+    if mark in _DIGITS:
+        return size in _DIGITS[mark]
+    if mark in _MILD:
+        return mark == "TOKEN" and size >= 6
+    return size >= 4

@@ -1,0 +1,151 @@
+"""Middleware: a log line for each request, and what the agents' API needs, which has no session and no form."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, QueryDict
+
+from retrycontract.api.problems import CONTENT_TYPE, problem_response
+from retrycontract.api.routes import PENDING_HEADER
+from retrycontract.config.logs import follow, forget
+from retrycontract.contract.traces import read_traceparent
+from retrycontract.front.request_ids import HEADER as REQUEST_ID
+from retrycontract.front.request_ids import usable_request_id
+from retrycontract.usecases.calls.identifiers import safe_identifier
+
+API_PREFIX = "/api/"
+TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp")
+
+logger = logging.getLogger("retrycontract.requests")
+
+
+class ClosedHeaders:
+    """Say what no setting of Django says: nobody embeds an answer or keeps it, and pages need nothing of a device."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        response.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+        response.setdefault("Cache-Control", "no-store")  # static files say how long they may be kept
+        return response
+
+
+class RequestLog:
+    """Log each request: how it was asked, by which route, what was answered and how long that took.
+
+    Every line meanwhile names the request and the trace that it belongs to, and the answer names them, too.
+    Paths may hold anything, so only the route's template is told. The waiting room's own questions are
+    logged once they are answered.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        forget()
+        started = perf_counter()
+        trace = read_traceparent(request.headers.get("traceparent"))
+        request_id = usable_request_id(request.headers.get(REQUEST_ID))
+        follow(request_id=request_id, traceparent=trace)
+        try:
+            response = self._get_response(request)
+            response[REQUEST_ID] = request_id
+            if trace is not None:
+                response["traceparent"] = trace
+            if not (PENDING_HEADER in request.headers and PENDING_HEADER in response):
+                _log(request, response, perf_counter() - started)
+        finally:
+            forget()
+        return response
+
+
+def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    match = request.resolver_match
+    fields = {
+        "method": request.method,
+        "route": f"/{match.route}" if match else None,
+        "status": response.status_code,
+        "duration_ms": round(seconds * 1000, 1),
+    }
+    logger.info("Request answered", extra=fields)
+
+
+class SafeQueries:
+    """Keep secrets out of what the desk's pages repeat of their addresses: links, and what was looked for.
+
+    They take the form in which identifiers are stored, so that what is looked for is found.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        query = request.META.get("QUERY_STRING", "")
+        if query and not request.path_info.startswith(TYPED_AS_MEANT):
+            asked = [(name, value) for name, values in request.GET.lists() for value in values]
+            safe = [(safe_identifier(name), safe_identifier(value)) for name, value in asked]
+            if safe != asked:
+                request.META["QUERY_STRING"] = urlencode(safe)
+                request.GET = QueryDict(urlencode(safe))
+        return self._get_response(request)
+
+
+class HeadOfApi:
+    """Answer HEAD below /api/ as GET at once and without its body; the API's routes name GET only."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method != "HEAD" or not request.path_info.startswith(API_PREFIX):
+            return self._get_response(request)
+        request.method = "GET"
+        response = self._get_response(request)
+        request.method = "HEAD"
+        response.content = b""
+        del response[PENDING_HEADER]
+        return response
+
+
+class ProblemResponses:
+    """Answer every error below /api/ with a problem document, also those that Django writes as pages."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        is_page = response.status_code >= 400 and response["Content-Type"] != CONTENT_TYPE
+        return _as_problem(response) if is_page and request.path_info.startswith(API_PREFIX) else response
+
+
+def _as_problem(response: HttpResponse) -> HttpResponse:
+    if isinstance(response, HttpResponseNotAllowed):
+        allowed = response["Allow"]
+        problem = problem_response(405, "method-not-allowed", f"This address takes {allowed}.")
+        problem["Allow"] = allowed
+        return problem
+    if response.status_code == 404:
+        return problem_response(404, "not-found", "Nothing has this address; see /api/v1/openapi.json.")
+    return problem_response(response.status_code, "http-error", f"{response.reason_phrase}.")
+
+
+class PageLoginRequired(LoginRequiredMiddleware):
+    """Ask for a login everywhere but below /api/, where keys decide."""
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        """Let requests of the API through."""
+        if request.path_info.startswith(API_PREFIX):
+            return None
+        return super().process_view(request, view_func, view_args, view_kwargs)

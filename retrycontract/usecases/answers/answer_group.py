@@ -1,0 +1,131 @@
+"""Answer calls that made the same mistake at once: each in a transaction of its own, and the first answer wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from django.contrib.auth.models import User
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Call, Claim, Door, Guidance, LostRaceError, Mistake
+from retrycontract.usecases.answers.give_guidance import (
+    AlreadyAnsweredError,
+    OtherMistakeError,
+    RefusedAnswerError,
+    give_guidance,
+)
+
+MOST: Final = 200  # calls of one go: some seconds of work
+
+
+class Reason(StrEnum):
+    """Name why a call was left."""
+
+    ANSWERED = "answered"  # somebody was faster, or it ended
+    CHANGED = "changed"  # its agent has made another mistake meanwhile
+    REFUSED = "refused"  # the answer cannot be sent to this call: its arguments are not valid for it, say
+    CLAIMED = "claimed"  # somebody else looks after it
+    UNKNOWN = "unknown"  # there is no such call of this mistake
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCall:
+    """Say which call was left, and why."""
+
+    public_id: str
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswer:
+    """Say what was answered and what was not; `has_more` when calls of the mistake are still to be looked at."""
+
+    answered: tuple[str, ...]
+    left: tuple[LeftCall, ...]
+    has_more: bool
+
+
+def answer_group(
+    mistake: Mistake,
+    operator: User,
+    decision: Decision,
+    *,
+    now: datetime,
+    text: str = "",
+    arguments: Any = None,
+    grant: int = 0,
+    only: Sequence[str] | None = None,
+    most: int = MOST,
+    door: Door = Door.DASHBOARD,
+) -> GroupAnswer:
+    """Give one answer to every Blocked call of a mistake, or to those whose ids are named, `most` at once.
+
+    What somebody else has claimed is left to them.
+    """
+    found = _calls(mistake, only, most + 1)
+    calls = found[:most]
+    taken = _claims([call.pk for call in calls], operator, now)
+    answer = {"text": text, "arguments": arguments, "grant": grant, "door": door}
+    answered: list[str] = []
+    left = [LeftCall(name, Reason.UNKNOWN) for name in _unknown(calls, only, most)]
+    for call in calls:
+        if call.pk in taken:
+            left.append(LeftCall(call.public_id, Reason.CLAIMED, taken[call.pk]))
+        elif (problem := _answer(call, mistake, operator, decision, now, answer)) is not None:
+            left.append(problem)
+        else:
+            answered.append(call.public_id)
+    return GroupAnswer(tuple(answered), tuple(left), has_more=len(found) > most)
+
+
+def _answer(
+    call: Call, mistake: Mistake, operator: User, decision: Decision, now: datetime, answer: dict[str, Any]
+) -> LeftCall | None:
+    escalation = call.escalations.open().first()
+    if escalation is None:
+        return LeftCall(call.public_id, Reason.ANSWERED, _answered_by(call))
+    try:
+        give_guidance(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
+    except AlreadyAnsweredError as error:
+        by = error.guidance.operator.get_username() if error.guidance else ""
+        return LeftCall(call.public_id, Reason.ANSWERED, by)
+    except (OtherMistakeError, LostRaceError):
+        return LeftCall(call.public_id, Reason.CHANGED)
+    except RefusedAnswerError as error:
+        return LeftCall(call.public_id, Reason.REFUSED, error.reason)
+    return None
+
+
+def _answered_by(call: Call) -> str:
+    """Name who answered it; nobody did when its agent got it right or gave it up."""
+    newest = call.escalations.order_by("-round").first()
+    given = Guidance.objects.filter(escalation=newest).select_related("operator").first()
+    return given.operator.get_username() if given else ""
+
+
+def _calls(mistake: Mistake, only: Sequence[str] | None, size: int) -> list[Call]:
+    """Find the calls; of those that are named, also what has changed since it was seen."""
+    if only is None:
+        return list(mistake.calls.select_related("agent")[:size])
+    named = Call.objects.filter(
+        public_id__in=set(only), agent__namespace=mistake.namespace, tool_name=mistake.tool_name
+    )
+    return list(named.order_by("blocked_at", "pk").select_related("agent")[:size])
+
+
+def _unknown(calls: Sequence[Call], only: Sequence[str] | None, most: int) -> list[str]:
+    """List what was named and is none; when more were named than are answered at once, the rest is not judged."""
+    if only is None or len(calls) >= most:
+        return []
+    return sorted(set(only) - {call.public_id for call in calls})
+
+
+def _claims(calls: Sequence[int], operator: User, now: datetime) -> dict[int, str]:
+    """Tell which calls somebody else has, by name."""
+    claims = Claim.objects.of_others(operator.pk, now).filter(escalation__call__in=calls)
+    return dict(claims.values_list("escalation__call_id", "operator__username"))

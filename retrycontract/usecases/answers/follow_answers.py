@@ -1,0 +1,79 @@
+"""Follow what answers and standing hints are good for, in the transactions in which they are given and tried."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import F
+
+from retrycontract.contract.feedback.guidance import Answer
+from retrycontract.contract.lifecycle import CallState, Decision, Status, Verdict
+from retrycontract.contract.patches import make_patch
+from retrycontract.store.models import AnswerRecord, Attempt, Call, Guidance, Mistake, StandingHint
+from retrycontract.store.models.answers import TRIED
+
+MAX_PATCH: Final = 4_000  # characters; a longer one fits no other call
+
+
+def remember_answer(call: Call, base: Attempt, answer: Answer, *, now: datetime) -> AnswerRecord | None:
+    """Count an answer that is given; None for one that no next attempt follows, or that fits no other call."""
+    if answer.decision not in TRIED or call.tool_id is None or not base.fingerprint:
+        return None
+    patch = _patch(base, answer) if answer.decision is Decision.CORRECTED else None
+    if patch is None and not answer.text:
+        return None
+    mistake = Mistake.of(call, base.fingerprint)
+    return AnswerRecord.objects.count_given(mistake, answer.decision, answer.text, patch, now)
+
+
+def follow_guidance(attempt: Attempt, *, source: str) -> Decision | None:
+    """Note what the first attempt after an answer became; gives the decision that was tried, if one was."""
+    if attempt.is_valid is None or source != CallState.GUIDED:
+        return None
+    given = Guidance.objects.filter(call=attempt.call).order_by("-pk").first()
+    if given is None or not is_first_try(given, attempt) or given.next_valid is not None:
+        return None
+    Guidance.objects.filter(pk=given.pk).update(next_valid=attempt.is_valid)
+    if given.record_id is not None:
+        AnswerRecord.objects.count_tried(given.record_id, is_valid=attempt.is_valid)
+    return Decision(given.decision)
+
+
+def is_first_try(given: Guidance, attempt: Attempt) -> bool:
+    """Tell whether an attempt can have been made with an answer: what waited to be judged before it was not."""
+    return given.decision in TRIED and attempt.submitted_at >= given.given_at
+
+
+def hint_for(attempt: Attempt, verdict: Verdict, fingerprint: str, *, now: datetime) -> StandingHint | None:
+    """Find the standing hint that an agent is to be told: once a call, and before a person looked at it."""
+    call = attempt.call
+    if verdict.status is not Status.RETRY or verdict.state is not CallState.RETRYING or call.tool_id is None:
+        return None
+    hint = StandingHint.objects.active(now).about(Mistake.of(call, fingerprint)).first()
+    was_told = hint is not None and attempt.number > 1 and call.attempts.filter(standing_hint=hint).exists()
+    return None if was_told else hint
+
+
+def follow_hints(attempt: Attempt) -> None:
+    """Count the hint that an attempt is told, and what became of the one that the attempt before was told."""
+    changes: dict[int, Counter[str]] = {}
+    if attempt.standing_hint_id is not None:
+        changes.setdefault(attempt.standing_hint_id, Counter())["shown"] += 1
+    if attempt.number > 1 and attempt.is_valid is not None:
+        before = attempt.call.attempts.filter(number=attempt.number - 1, standing_hint__isnull=False)
+        for hint_id in before.values_list("standing_hint_id", flat=True):
+            changes.setdefault(hint_id, Counter()).update(tried=1, worked=int(attempt.is_valid))
+    for hint_id in sorted(changes):  # who locks rows in one order never waits in a circle
+        added = {name: F(name) + amount for name, amount in changes[hint_id].items()}
+        StandingHint.objects.filter(pk=hint_id).update(**added)
+
+
+def _patch(base: Attempt, answer: Answer) -> Any:
+    """Write corrected arguments as what was changed, which may fit other calls, too."""
+    patch = answer.patch
+    if patch is None and base.is_parsed:
+        patch = make_patch(base.output, answer.arguments)
+    return patch if patch and len(json.dumps(patch)) <= MAX_PATCH else None

@@ -1,0 +1,327 @@
+"""Give an operator's answer to a Blocked call: checked first, the first answer wins, the agent is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import sensitive_pointers
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.patches import make_patch
+from retrycontract.contract.redaction.sanitizer import has_redaction
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.store.models import (
+    Attempt,
+    Call,
+    Door,
+    Escalation,
+    EscalationState,
+    Event,
+    Guidance,
+    GuidanceStage,
+    GuidanceVersion,
+    LostRaceError,
+)
+from retrycontract.store.sealing import UnreadableError
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.answers.follow_answers import remember_answer
+from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.counts.keep_count import count_guidance
+from retrycontract.usecases.notify.doorbell import ring_after_commit
+from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.tools.contracts import compiled, sanitizer
+
+MAX_PLACES = 5  # that a refusal names
+MAX_PLACE = 80  # characters of each
+ROOT = "the root"
+TRACE = "REDACTED"  # what is left of a mark that somebody typed into
+MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
+
+
+class AlreadyAnsweredError(RuntimeError):
+    """Raised for the second answer; `guidance` is the first, or None when the call ended otherwise."""
+
+    def __init__(self, escalation: Escalation) -> None:
+        self.escalation = escalation
+        self.guidance = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        super().__init__(f"the escalation is {escalation.state} already")
+
+
+class OtherMistakeError(RuntimeError):
+    """Raised for an answer to another mistake than the call's newest."""
+
+
+class RefusedAnswerError(ValueError):
+    """Raised for an answer that cannot be sent; `errors` name what is wrong with corrected arguments."""
+
+    def __init__(self, reason: str, errors: tuple[ValidationError, ...] = ()) -> None:
+        self.reason, self.errors = reason, errors
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Hold an answer that was checked, with the exact text that the agent will read."""
+
+    answer: Answer
+    base: Attempt
+    rendered: str
+
+
+def draft_guidance(
+    call: Call,
+    decision: Decision,
+    *,
+    text: str = "",
+    arguments: Any = None,
+    grant: int = 0,
+    base_number: int | None = None,
+) -> Draft:
+    """Check an answer and write what the agent will read; raises RefusedAnswerError.
+
+    `base_number` is the attempt that the person looked at: what the agent has tried since is not answered unseen.
+    """
+    judged = call.attempts.filter(is_valid__isnull=False).order_by("-number")
+    base = judged.first() if base_number is None else judged.filter(number=base_number).first()
+    if base is None:
+        raise RefusedAnswerError("The call has no judged attempt to answer.")
+    text = sanitizer().redact_text(text.strip())
+    if len(text) > MAX_TEXT:
+        raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
+    answer = Answer(decision, text, grant=decision.grant(grant))
+    if decision is Decision.CORRECTED:
+        answer = _corrected(call, base, answer, arguments)
+    elif not text:
+        raise RefusedAnswerError("Write what the agent should read.")
+    elif decision is Decision.ACCEPT and not base.is_parsed:
+        raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
+    rendered = render_guidance(
+        answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number
+    )
+    return Draft(answer, base, rendered)
+
+
+def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
+    """Check corrected arguments against the schema that the call is pinned to.
+
+    What a redaction mark stands for is not known here: errors that touch one are left to the agent's next attempt.
+    """
+    contract = _contract(call)
+    if contract is None:
+        return ()
+    findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
+    hidden = set(redacted_places(arguments))
+    return tuple(
+        error
+        for error in findings.errors
+        if error.severity is ErrorSeverity.ERROR and not any(_touches(error.field_path, place) for place in hidden)
+    )
+
+
+def give_guidance(
+    escalation: Escalation,
+    operator: User,
+    decision: Decision,
+    *,
+    now: datetime,
+    text: str = "",
+    arguments: Any = None,
+    grant: int = 0,
+    base_number: int | None = None,
+    mistake: str | None = None,
+    door: Door = Door.DASHBOARD,
+) -> Guidance:
+    """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError.
+
+    An answer that names the fingerprint of a `mistake` raises OtherMistakeError when the call has made another one.
+    """
+    for _ in range(MAX_RACES):
+        call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
+        if mistake not in (None, call.fingerprint):
+            raise OtherMistakeError(f"{call} has made another mistake meanwhile")
+        draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
+        try:
+            return _give(escalation, call, draft, operator, now=now, door=door)
+        except LostRaceError:
+            continue  # its agent tried again meanwhile: the text names the attempts, so it is written anew
+    raise LostRaceError("the call kept changing while it was answered; send the answer again")
+
+
+def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, now: datetime, door: Door) -> Guidance:
+    answer, decision, source = draft.answer, draft.answer.decision, call.state
+    with write_transaction():
+        held = Call.objects.select_for_update().get(pk=call.pk)
+        mine = Escalation.objects.answerable().filter(pk=escalation.pk)
+        if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
+            escalation.refresh_from_db()
+            raise AlreadyAnsweredError(escalation)
+        if (held.state, held.budget) != (call.state, call.budget):
+            raise LostRaceError(f"{call} has changed")
+        call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
+        if call.has_ended:
+            call.attempts.discard()
+        guidance = Guidance.objects.create(
+            escalation=escalation,
+            call=call,
+            operator=operator,
+            decision=decision,
+            text=answer.text,
+            arguments=answer.arguments,
+            patch=answer.patch,
+            base=draft.base,
+            granted=answer.grant,
+            rendered=draft.rendered,
+            given_at=now,
+            record=remember_answer(call, draft.base, answer, now=now),
+        )
+        _keep_versions(guidance, proposed_arguments(draft.base), now)
+        Event.record(
+            "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
+            decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
+        )  # fmt: skip
+        count_guidance(call, escalation, decision, source=source, now=now)
+        tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
+        ring_after_commit(call=call)
+    return guidance
+
+
+def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
+    """Note that the agent took the guidance over; False when it had said so before."""
+    with write_transaction():
+        taken = Guidance.objects.filter(pk=guidance.pk, acknowledged_at=None)
+        if not taken.update(acknowledged_at=now):
+            return False
+        Event.record("guidance.acknowledged", call=guidance.call, actor=guidance.call.agent.name, door=Door.API, at=now)
+    return True
+
+
+def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
+    """Note when the agent was first handed the guidance."""
+    if guidance.delivered_at is not None:
+        return
+    with write_transaction():
+        if Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now):
+            agent = guidance.call.agent.name
+            _keep(guidance, GuidanceStage.DELIVERED, now, text=guidance.rendered)
+            Event.record("guidance.delivered", call=guidance.call, actor=agent, door=Door.API, at=now)
+
+
+def _keep_versions(guidance: Guidance, proposed: Any, now: datetime) -> None:
+    """Keep apart what the service proposed, where it did, and what the operator made of it."""
+    if proposed is not None:
+        GuidanceVersion.objects.create(guidance=guidance, stage=GuidanceStage.PROPOSED, arguments=proposed, at=now)
+    _keep(guidance, GuidanceStage.EDITED, now, text=guidance.text)
+
+
+def _keep(guidance: Guidance, stage: GuidanceStage, now: datetime, *, text: str) -> None:
+    GuidanceVersion.objects.create(
+        guidance=guidance, stage=stage, text=text, arguments=guidance.arguments, patch=guidance.patch, at=now
+    )
+
+
+def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
+    errors = check_correction(call, arguments)
+    if errors:
+        raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
+    if broken := _broken_marks(base, arguments):
+        raise _refused_marks(broken)
+    chosen = (
+        _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
+    )
+    if secret := _secret_places(call, arguments):
+        raise RefusedAnswerError(
+            f"A secret stands at {secret}. What you send is kept in the history, so it must hold none: leave "
+            "'[REDACTED: …]' where it stood, take the value out, or tell the agent in words where to find it."
+        )
+    return chosen
+
+
+def _by_patch(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answer:
+    """Write corrected arguments as a patch of the agent's own, which holds what is redacted here."""
+    if call.kind == Kind.SOURCE_FILE:
+        raise RefusedAnswerError("A source file is sent whole, so redacted values cannot be kept: write them out.")
+    if not base.is_parsed:
+        raise RefusedAnswerError("The output never parsed, so redacted values cannot be kept: write them out.")
+    patch = make_patch(base.output, arguments)
+    if edited := [str(operation["path"]) or ROOT for operation in patch if has_redaction(operation)]:
+        raise _refused_marks(edited)
+    return replace(answer, patch=patch)
+
+
+def _broken_marks(base: Attempt, arguments: Any) -> list[str]:
+    """Name the places whose mark was typed into so that it is none any more: it would be sent as the value."""
+    if not base.is_parsed or not has_redaction(base.output):
+        return []
+    return [
+        str(operation["path"]) or ROOT
+        for operation in make_patch(base.output, arguments)
+        if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
+    ]
+
+
+def _refused_marks(places: list[str]) -> RefusedAnswerError:
+    return RefusedAnswerError(
+        f"A redacted value was moved or edited, or something under a redacted name, at {_named(places)}. "
+        "Leave '[REDACTED: …]' where it stands, or replace the whole value by one that is no secret."
+    )
+
+
+def _contract(call: Call) -> CompiledTool | None:
+    try:
+        return compiled(call.tool, call.version) if call.tool and call.version else None
+    except UnreadableError:
+        raise RefusedAnswerError(
+            "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."
+        ) from None
+
+
+def _secret_places(call: Call, arguments: Any) -> str:
+    """Name the places whose values or names the sanitiser would redact; empty when there are none."""
+    contract = _contract(call)
+    marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
+    places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
+    return _named(places)
+
+
+def _named(places: list[str]) -> str:
+    named = [sanitizer().preview_text(sanitizer().redact_pointer(place), MAX_PLACE) for place in places[:MAX_PLACES]]
+    return ", ".join([*named, "…"][: len(places)])
+
+
+def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(redacted, dict):
+        for key, member in value.items():
+            place = pointers.join(pointer, key)
+            yield from _differences(member, redacted[key], place) if key in redacted else (place,)
+    elif isinstance(value, list) and isinstance(redacted, list):
+        for index, (item, other) in enumerate(zip(value, redacted, strict=True)):
+            yield from _differences(item, other, pointers.join(pointer, index))
+    elif value != redacted:
+        yield pointer or ROOT
+
+
+def redacted_places(value: Any, pointer: str = "") -> Iterator[str]:
+    """Yield the places of the values that hold a redaction mark."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from redacted_places(member, pointers.join(pointer, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from redacted_places(item, pointers.join(pointer, index))
+    elif has_redaction(value):
+        yield pointer
+
+
+def _touches(pointer: str, place: str) -> bool:
+    return pointer == place or place.startswith(f"{pointer}/")

@@ -1,0 +1,119 @@
+"""Keep replies at hand: each operator their own, and administrators those that all share."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from retrycontract.contract.feedback.guidance import MAX_TEXT
+from retrycontract.store.models import Door, Event, SavedReply
+from retrycontract.store.models.replies import FIRST, LAST
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.people.give_role import Role, role_of
+from retrycontract.usecases.tools.contracts import sanitizer
+
+MAX_TITLE: Final = 80
+MOST: Final = 100  # replies of one shelf: more than anybody finds anything in
+
+
+class NotAllowedError(PermissionError):
+    """Raised for somebody whose role doesn't allow it."""
+
+
+class UnusableReplyError(ValueError):
+    """Raised for a reply that cannot be kept; says why."""
+
+
+def save_reply(
+    operator: User,
+    title: str,
+    text: str,
+    *,
+    now: datetime,
+    shared: bool = False,
+    position: int | None = None,
+    reply: SavedReply | None = None,
+    door: Door = Door.DASHBOARD,
+) -> SavedReply:
+    """Keep a new reply, or change `reply`; raises NotAllowedError and UnusableReplyError.
+
+    A reply has a shelf for good: one's own, or the one that all share. `position` is a key from 1 to 9.
+    """
+    reply = reply or SavedReply(operator=None if shared else operator)
+    _check_role(operator, reply)
+    is_new = reply.pk is None
+    reply.title, reply.text, reply.position, reply.updated_at = _title(title), _text(text), _position(position), now
+    shelf = SavedReply.objects.filter(operator=reply.operator)
+    with write_transaction():
+        if is_new and shelf.count() >= MOST:
+            raise UnusableReplyError(f"There are {MOST} replies already: delete one that nobody uses.")
+        try:
+            with transaction.atomic():
+                reply.save()
+        except IntegrityError:
+            raise UnusableReplyError(f"Another reply has the key {position}.") from None
+        _record("reply.added" if is_new else "reply.changed", reply, operator, now, door)
+    return reply
+
+
+def delete_reply(reply: SavedReply, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
+    """Delete a reply; False when it was gone already. Raises NotAllowedError."""
+    _check_role(operator, reply)
+    with write_transaction():
+        deleted, _ = SavedReply.objects.filter(pk=reply.pk).delete()
+        if deleted:
+            _record("reply.deleted", reply, operator, now, door)
+    return bool(deleted)
+
+
+def replies_of(operator: User) -> list[SavedReply]:
+    """List what an operator has at hand: by key, own before shared of the same key, then those without one."""
+    found = SavedReply.objects.filter(Q(operator=operator) | Q(operator=None))
+    return sorted(found, key=lambda reply: (reply.position or LAST + 1, reply.is_shared, reply.title, reply.pk))
+
+
+def reply_at(operator: User, position: int) -> SavedReply | None:
+    """Give the reply of a key: the operator's own, or else the shared one."""
+    return next((reply for reply in replies_of(operator) if reply.position == position), None)
+
+
+def _check_role(operator: User, reply: SavedReply) -> None:
+    role = Role.ADMIN if operator.is_superuser else role_of(operator)
+    if role not in (Role.OPERATOR, Role.ADMIN):
+        raise NotAllowedError("Only operators and administrators keep replies.")
+    if reply.is_shared and role is not Role.ADMIN:
+        raise NotAllowedError("Only administrators change what all share.")
+    if not reply.is_shared and reply.operator_id != operator.pk:
+        raise NotAllowedError("The reply is somebody else's.")
+
+
+def _title(title: str) -> str:
+    title = sanitizer().redact_text(" ".join(title.split()))
+    if not 0 < len(title) <= MAX_TITLE:
+        raise UnusableReplyError(f"Give it a title of at most {MAX_TITLE} characters.")
+    return title
+
+
+def _text(text: str) -> str:
+    """Sanitise the text as an answer is: it will be one."""
+    text = sanitizer().redact_text(text.strip())
+    if not 0 < len(text) <= MAX_TEXT:
+        raise UnusableReplyError(f"Write what the agent should read, in at most {MAX_TEXT} characters.")
+    return text
+
+
+def _position(position: int | None) -> int | None:
+    if position is not None and not FIRST <= position <= LAST:
+        raise UnusableReplyError(f"Keys go from {FIRST} to {LAST}.")
+    return position
+
+
+def _record(name: str, reply: SavedReply, operator: User, now: datetime, door: Door) -> None:
+    Event.record(
+        name, actor=operator.get_username(), door=door, at=now, title=reply.title, shared=reply.is_shared,
+        position=reply.position,
+    )  # fmt: skip

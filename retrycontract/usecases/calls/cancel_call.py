@@ -1,0 +1,34 @@
+"""Give a call up: its agent does, or somebody who looks after the service."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.counts.keep_count import count_end
+from retrycontract.usecases.notify.doorbell import ring_after_commit
+from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+
+
+def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Door = Door.API) -> bool:
+    """End the call, discard its waiting attempts and purge their text; False when it had ended already.
+
+    Its agent is the actor unless another one is named. Raises LostRaceError when a verdict or an answer
+    came at the same moment.
+    """
+    if call.has_ended:
+        return False
+    with write_transaction():
+        source = call.state
+        call.move(CallState.CANCELLED, now, expires_at=None)
+        call.attempts.discard()
+        Escalation.objects.close(call, EscalationState.CANCELLED, now)
+        by = actor or call.agent.name
+        Event.record("call.cancelled", call=call, actor=by, door=door, at=now, from_state=source)
+        count_end(call, source=source, now=now)
+        tell_endpoints(WebhookEvent.CALL_CANCELLED, call, now=now)
+        ring_after_commit(call=call)
+    return True

@@ -1,0 +1,79 @@
+"""Try an output against a schema without storing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.config.installed_formatters import gather_formatters
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.answer import examine, redacted_output, write_feedback
+from retrycontract.contract.feedback.tool_result import ToolResult, metadata
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.languages import compiler_of
+from retrycontract.usecases.tools.contracts import configuration_for, sanitizer
+
+CALL_ID = "call_1"  # nobody called: the providers' shapes want one
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """Hold a verdict and the exact answer that a model would read, None when it may go on."""
+
+    findings: Findings
+    tool: CompiledTool
+    given: Any
+    answer: ToolResult | None
+
+    @property
+    def is_valid(self) -> bool:
+        """Tell whether nothing is wrong."""
+        return self.findings.is_valid
+
+    @property
+    def errors(self) -> tuple[ValidationError, ...]:
+        """List everything that was found, warnings too."""
+        return self.findings.errors
+
+    @property
+    def feedback(self) -> str:
+        """Give the text that a model would read, empty when valid."""
+        return self.answer.content if self.answer else ""
+
+    @property
+    def tokens_estimate(self) -> int:
+        """Guess the tokens of the text: characters / 4, no tokenizer is asked."""
+        return -(-len(self.feedback) // 4)
+
+    def redacted(self) -> Any:
+        """Give the output as it may be shown: its value without secrets, or its text when it never parsed."""
+        return redacted_output(self.findings, self.given, self.tool, sanitizer())
+
+
+def dry_run(
+    schema: Any,
+    output: Any,
+    *,
+    tool_name: str,
+    strict: bool,
+    attempt: int,
+    max_attempts: int,
+    kind: Kind = Kind.TOOL_CALL,
+) -> DryRun:
+    """Check an output given as text or as a parsed value; raises InvalidSchema."""
+    tool_name, attempt = sanitizer().redact_name(tool_name), min(attempt, max_attempts)
+    tool = CompiledTool.of(Tool(name=tool_name, input_schema=schema, strict=strict, kind=kind), compiler_of)
+    findings = examine(output, tool, sanitizer(), tool_name=tool_name)
+    if findings.is_valid:
+        return DryRun(findings, tool, output, None)
+    status = Status.BLOCKED if attempt == max_attempts else Status.RETRY
+    feedback = write_feedback(
+        tool_name, findings.errors, attempt=attempt, max_attempts=max_attempts,
+        configuration=configuration_for(tool_name), kind=kind, blocked=status is Status.BLOCKED,
+        formatters=gather_formatters(),
+    )  # fmt: skip
+    twin = metadata(findings.errors, attempt=attempt, max_attempts=max_attempts, status=status.value)
+    return DryRun(findings, tool, output, ToolResult(CALL_ID, feedback, metadata=twin, name=tool_name))

@@ -1,0 +1,175 @@
+"""Judge a queued attempt: claim it with a lease, work without a transaction, finish fenced by the token."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from time import perf_counter_ns
+from typing import Any
+
+from django.conf import settings
+
+from retrycontract.config.logs import follow
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.lifecycle import CallState, Status, Verdict
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
+from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
+from retrycontract.usecases.notify.doorbell import ring_after_commit
+from retrycontract.usecases.tools.contracts import compiled, sanitizer
+
+logger = logging.getLogger("retrycontract")
+
+UNREADABLE = "the service could not read this submission again (its key was changed), so it was not judged"
+SEND_AGAIN = "send the same arguments again"
+UNFINISHED = "the checker could not finish: its work on this output crashed or took too long"
+
+
+def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
+    """Judge one attempt; False when somebody else has it, it is not its turn, or the lease was lost meanwhile."""
+    now = clock()
+    token = secrets.token_hex(16)
+    until = now + timedelta(seconds=settings.RETRYCONTRACT.lease_seconds)
+    attempt = Attempt.objects.claim(attempt_id, token=token, now=now, until=until)
+    if attempt is None:
+        return False
+    follow(
+        attempt_id=attempt.pk,
+        call_id=attempt.call.public_id,
+        correlation_id=attempt.call.correlation_id,
+        traceparent=attempt.traceparent,
+    )
+    if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
+        return _give_up(attempt, token, now)
+    try:
+        payload = unseal(bytes(attempt.sealed or b""))
+        follow(request_id=payload.get("request_id"))
+        call = _as_submitted(attempt.call, payload)
+        contract = _contract(call)
+    except UnreadableError:
+        logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
+        return _send_again(attempt, token, now)
+    started = perf_counter_ns()
+    findings = _examine(call, contract, payload)
+    duration_us = (perf_counter_ns() - started) // 1000
+    return _finish(attempt, token, findings, payload, clock(), duration_us)
+
+
+def _examine(call: Call, contract: CompiledTool | None, payload: dict[str, Any]) -> Findings:
+    return examine(
+        payload["output"],
+        contract,
+        sanitizer(),
+        tool_name=call.tool_name,
+        known_tools=() if contract else Tool.objects.names(call.agent.namespace),
+        finish_reason=payload["finish_reason"],
+        callback_error=payload["callback_error"],
+    )
+
+
+def _finish(
+    attempt: Attempt, token: str, findings: Findings, payload: dict[str, Any], now: datetime, duration_us: int
+) -> bool:
+    with write_transaction():
+        call = _fenced_call(attempt, token)
+        if call is None:
+            return False
+        attempt.call = _as_submitted(call, payload)
+        contract = _contract(call)
+        verdict = fill_in(attempt, findings, payload["output"], contract, now=now, duration_us=duration_us)
+        _conclude(attempt, verdict, now)
+    log_verdict(attempt)
+    return True
+
+
+def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
+    """Block the call of an attempt whose check crashes again and again, and keep its version from the door."""
+    with write_transaction():
+        call = _fenced_call(attempt, token)
+        if call is None:
+            return False
+        logger.error("The checker could not finish; the tool's version is quarantined")
+        if call.tool is not None and call.version is not None and call.version.quarantine(now):
+            Event.record(
+                "version.quarantined", actor="worker", door=Door.WORKER, at=now, tool=call.tool.name,
+                version=call.version.number,
+            )  # fmt: skip
+        attempt.call = call
+        call.attempts_allowed = min(call.attempts_allowed, attempt.number)
+        verdict = fill_in(attempt, _failure(UNFINISHED), "", None, now=now, duration_us=0)
+        attempt.state = AttemptState.DEAD
+        _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
+    log_verdict(attempt)
+    return True
+
+
+def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
+    """Ask once more for a submission that cannot be read: it was not judged, so it does not count."""
+    with write_transaction():
+        call = _fenced_call(attempt, token)
+        if call is None:
+            return False
+        attempt.call = call
+        source = CallState(call.state)
+        if source is not CallState.BLOCKED:
+            call.attempts_allowed += 1
+        verdict = Verdict(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
+        fill_in(attempt, _failure(UNREADABLE, SEND_AGAIN), "", None, now=now, duration_us=0, verdict=verdict)
+        attempt.state, attempt.is_valid, attempt.judged_at = AttemptState.DISCARDED, None, None
+        attempt.fingerprint = ""
+        _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
+    return True
+
+
+def _conclude(attempt: Attempt, verdict: Verdict, now: datetime, **changes: Any) -> None:
+    """Store the verdict, and wake whoever waits for it or for its turn."""
+    call = attempt.call
+    following = call.attempts.waiting().exclude(pk=attempt.pk).order_by("number").first()
+    if following and verdict.state is CallState.RETRYING:
+        verdict = replace(verdict, state=CallState.PENDING)  # the agent has sent its next attempt already
+    apply_verdict(attempt, verdict, now=now, door=Door.WORKER, **changes)
+    attempt.lease_until, attempt.lease_token = None, ""
+    attempt.save()
+    if verdict.opens_escalation:
+        open_escalation(call, now=now, door=Door.WORKER)
+    if verdict.state.has_ended:
+        call.attempts.discard()
+    ring_after_commit(call=call, attempt_id=following.pk if following else None)
+
+
+def _fenced_call(attempt: Attempt, token: str) -> Call | None:
+    """Make sure that the lease is still ours, and read the call as it is now; None when nothing is left to decide."""
+    # The call first, as everywhere: who locks in one order never waits in a circle.
+    calls = Call.objects.select_for_update(of=("self",)).select_related("agent", "tool", "version")
+    call = calls.get(pk=attempt.call_id)
+    mine = Attempt.objects.filter(pk=attempt.pk, lease_token=token, state=AttemptState.LEASED)
+    if not mine.update(state=AttemptState.LEASED):
+        return None
+    if call.has_ended:
+        call.attempts.discard()
+        return None
+    return call
+
+
+def _as_submitted(call: Call, payload: dict[str, Any]) -> Call:
+    """See the call as the attempt did: a later one may have named the right tool meanwhile."""
+    if not payload["is_known"]:
+        call.tool, call.version, call.tool_name = None, None, payload["tool"]
+    return call
+
+
+def _contract(call: Call) -> CompiledTool | None:
+    return compiled(call.tool, call.version) if call.tool and call.version else None
+
+
+def _failure(reason: str, hint: str | None = None) -> Findings:
+    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    return Findings((ValidationError(code, "", code.template.format(reason=reason), keyword="checker", hint=hint),))

@@ -1,0 +1,77 @@
+"""Read the log of agents' responses, a page at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.store.models import Agent, Call, LoggedResponse
+from retrycontract.store.models.calls import CallQuerySet
+from retrycontract.store.models.responses import ResponseQuerySet
+from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
+
+
+class UnknownCursorError(ValueError):
+    """Raised for a place in the log where no page begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseFilters:
+    """Say which responses are asked for; filters narrow each other. `agent` None stands for all agents, at the desk."""
+
+    agent: Agent | None = None
+    call_id: str | None = None
+    tool: str | None = None
+    task_id: str | None = None
+    turn: int | None = None
+    status: ResponseStatus | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePage:
+    """Hold some responses, and where the next page begins; empty on the last one."""
+
+    responses: tuple[LoggedResponse, ...]
+    following: str
+
+
+def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: int) -> ResponsePage:
+    """Read one page; `after` is `following` of the page before. Raises UnknownCursorError."""
+    place = _place(filters.agent, after) if after else None
+    found = _responses(filters).page(_calls(filters), after=place, size=size + 1)
+    shown = tuple(found[:size])
+    return ResponsePage(shown, _cursor(shown[-1]) if len(found) > size else "")
+
+
+def _calls(filters: ResponseFilters) -> CallQuerySet:
+    """Find the calls, by identifiers as they are stored."""
+    tool = safe_tool_name(filters.tool) if filters.tool else None
+    task = safe_identifier(filters.task_id)
+    return Call.objects.filter(**_given(agent=filters.agent, public_id=filters.call_id, tool_name=tool, task_id=task))
+
+
+def _responses(filters: ResponseFilters) -> ResponseQuerySet:
+    log = LoggedResponse.objects.get_queryset().filter(
+        **_given(turn=filters.turn, judged_at__gte=filters.since, judged_at__lt=filters.until)
+    )
+    return log if filters.status is None else log.with_status(filters.status)
+
+
+def _given(**wanted: object) -> dict[str, object]:
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _cursor(response: LoggedResponse) -> str:
+    return f"{response.call.public_id}.{response.number}"
+
+
+def _place(agent: Agent | None, cursor: str) -> tuple[Call, int]:
+    call_id, _, number = cursor.rpartition(".")
+    calls = Call.objects.all() if agent is None else Call.objects.of(agent)
+    call = calls.filter(public_id=call_id).first()
+    if call is None or not (number.isascii() and number.isdecimal() and len(number) < 10):
+        raise UnknownCursorError(cursor)
+    return call, int(number)

@@ -1,0 +1,181 @@
+"""Write a verdict down: attempt, state of the call, escalation and events, in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import datetime
+from typing import Any
+
+from retrycontract.config.installed_formatters import gather_formatters
+from retrycontract.contract import events
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.feedback.answer import redacted_output, write_answer
+from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
+from retrycontract.contract.feedback.guidance import standing_words
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
+from retrycontract.contract.redaction.sanitizer import has_redaction
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
+from retrycontract.store.sealing import keyed_hash
+from retrycontract.usecases.answers.follow_answers import follow_guidance, follow_hints, hint_for
+from retrycontract.usecases.counts.keep_count import count_verdict
+from retrycontract.usecases.notify.announce_escalation import announce_escalation
+from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, sanitizer
+
+logger = logging.getLogger("retrycontract")
+
+
+def fill_in(
+    attempt: Attempt,
+    findings: Findings,
+    output: Any,
+    tool: CompiledTool | None,
+    *,
+    now: datetime,
+    duration_us: int,
+    verdict: Verdict | None = None,
+) -> Verdict:
+    """Put the verdict into an attempt that is not saved yet; returns what it does to the call.
+
+    `verdict` is given when it does not follow from the findings.
+    """
+    call = attempt.call
+    budget = Budget(attempt.number, call.attempts_allowed)
+    verdict = verdict or judge(
+        CallState(call.state),
+        budget,
+        valid=findings.is_valid,
+        mode=mode_of(call.tool, call.tool_name),
+        hold=call.tool is not None and call.tool.hold,
+    )
+    attempt.fingerprint = fingerprint_digest(findings.errors)
+    hint = hint_for(attempt, verdict, attempt.fingerprint, now=now)
+    result = write_answer(
+        findings,
+        verdict,
+        budget,
+        tool_name=call.tool_name,
+        tool_call_id=attempt.tool_call_id,
+        configuration=configuration_for(call.tool_name),
+        kind=Kind(call.kind),
+        previous=attempt.earlier_failures() if verdict.status is Status.RETRY else (),
+        formatters=gather_formatters(),
+        words=standing_words(hint.text) if hint else "",
+    )
+    kept = redacted_output(findings, output, tool, sanitizer())
+    attempt.state = AttemptState.JUDGED
+    attempt.sealed = None
+    attempt.judged_at = now
+    attempt.is_valid = findings.is_valid
+    attempt.status = verdict.status
+    attempt.errors_json = [error.to_json() for error in findings.errors]
+    attempt.output, attempt.is_parsed, attempt.is_redacted = kept, findings.is_parsed, has_redaction(kept)
+    attempt.output_hash = keyed_hash(text_of(output))
+    attempt.feedback = result.content if result else ""
+    attempt.shown_attempt, attempt.shown_max = budget.shown
+    attempt.standing_hint = hint
+    attempt.duration_us = duration_us
+    return verdict
+
+
+def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Door, **changes: Any) -> None:
+    """Move the call as the verdict says and write the events; the attempt itself is saved by the caller."""
+    call = attempt.call
+    source = call.state
+    changes["fingerprint"] = attempt.fingerprint or call.fingerprint
+    if verdict.opens_escalation:
+        changes |= {"blocked_at": now, "expires_at": now + expires_after(call.tool, call.tool_name)}
+    elif verdict.closes_escalation:
+        changes["expires_at"] = None
+    call.move(verdict.state, now, **changes)
+    Event.record(
+        f"attempt.{attempt.state}",
+        call=call,
+        actor=call.agent.name,
+        door=door,
+        at=now,
+        from_state=source,
+        attempt=attempt.number,
+        valid=attempt.is_valid,
+        codes=sorted({error["error_code"] for error in attempt.errors_json}),
+    )
+    tried = follow_guidance(attempt, source=source)
+    follow_hints(attempt)
+    count_verdict(attempt, verdict, source=source, now=now, tried=tried)
+    if source == verdict.state == CallState.BLOCKED and call.tool is not None and call.tool.hold:
+        # What the person reads must not say that the agent is stuck when its newest output is valid.
+        held = attempt.number if verdict.is_held else None
+        Escalation.objects.open().filter(call=call).update(
+            text=_summary(call, _failures(call), now=now, held_attempt=held)
+        )
+    if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
+        Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
+        tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)
+
+
+def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
+    """Ask for a person: write the whole history down, once for each time the attempts ran out."""
+    history = _failures(call)
+    escalation = Escalation.objects.create(
+        call=call,
+        round=call.escalations.count() + 1,
+        opened_at=now,
+        text=_summary(call, history, now=now),
+    )
+    announce_escalation(escalation, now=now)
+    is_exhausted = bool(history) and history[-1].number == call.attempts_made  # what is held for a person is not
+    details: dict[str, Any] = {
+        "round": escalation.round,
+        **(events.intervention_fields(Kind(call.kind)) if is_exhausted else {}),
+    }
+    tell_endpoints(WebhookEvent.CALL_BLOCKED, call, now=now, **details)
+    Event.record("escalation.opened", call=call, actor=call.agent.name, door=door, at=now, **details)
+    return escalation
+
+
+def _failures(call: Call) -> list[Attempt]:
+    return list(call.attempts.filter(is_valid=False).order_by("number"))
+
+
+def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt: int | None = None) -> str:
+    return EscalationFormatter().format_escalation(
+        call.tool_name,
+        call.last_tool_call_id,
+        [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
+        call.attempts_made,
+        original_call=sanitizer().preview(history[0].output) if history else None,
+        now=now,
+        held_attempt=held_attempt,
+    )
+
+
+def log_verdict(attempt: Attempt) -> None:
+    """Write the structured log events of a failed attempt; names and pointers only."""
+    if attempt.is_valid:
+        return
+    call = attempt.call
+    fields = events.failure_fields(
+        call.tool_name,
+        attempt.errors,
+        attempt=attempt.shown_attempt,
+        max_attempts=attempt.shown_max,
+        correlation_id=call.correlation_id,
+        duration_us=attempt.duration_us,
+    )
+    logger.warning(events.FAILED, extra=fields)
+    if attempt.status == Status.RETRY:
+        logger.info(events.RETRIED, extra=fields)
+    elif attempt.status == Status.BLOCKED and attempt.number == attempt.shown_max:  # not what is tried while Blocked
+        logger.warning(events.ESCALATED, extra=fields)
+
+
+def text_of(output: Any) -> str:
+    """Write an output as one text, the same for the same value."""
+    if isinstance(output, str):
+        return output
+    return json.dumps(output, sort_keys=True, separators=(",", ":"), default=str)

@@ -1,0 +1,358 @@
+"""Take an attempt in: judge it at the door when the work is bounded, else queue it sealed for a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from time import perf_counter_ns
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from retrycontract.config.logs import follow
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.matching import Submission, match
+from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
+from retrycontract.store.sealing import UnreadableError, seal
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
+from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
+from retrycontract.usecases.calls.repeat_request import RequestKey, made_before, remember_attempt
+from retrycontract.usecases.notify.doorbell import ring_after_commit
+from retrycontract.usecases.tools.contracts import attempts_allowed, compiled, sanitizer
+
+MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
+MAX_VISITS = 5_000_000  # of a subschema by a value, at the door: some 20 ns each
+MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
+MAX_CONTEXT_VALUE = 2_000  # characters kept of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAttempt:
+    """Hold a submission as it came in; `output` is the raw text, or the parsed arguments.
+
+    A submission with a `key` is made once, however often it is sent.
+    """
+
+    tool: str
+    tool_call_id: str
+    output: Any
+    kind: Kind = Kind.TOOL_CALL
+    call_id: str | None = None
+    session_id: str | None = None
+    turn: int | None = None
+    task_id: str | None = None
+    correlation_id: str | None = None
+    finish_reason: str | None = None
+    callback_error: str | None = None
+    version: str | None = None
+    context: dict[str, Any] | None = None
+    max_attempts: int | None = None  # of the call that this attempt begins
+    traceparent: str | None = None
+    request_id: str | None = None
+    key: RequestKey | None = None
+
+
+class UnknownCallError(LookupError):
+    """Raised for a `call_id` that this agent does not have."""
+
+
+class CallEndedError(RuntimeError):
+    """Raised for an attempt at a call that has ended."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__(f"the call has ended: it is {call.state}")
+
+
+class OtherToolError(ValueError):
+    """Raised when an attempt names a call of another tool."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        super().__init__("the call belongs to another tool; leave call_id out to begin a new one")
+
+
+class OtherKindError(ValueError):
+    """Raised when an attempt names another kind of output than its tool was registered for."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.kind = Kind(tool.kind)
+        super().__init__(f"the tool is registered for another kind of output; send kind: {self.kind}")
+
+
+class UnknownVersionError(LookupError):
+    """Raised for a version hash that the tool does not have."""
+
+
+def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
+    """Take one attempt in and return it, judged or queued.
+
+    Raises UnknownCallError, CallEndedError, OtherToolError, OtherKindError, UnknownVersionError, AmbiguousCallError
+    and IdempotencyConflictError.
+    """
+    new = _without_secrets(new)
+    for _ in range(MAX_RACES):
+        try:
+            return _submit(agent, new, now)
+        except LostRaceError:
+            continue
+    raise LostRaceError("the call kept changing while this attempt came in; send it again")
+
+
+def _without_secrets(new: NewAttempt) -> NewAttempt:
+    """Give the attempt with identifiers that may be stored; what is matched by them goes through here, too."""
+    return replace(
+        new,
+        tool=safe_tool_name(new.tool),
+        tool_call_id=safe_identifier(new.tool_call_id),
+        session_id=safe_identifier(new.session_id),
+        task_id=safe_identifier(new.task_id),
+        correlation_id=safe_identifier(new.correlation_id),
+    )
+
+
+def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
+    if made := made_before(agent, new.key):
+        return made
+    tool = Tool.objects.named(agent.namespace, new.tool)
+    if tool is None:
+        new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
+    elif tool.kind != new.kind:
+        raise OtherKindError(tool)
+    call = _find(agent, new)
+    version = _version(tool, new, call)
+    if not _is_bounded(new, version) or _has_waiting(call):
+        return _queue(agent, new, tool, version, call, now)
+    try:
+        contract = compiled(tool, version) if tool and version else None
+    except UnreadableError:  # the worker asks for it again, once for each time it is sent
+        return _queue(agent, new, tool, version, call, now)
+    if contract is not None and not _is_cheap(new, contract):
+        return _queue(agent, new, tool, version, call, now)
+    started = perf_counter_ns()
+    findings = _examine(agent, new, contract)
+    duration_us = (perf_counter_ns() - started) // 1000
+    return _record(agent, new, tool, version, call, findings, contract, now=now, duration_us=duration_us)
+
+
+def _record(
+    agent: Agent,
+    new: NewAttempt,
+    tool: Tool | None,
+    version: ToolVersion | None,
+    call: Call | None,
+    findings: Findings,
+    contract: CompiledTool | None,
+    *,
+    now: datetime,
+    duration_us: int,
+) -> Attempt:
+    """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
+    with write_transaction():
+        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
+        attempt = Attempt(
+            call=call,
+            number=call.attempts_made + 1,
+            tool_call_id=new.tool_call_id,
+            turn=new.turn,
+            traceparent=new.traceparent,
+            submitted_at=now,
+        )
+        changes = _identity(new, tool, version, call)
+        verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
+        apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
+        attempt.call = call
+        attempt.save(force_insert=True)
+        remember_attempt(agent, new.key, attempt, now=now)
+        if verdict.opens_escalation:
+            open_escalation(call, now=now, door=Door.API)
+        ring_after_commit(call=call)
+    log_verdict(attempt)
+    return attempt
+
+
+def _queue(
+    agent: Agent,
+    new: NewAttempt,
+    tool: Tool | None,
+    version: ToolVersion | None,
+    call: Call | None,
+    now: datetime,
+) -> Attempt:
+    sealed = seal(
+        {
+            "tool": new.tool,
+            "is_known": version is not None,
+            "output": new.output,
+            "finish_reason": new.finish_reason,
+            "callback_error": new.callback_error,
+            "request_id": new.request_id,
+        }
+    )
+    with write_transaction():
+        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
+        source = CallState(call.state)
+        waits = source in (CallState.PENDING, CallState.RETRYING)
+        target = CallState.PENDING if waits else source
+        call.move(target, now, attempts_made=call.attempts_made + 1, **_identity(new, tool, version, call))
+        attempt = Attempt.objects.create(
+            call=call,
+            number=call.attempts_made,
+            state=AttemptState.QUEUED,
+            tool_call_id=new.tool_call_id,
+            turn=new.turn,
+            traceparent=new.traceparent,
+            submitted_at=now,
+            sealed=sealed,
+        )
+        follow(attempt_id=attempt.pk)
+        remember_attempt(agent, new.key, attempt, now=now)
+        Event.record(
+            "attempt.queued", call=call, actor=agent.name, door=Door.API, at=now, from_state=source,
+            attempt=attempt.number,
+        )  # fmt: skip
+        ring_after_commit(attempt_id=attempt.pk)
+    return attempt
+
+
+def _examine(agent: Agent, new: NewAttempt, contract: CompiledTool | None) -> Findings:
+    return examine(
+        new.output,
+        contract,
+        sanitizer(),
+        tool_name=new.tool,
+        known_tools=() if contract else Tool.objects.names(agent.namespace),
+        finish_reason=new.finish_reason,
+        callback_error=new.callback_error,
+    )
+
+
+def _find(agent: Agent, new: NewAttempt) -> Call | None:
+    calls = Call.objects.of(agent).select_related("agent", "tool", "version")
+    if new.call_id is not None:
+        call = calls.filter(public_id=new.call_id).first()
+        if call is None:
+            raise UnknownCallError
+        if call.has_ended:
+            raise CallEndedError(call)
+        if call.tool_name != new.tool and not call.is_of_unknown_tool:
+            raise OtherToolError(call)
+        return call
+    return match(_placed(new), calls.candidates(_placed(new)))
+
+
+def _placed(new: NewAttempt) -> Submission:
+    return Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+
+
+def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
+    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError."""
+    if call is None:
+        if connection.features.has_select_for_update:
+            Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
+        if _find(agent, new) is not None:
+            raise LostRaceError("another submission has begun this call")
+    return call
+
+
+def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersion | None, now: datetime) -> Call:
+    return Call(
+        agent=agent,
+        kind=new.kind,
+        tool_name=new.tool,
+        tool=tool,
+        version=version,
+        session_id=new.session_id,
+        task_id=new.task_id,
+        correlation_id=new.correlation_id,
+        last_turn=new.turn,
+        last_tool_call_id=new.tool_call_id,
+        attempts_allowed=new.max_attempts or attempts_allowed(tool, new.tool),
+        context=_context(new),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _identity(new: NewAttempt, tool: Tool | None, version: ToolVersion | None, call: Call) -> dict[str, Any]:
+    """Put into the call what its newest attempt says of it, and give the changes to be stored.
+
+    A call of an unknown tool takes the tool over that is named next.
+    """
+    changes: dict[str, Any] = {"last_tool_call_id": new.tool_call_id}
+    if new.turn is not None:
+        changes["last_turn"] = new.turn
+    if call.version_id is None:
+        changes |= {"tool": tool, "version": version, "tool_name": new.tool}
+    if new.context and call.context is None:
+        changes["context"] = _context(new)
+    for name, value in changes.items():
+        setattr(call, name, value)
+    return changes
+
+
+def _context(new: NewAttempt) -> dict[str, Any] | None:
+    """Redact and bound what the agent says of its task."""
+    if not new.context:
+        return None
+    redacted: dict[str, Any] = sanitizer().redact(new.context)
+    return {
+        elide_middle(name, MAX_CONTEXT_VALUE): _bounded(value)
+        for name, value in islice(redacted.items(), MAX_CONTEXT)
+    }  # fmt: skip
+
+
+def _bounded(value: Any) -> Any:
+    text = text_of(value)
+    if len(text) <= MAX_CONTEXT_VALUE:
+        return value
+    return elide_middle(text, MAX_CONTEXT_VALUE) if isinstance(value, str) else sanitizer().preview(value)
+
+
+def _version(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVersion | None:
+    """Give the version to judge by: the one that the call is pinned to, the one named, or the current one."""
+    if call is not None and call.version is not None:
+        return call.version
+    if tool is None:
+        return None
+    if new.version is not None:
+        found = tool.versions.filter(schema_hash=new.version).first()
+        if found is None:
+            raise UnknownVersionError
+        return found
+    return tool.current_version
+
+
+def _is_bounded(new: NewAttempt, version: ToolVersion | None) -> bool:
+    """Tell whether the work is small enough to be done while the agent waits at the door."""
+    service = settings.RETRYCONTRACT
+    if service.judge == "worker" or new.kind is Kind.SOURCE_FILE:
+        return False
+    if version is not None and version.quarantined_at is not None:
+        return False
+    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= service.door_max_bytes
+
+
+def _is_cheap(new: NewAttempt, contract: CompiledTool) -> bool:
+    """Tell whether an output has few enough values for the width of its schema; what is between commas is counted."""
+    if contract.schema.visits(settings.RETRYCONTRACT.door_max_bytes) <= MAX_VISITS:
+        return True
+    text = text_of(new.output)
+    return contract.schema.visits(1 + sum(text.count(sign) for sign in ",[{")) <= MAX_VISITS
+
+
+def _has_waiting(call: Call | None) -> bool:
+    """Tell whether an earlier attempt of the call still waits: attempts of one call are judged in order."""
+    if call is None or call.state == CallState.RETRYING:  # it is pending while one waits
+        return False
+    return call.attempts.waiting().exists()

@@ -1,0 +1,130 @@
+"""Count what happens, in the transaction in which it happens: attempts, failures, escalations, answers, ends."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ErrorSeverity
+from retrycontract.contract.lifecycle import CallState, Decision, Verdict
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.store.models import Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
+
+LAST_NUMBER: Final = 10  # attempts counted one by one: the largest budget; those that a person granted on top are one
+LATER: Final = "more"
+MOST_PLACES: Final = 8  # of one attempt: the first mistakes say what the field is
+MAX_DEPTH: Final = 4  # names of a place; deeper ones are counted where they hang
+MAX_PLACE: Final = 80  # characters
+MAX_LABEL: Final = 120  # characters, once what is invisible is written out
+LONGEST: Final = "longer"
+# Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
+BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
+BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
+
+Steps = list[tuple[Measure, str, int]]
+
+
+def count_verdict(
+    attempt: Attempt, verdict: Verdict, *, source: str, now: datetime, tried: Decision | None = None
+) -> None:
+    """Count a judged attempt and what became of its call; one that could not be read was not judged.
+
+    `tried` is the answer of a person that the attempt is the first after.
+    """
+    if attempt.is_valid is None:
+        return
+    steps = steps_of_attempt(attempt)
+    if tried is not None:
+        steps += steps_of_try(tried, attempt.is_valid)
+    if verdict.opens_escalation:
+        steps.append((Measure.ESCALATION, "", 1))
+    _count(attempt.call, [*steps, *steps_of_move(source, verdict.state)], now, tool=tool_of_attempt(attempt))
+
+
+def count_guidance(call: Call, escalation: Escalation, decision: Decision, *, source: str, now: datetime) -> None:
+    """Count a person's answer, the time it took, and the call's end if it is one."""
+    _count(call, [*steps_of_answer(decision, now - escalation.opened_at), *steps_of_move(source, call.state)], now)
+
+
+def count_end(call: Call, *, source: str, now: datetime) -> None:
+    """Count a call that has ended without a verdict or an answer."""
+    _count(call, steps_of_move(source, call.state), now)
+
+
+def steps_of_attempt(attempt: Attempt) -> Steps:
+    """Say what a judged attempt adds: one by its number, one for each code and place that failed, and what it cost."""
+    label = str(attempt.number) if attempt.number <= LAST_NUMBER else LATER
+    steps: Steps = [(Measure.JUDGED, label, 1), (Measure.RETRY_TEXT, "", _cost(attempt))]
+    if attempt.is_valid:
+        return [*steps, (Measure.VALID, label, 1)]
+    errors = [error for error in attempt.errors_json if error["severity"] == BLOCKING]
+    steps += [(Measure.FAILURE, code, 1) for code in {error["error_code"] for error in errors}]
+    places = sorted({_place(error) for error in errors})[:MOST_PLACES]
+    return [*steps, *((Measure.PLACE, place, 1) for place in places)]
+
+
+def steps_of_answer(decision: str, took: timedelta) -> Steps:
+    """Say what a person's answer adds."""
+    seconds = max(int(took.total_seconds()), 0)
+    bucket = next((str(limit) for limit in BUCKETS if seconds <= limit), LONGEST)
+    return [
+        (Measure.GUIDANCE, str(decision), 1),
+        (Measure.GUIDANCE_TIME, bucket, 1),
+        (Measure.GUIDANCE_SECONDS, "", seconds),
+    ]
+
+
+def steps_of_try(decision: str, is_valid: bool) -> Steps:
+    """Say what the first attempt after an answer adds."""
+    return [(Measure.TRIED, str(decision), 1), (Measure.WORKED, str(decision), int(is_valid))]
+
+
+def steps_of_move(source: str, target: str) -> Steps:
+    """Say what a move of a call adds: its outcome when it has ended by it."""
+    has_ended = source != target and CallState(target).has_ended
+    return [(Measure.OUTCOME, str(target), 1)] if has_ended else []
+
+
+def _cost(attempt: Attempt) -> int:
+    """Count the characters that would not have been sent, had the first attempt been valid."""
+    again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+    return again + len(attempt.feedback)
+
+
+def _place(error: Mapping[str, Any]) -> str:
+    """Name code and place of an error; a field that the model made up counts where it stands."""
+    tokens = pointers.tokens(pointers.pattern(error["field_path"]))
+    if error["error_code"] == ErrorCode.UNKNOWN_FIELD:
+        tokens = tokens[:-1]
+    place = pointers.from_tokens(tokens[:MAX_DEPTH])
+    return visible(elide_middle(f"{error['error_code']} {place}".strip(), MAX_PLACE))[:MAX_LABEL]
+
+
+def tool_of_attempt(attempt: Attempt) -> str:
+    """Name the tool that an attempt was judged by, or nothing: the call may have been named rightly later."""
+    is_of_unknown_tool = any(error["keyword"] == UNKNOWN_TOOL for error in attempt.errors_json)
+    return "" if is_of_unknown_tool else tool_of_call(attempt.call)
+
+
+def tool_of_call(call: Call) -> str:
+    """Name the registered tool of a call, or nothing."""
+    return "" if call.tool_id is None else call.tool_name
+
+
+def tally_of(steps: Steps, at: datetime, *, namespace: str, tool: str) -> Tally:
+    """Put steps into the hour, the namespace and the tool that they belong to."""
+    tally: Tally = Counter()
+    for measure, label, amount in steps:
+        tally[Count(hour_of(at), namespace, tool, measure.value, label)] += amount
+    return tally
+
+
+def _count(call: Call, steps: Steps, at: datetime, *, tool: str | None = None) -> None:
+    name = tool_of_call(call) if tool is None else tool
+    Rollup.objects.add(tally_of(steps, at, namespace=call.agent.namespace, tool=name))

@@ -1,0 +1,241 @@
+"""Read how agents and their tools fare, from the counts: history itself is never looked through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from retrycontract.contract.lifecycle import Decision
+from retrycontract.store.models import Measure
+from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
+from retrycontract.usecases.counts.read_counts import (
+    RATED,
+    Point,
+    Scope,
+    read_failed,
+    read_places,
+    read_points,
+    read_tool_totals,
+)
+
+MOST_HEAT: Final = 200  # cells of a map, the hottest
+CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRate:
+    """Hold how a tool's attempts went; the name is empty for tools that nobody registered."""
+
+    namespace: str
+    tool_name: str
+    judged: int
+    valid: int
+    first_tries: int
+    first_valid: int
+
+    @property
+    def failure_rate(self) -> float:
+        """Give the part of all attempts that failed."""
+        return 1 - self.valid / self.judged if self.judged else 0.0
+
+    @property
+    def first_try_rate(self) -> float:
+        """Give the part of first attempts that were valid."""
+        return self.first_valid / self.first_tries if self.first_tries else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Hold how often a field failed with a code; the root's place is empty, `*` stands for items."""
+
+    place: str
+    code: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePoint:
+    """Hold how many attempts failed with a code in one step of a series."""
+
+    at: datetime
+    code: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailurePoint:
+    """Hold how many attempts of a tool failed in one step of a series."""
+
+    at: datetime
+    namespace: str
+    tool_name: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRate:
+    """Hold how attempts of one number went; beyond the largest budget the number is `more`."""
+
+    number: str
+    judged: int
+    valid: int
+
+    @property
+    def rate(self) -> float:
+        """Give the part that was valid: of later numbers, how many recovered."""
+        return self.valid / self.judged if self.judged else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTimes:
+    """Hold how long answers took: how many fell under each limit in seconds, None for longer than all."""
+
+    buckets: tuple[tuple[int | None, int], ...]
+    seconds: int
+
+    @property
+    def answers(self) -> int:
+        """Count the answers."""
+        return sum(amount for _, amount in self.buckets)
+
+    @property
+    def mean(self) -> timedelta:
+        """Give the mean time."""
+        return timedelta(seconds=self.seconds / self.answers) if self.answers else timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRate:
+    """Hold what answers of one decision were good for."""
+
+    decision: Decision
+    given: int
+    tried: int
+    worked: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostPoint:
+    """Hold what retries cost in one step of a series."""
+
+    at: datetime
+    characters: int
+
+    @property
+    def tokens(self) -> int:
+        """Estimate the tokens."""
+        return self.characters // CHARACTERS_OF_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """Hold all that the page shows of a scope."""
+
+    failures: tuple[FailurePoint, ...]
+    tool_failures: tuple[ToolFailurePoint, ...]
+    attempts: tuple[AttemptRate, ...]
+    answer_times: AnswerTimes
+    decisions: tuple[DecisionRate, ...]
+    costs: tuple[CostPoint, ...]
+    escalations: int
+    outcomes: dict[str, int]
+
+    @property
+    def judged(self) -> int:
+        """Count the attempts."""
+        return sum(rate.judged for rate in self.attempts)
+
+    @property
+    def first_try(self) -> AttemptRate:
+        """Give how first attempts went."""
+        return next((rate for rate in self.attempts if rate.number == "1"), AttemptRate("1", 0, 0))
+
+    @property
+    def recovered(self) -> int:
+        """Count the calls that failed at first and were valid later."""
+        return sum(rate.valid for rate in self.attempts) - self.first_try.valid
+
+    @property
+    def recovery_rate(self) -> float:
+        """Give the part of the calls that failed at first and were valid later.
+
+        Calls begin in one time and may end in another: of a short time it is near the truth.
+        """
+        failed = self.first_try.judged - self.first_try.valid
+        return min(self.recovered / failed, 1.0) if failed else 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Estimate the tokens that retries cost."""
+        return sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+
+
+def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
+    """Read everything, in as many queries for an hour as for a year; failures by tool where they are asked for."""
+    points = read_points(scope)
+    totals = _totals(points)
+    failed = read_failed(scope) if is_by_tool else {}
+    return Insights(
+        failures=tuple(
+            FailurePoint(point.at, point.label, amount)
+            for point, amount in sorted(points.items())
+            if point.measure == Measure.FAILURE
+        ),
+        tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(failed.items())),
+        attempts=_attempts(totals),
+        answer_times=_answer_times(totals),
+        decisions=_decisions(totals),
+        costs=tuple(
+            CostPoint(point.at, amount)
+            for point, amount in sorted(points.items())
+            if point.measure == Measure.RETRY_TEXT
+        ),
+        escalations=totals[Measure.ESCALATION, ""],
+        outcomes={label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME},
+    )
+
+
+def read_tool_rates(scope: Scope) -> tuple[ToolRate, ...]:
+    """Read how each tool fared, the busiest first."""
+    rates = [ToolRate(*names, *map(totals.__getitem__, RATED)) for names, totals in read_tool_totals(scope).items()]
+    return tuple(sorted(rates, key=lambda rate: (-rate.judged, rate.namespace, rate.tool_name)))
+
+
+def read_heat_map(scope: Scope) -> tuple[Heat, ...]:
+    """Read which fields failed with which codes, the hottest first."""
+    hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
+    return tuple(_heat(label, amount) for label, amount in hottest)
+
+
+def _heat(label: str, amount: int) -> Heat:
+    code, _, place = label.partition(" ")
+    return Heat(place, code, amount)
+
+
+def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for point, amount in points.items():
+        totals[point.measure, point.label] += amount
+    return totals
+
+
+def _attempts(totals: Counter[tuple[str, str]]) -> tuple[AttemptRate, ...]:
+    numbers = [*map(str, range(1, LAST_NUMBER + 1)), LATER]
+    rates = [AttemptRate(number, totals[Measure.JUDGED, number], totals[Measure.VALID, number]) for number in numbers]
+    return tuple(rate for rate in rates if rate.judged)
+
+
+def _answer_times(totals: Counter[tuple[str, str]]) -> AnswerTimes:
+    buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
+    return AnswerTimes((*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""])
+
+
+def _decisions(totals: Counter[tuple[str, str]]) -> tuple[DecisionRate, ...]:
+    return tuple(
+        DecisionRate(
+            one, *(totals[measure, one.value] for measure in (Measure.GUIDANCE, Measure.TRIED, Measure.WORKED))
+        )
+        for one in Decision
+    )

@@ -1,0 +1,161 @@
+"""Read what Prometheus is told: counts from the rollups, and how things stand at the moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import Final
+
+from retrycontract.contract.lifecycle import ENDS, CallState
+from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+from retrycontract.front.exposition import Family, Sample, Type
+from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
+from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
+from retrycontract.usecases.tools.contracts import sanitizer
+
+PREFIX: Final = "retrycontract_"
+MOST_TOOLS: Final = 50  # agents name tools: what is not among those with the most attempts is one label
+OTHERS: Final = "other"
+UNKNOWN: Final = "unknown"
+MAX_NAME: Final = 80
+MOST_COUNTED: Final = 100_000  # open calls of one state; counting more would take longer than it tells
+SETTLED: Final = timedelta(hours=2)  # of hours so long ago nothing changes: they are summed up once
+
+COUNTED: Final = Rollup.objects.exclude(measure=Measure.PLACE)  # places are for pages: they are too many here
+
+Key = tuple[str, str, str, str]  # namespace, tool, measure, label
+Totals = Counter[Key]
+HELP: Final = {
+    "attempts_total": "Judged attempts, by their number within the call and their result.",
+    "failures_total": "Failed attempts, by each code that they had.",
+    "escalations_total": "Calls that were Blocked and put before a person.",
+    "outcomes_total": "Ends of calls, by state.",
+    "guidance_total": "Answers of people, by decision.",
+    "guidance_seconds": "Time from an escalation to its answer.",
+    "open_calls": "Calls that have not ended, by state.",
+    "oldest_blocked_seconds": "How long the longest waiting Blocked call has waited for a person.",
+    "waiting_attempts": "Attempts that wait to be judged.",
+    "oldest_waiting_seconds": "How long the longest waiting attempt has waited to be judged.",
+    "undelivered_messages": "Messages that are still to be delivered, by channel.",
+    "given_up_messages": "Messages that were given up, by channel.",
+    "workers": "Workers that gave a sign of life within a minute.",
+    "waiting_requests": "Requests that this process holds until there is an answer.",
+}
+
+
+class MetricsReader:
+    """Read the metrics; remembers the sums of hours that are long over, so that no look is dear but the first."""
+
+    def __init__(self) -> None:
+        self._settled: Totals = Counter()
+        self._until: datetime | None = None
+
+    def read(self, *, now: datetime, waiting_requests: int) -> list[Family]:
+        """Read them all; raises DatabaseError."""
+        totals = _by_shown_names(self._totals(now))
+        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
+
+    def _totals(self, now: datetime) -> Totals:
+        until = hour_of(now - SETTLED)
+        if self._until is None or until > self._until:
+            since = {} if self._until is None else {"hour__gte": self._until}
+            self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
+            self._until = until
+        return self._settled + COUNTED.filter(hour__gte=self._until).totals()
+
+
+def _by_shown_names(totals: Totals) -> Totals:
+    """Put names that can be shown in the place of those that agents gave, and all but the busiest tools into one."""
+    attempts: Counter[tuple[str, str]] = Counter()
+    for (namespace, tool, measure, _), amount in totals.items():
+        if measure == Measure.JUDGED:
+            attempts[namespace, tool] += amount
+    busiest = sorted(attempts, key=lambda pair: (-attempts[pair], pair))[:MOST_TOOLS]
+    names = {(namespace, tool): (_shown(namespace), _shown(tool) or UNKNOWN) for namespace, tool in busiest}
+    shown: Totals = Counter()
+    for (namespace, tool, measure, label), amount in totals.items():
+        shown[(*names.get((namespace, tool), (OTHERS, OTHERS)), measure, label)] += amount
+    return shown
+
+
+def _shown(name: str) -> str:
+    return visible(elide_middle(sanitizer().redact_name(name), MAX_NAME))
+
+
+def _counted(totals: Totals) -> Iterator[Family]:
+    yield _family("attempts_total", "counter", _attempts(totals))
+    yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
+    yield _family("escalations_total", "counter", _of_tools(totals, Measure.ESCALATION))
+    yield _family("outcomes_total", "counter", _of_tools(totals, Measure.OUTCOME, "state"))
+    decisions = _by_label(totals, Measure.GUIDANCE)
+    yield _family("guidance_total", "counter", (Sample(n, (("decision", name),)) for name, n in decisions.items()))
+    yield _family("guidance_seconds", "histogram", _times(totals))
+
+
+def _attempts(totals: Totals) -> Iterator[Sample]:
+    """Judged attempts are valid or failed; the rates of first tries and recovery follow from these two."""
+    for (namespace, tool, measure, number), judged in sorted(totals.items()):
+        if measure == Measure.JUDGED:
+            valid = totals[namespace, tool, Measure.VALID.value, number]
+            of = (("namespace", namespace), ("tool", tool), ("attempt", number))
+            yield Sample(valid, (*of, ("result", "valid")))
+            yield Sample(judged - valid, (*of, ("result", "failed")))
+
+
+def _of_tools(totals: Totals, wanted: Measure, label_name: str = "") -> Iterator[Sample]:
+    for (namespace, tool, measure, label), amount in sorted(totals.items()):
+        if measure == wanted:
+            labelled = ((label_name, label),) if label_name else ()
+            yield Sample(amount, (("namespace", namespace), ("tool", tool), *labelled))
+
+
+def _times(totals: Totals) -> Iterator[Sample]:
+    counts = _by_label(totals, Measure.GUIDANCE_TIME)
+    limits = [*map(str, BUCKETS), LONGEST]
+    for limit, amount in zip(limits, accumulate(counts[limit] for limit in limits), strict=True):
+        yield Sample(amount, (("le", "+Inf" if limit == LONGEST else limit),), "_bucket")
+    yield Sample(_by_label(totals, Measure.GUIDANCE_SECONDS)[""], suffix="_sum")
+    yield Sample(counts.total(), suffix="_count")
+
+
+def _by_label(totals: Totals, wanted: Measure) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (_, _, measure, label), amount in sorted(totals.items()):
+        if measure == wanted:
+            found[label] += amount
+    return found
+
+
+def _standing(now: datetime) -> Iterator[Family]:
+    states = [state for state in CallState if state not in ENDS]
+    open_calls = {state.value: Call.objects.filter(state=state)[:MOST_COUNTED].count() for state in states}
+    yield _family("open_calls", "gauge", (Sample(n, (("state", state),)) for state, n in open_calls.items()))
+    blocked_at = Call.objects.blocked().values_list("blocked_at", flat=True).first()
+    yield _gauge("oldest_blocked_seconds", _age(blocked_at, now))
+    waiting = Attempt.objects.waiting()
+    yield _gauge("waiting_attempts", waiting.count())
+    submitted_at = waiting.order_by("pk").values_list("submitted_at", flat=True).first()
+    yield _gauge("oldest_waiting_seconds", _age(submitted_at, now))
+    yield _gauge("workers", WorkerBeat.objects.alive(now).count())
+    messages = OutboxMessage.objects.all()
+    yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
+    given_up = messages.given_up()
+    yield _family("given_up_messages", "gauge", _of_channels(lambda name: given_up.filter(channel=name).count()))
+
+
+def _of_channels(count: Callable[[Channel], int]) -> Iterator[Sample]:
+    return (Sample(count(channel), (("channel", channel.value),)) for channel in Channel)
+
+
+def _age(moment: datetime | None, now: datetime) -> float:
+    return max(round((now - moment).total_seconds(), 3), 0) if moment else 0
+
+
+def _gauge(name: str, value: float) -> Family:
+    return _family(name, "gauge", [Sample(value)])
+
+
+def _family(name: str, kind: Type, samples: Iterable[Sample]) -> Family:
+    return Family(f"{PREFIX}{name}", kind, HELP[name], tuple(samples))

@@ -1,0 +1,122 @@
+"""Count history anew: the rollups as they would be if they had been written when everything happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Prefetch
+
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Summary, Tally, hour_of
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.answers.follow_answers import is_first_try
+from retrycontract.usecases.counts.keep_count import (
+    Steps,
+    steps_of_answer,
+    steps_of_attempt,
+    steps_of_move,
+    steps_of_try,
+    tally_of,
+    tool_of_attempt,
+    tool_of_call,
+)
+
+CHUNK: Final = 500  # calls that are in memory at once
+SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour before is open any more
+JUDGED: Final = ("attempt.judged", "attempt.dead")
+
+
+def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -> int:
+    """Replace the rollups of the hours that are over by what history says; returns how many counters there are.
+
+    Nobody writes to an hour that is over, so nobody has to wait and nothing is counted twice.
+    """
+    start, end = hour_of(since), hour_of(now - SETTLED)
+    tally = Counter({count: amount for count, amount in recount(since=start).items() if count.hour < end})
+    with write_transaction():
+        Rollup.objects.replace(tally, start=start, end=end)
+        Summary.objects.forget_from(start)
+        Event.record("metrics.rebuilt", actor=actor, door=door, at=now, since=start.isoformat(), counters=len(tally))
+    return len(tally)
+
+
+def fold_rollups(*, now: datetime) -> int:
+    """Put what several threads counted in hours that are over into one row each; returns how many rows were taken."""
+    end = hour_of(now - SETTLED)
+    if not Rollup.objects.spread(end).exists():  # looking costs no lock
+        return 0
+    with write_transaction():
+        return Rollup.objects.fold(end)
+
+
+def recount(*, since: datetime) -> Tally:
+    """Count what happened from an hour on."""
+    start = hour_of(since)
+    attempts = Attempt.objects.only(
+        "call_id", "number", "is_valid", "errors_json", "submitted_at", "output", "feedback"
+    )
+    calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
+    whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
+    tally: Tally = Counter()
+    for call in whole.iterator(chunk_size=CHUNK):
+        for _, added in tallies_of_call(call):
+            tally.update(added)
+    return Counter({count: amount for count, amount in tally.items() if count.hour >= start})
+
+
+def first_hour() -> datetime | None:
+    """Give the first hour of which history says everything."""
+    first = Event.objects.filter(call__isnull=False).order_by("pk").values_list("at", flat=True).first()
+    known = [hour for hour in (hour_of(first) if first else None, first_whole_hour()) if hour]
+    return max(known, default=None)
+
+
+def first_whole_hour() -> datetime | None:
+    """Give the hour from which on nothing was forgotten; None when nothing ever was.
+
+    Which calls went is known by when they were last touched: whatever happened later belongs to calls that stayed.
+    """
+    batches = Event.objects.filter(call=None, name="history.forgotten").values_list("data", flat=True)
+    before = max((datetime.fromisoformat(data["before"]) for data in batches if "before" in data), default=None)
+    return hour_of(before) + timedelta(hours=1) if before else None
+
+
+def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
+    """Say what each event of a call adds, and when."""
+    attempts = {attempt.number: attempt for attempt in call.attempts.all()}
+    answers = iter(call.guidance.all())
+    tool, last = tool_of_call(call), None
+    for event in call.events.all():
+        attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
+        if attempt is not None:
+            attempt.call = call
+            tool = tool_of_attempt(attempt)
+        given = next(answers) if event.name == "guidance.given" else None
+        steps = [*_steps(event, attempt, given), *_end(event)]
+        if last and attempt and _tries(event, attempt, last):
+            steps += steps_of_try(last.decision, bool(attempt.is_valid))
+            last = None
+        last = given or last
+        yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
+
+
+def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
+    if attempt is not None and attempt.is_valid is not None:
+        return steps_of_attempt(attempt)
+    if event.name == "escalation.opened":
+        return [(Measure.ESCALATION, "", 1)]
+    if given is not None:
+        return steps_of_answer(given.decision, given.given_at - given.escalation.opened_at)
+    return []
+
+
+def _tries(event: Event, attempt: Attempt, given: Guidance) -> bool:
+    """Tell whether an attempt is the first after an answer, as `follow_guidance` told it."""
+    return attempt.is_valid is not None and event.from_state == CallState.GUIDED and is_first_try(given, attempt)
+
+
+def _end(event: Event) -> Steps:
+    return steps_of_move(event.from_state, event.to_state) if event.from_state else []  # others moved nothing

@@ -1,0 +1,104 @@
+"""Add webhook endpoints, change them, and give them new secrets; each leaves an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from retrycontract.config.service_settings import is_plain_url
+from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.store.models import Agent, Door, Event, WebhookEndpoint
+from retrycontract.store.models.endpoints import MAX_ADDRESS
+from retrycontract.store.sealing import UnreadableError
+from retrycontract.store.transactions import write_transaction
+
+CHANGEABLE = ("address", "events", "is_active")
+
+
+class UnusableAddressError(ValueError):
+    """Raised for an address that nothing can be sent to."""
+
+    def __init__(self) -> None:
+        schemes = "https or http" if settings.RETRYCONTRACT.allow_private_webhooks else "https"
+        super().__init__(
+            f"Write it as https://host/path, with {schemes}, at most {MAX_ADDRESS} characters, "
+            "and without a user, spaces or a #part."
+        )
+
+
+def add_endpoint(
+    address: str, events: Sequence[WebhookEvent], agent: Agent | None = None, *, now: datetime, actor: str, door: Door
+) -> tuple[WebhookEndpoint, str]:
+    """Make an endpoint and return it with its secret, which is shown this once; raises UnusableAddressError.
+
+    It is told of the calls of its agent, or of all agents when there is none.
+    """
+    check_address(address)
+    endpoint = WebhookEndpoint(agent=agent, events=_values(events), created_at=now)
+    endpoint.address = address
+    text = endpoint.new_secret(now)
+    with write_transaction():
+        endpoint.save(force_insert=True)
+        Event.record(
+            "endpoint.added", actor=actor, door=door, at=now, endpoint=endpoint.public_id, address=endpoint.shortened,
+            agent=agent.name if agent else None, events=endpoint.events,
+        )  # fmt: skip
+    return endpoint, text
+
+
+def change_endpoint(
+    endpoint: WebhookEndpoint, wanted: dict[str, Any], *, now: datetime, actor: str, door: Door
+) -> None:
+    """Store what differs of address, events and whether it is on; raises UnusableAddressError.
+
+    An empty address keeps the one that it has.
+    """
+    wanted = {name: wanted[name] for name in CHANGEABLE if wanted[name] != ""} | {"events": _values(wanted["events"])}
+    if "address" in wanted:
+        check_address(wanted["address"])
+    with write_transaction():
+        held = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
+        changes = {name: value for name, value in wanted.items() if _present(held, name) != value}
+        if not changes:
+            return
+        for name, value in changes.items():
+            setattr(held, name, value)
+        if changes.get("is_active"):
+            held.gone_at = None
+        held.save(update_fields=["sealed_address", "events", "is_active", "gone_at"])
+        told = changes | ({"address": held.shortened} if "address" in changes else {})
+        Event.record("endpoint.changed", actor=actor, door=door, at=now, endpoint=held.public_id, changes=told)
+
+
+def rotate_secret(endpoint: WebhookEndpoint, *, now: datetime, actor: str, door: Door) -> str:
+    """Make a new secret and return its text, which is shown this once; the one before holds for a day more."""
+    with write_transaction():
+        held = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
+        text = held.new_secret(now)
+        held.save(update_fields=["sealed"])
+        Event.record("endpoint.secret_rotated", actor=actor, door=door, at=now, endpoint=held.public_id)
+    return text
+
+
+def check_address(address: str) -> None:
+    """Raise UnusableAddressError for an address that no endpoint may have; where it leads is seen when sending."""
+    is_open = address.startswith("https:") or settings.RETRYCONTRACT.allow_private_webhooks
+    if not is_open or not is_plain_url(address) or len(address) > MAX_ADDRESS:
+        raise UnusableAddressError
+
+
+def _present(endpoint: WebhookEndpoint, name: str) -> Any:
+    """Give what is stored; an address that no known key opens is like none."""
+    try:
+        return getattr(endpoint, name)
+    except UnreadableError:
+        return None
+
+
+def _values(events: Sequence[WebhookEvent]) -> list[str]:
+    """Give the events' names, each once and in one order; raises ValueError for what is none."""
+    chosen = {WebhookEvent(event) for event in events}
+    return [event.value for event in WebhookEvent if event in chosen]

@@ -1,0 +1,80 @@
+"""Make one message of all escalations that a channel is to be told of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from django.conf import settings
+from django.urls import reverse
+
+from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.announcement import MAX_GROUPS, AlikeCalls, Plain, Slack, announce
+from retrycontract.store.models import Attempt, Call, Channel, Escalation, Notice, OutboxMessage
+from retrycontract.usecases.tools.contracts import sanitizer
+
+MOST = 1_000  # escalations in one message; what is left waits for the next
+MAX_NAME = 80
+STYLES: dict[Channel, Plain] = {Channel.WEBHOOK: Slack(), Channel.EMAIL: Plain()}
+
+
+def write_message(channel: Channel, *, now: datetime) -> OutboxMessage | None:
+    """Store the next message of a channel, in the caller's transaction; None when there is nothing to tell.
+
+    What was answered or solved before anybody was told of it is left out.
+    """
+    waiting = Notice.objects.waiting(channel)
+    waiting.exclude(escalation__in=Escalation.objects.answerable()).delete()
+    # The long texts stay where they are: of a thousand escalations none is shown, of a single one it is read then.
+    notices = list(waiting.select_related("escalation__call__agent").defer("escalation__text")[:MOST])
+    if not notices:
+        return None
+    escalations = [notice.escalation for notice in notices]
+    written = announce(
+        _groups([escalation.call for escalation in escalations]),
+        total=len(escalations),
+        since=min(escalation.opened_at for escalation in escalations),
+        excerpt=_redacted(escalations[0].text) if len(escalations) == 1 else "",
+        desk=_address("dashboard:inbox"),
+        style=STYLES[channel],
+    )
+    message = OutboxMessage.objects.create(channel=channel, subject=written.subject, text=written.text, created_at=now)
+    Notice.objects.filter(pk__in=[notice.pk for notice in notices]).update(message=message)
+    return message
+
+
+def _groups(calls: list[Call]) -> list[AlikeCalls]:
+    """Put calls that made the same mistake together, the most frequent first; only what is shown is looked up."""
+    counts = Counter(_likeness(call) for call in calls)
+    firsts = {_likeness(call): call for call in reversed(calls)}
+    shown = {likeness: firsts[likeness] for likeness, _ in counts.most_common(MAX_GROUPS)}
+    judged = {attempt.call_id: attempt for attempt in Attempt.objects.newest_judged(shown.values())}
+    return [_group(call, judged.get(call.pk), counts[likeness]) for likeness, call in shown.items()]
+
+
+def _likeness(call: Call) -> tuple[int, str, str]:
+    return call.agent_id, call.tool_name, call.fingerprint
+
+
+def _group(call: Call, judged: Attempt | None, count: int) -> AlikeCalls:
+    worst = next(iter(in_order(judged.errors)), None) if judged else None
+    return AlikeCalls(
+        tool=sanitizer().preview_text(call.tool_name, MAX_NAME),
+        agent=sanitizer().preview_text(call.agent.name, MAX_NAME),
+        attempts=call.attempts_made,
+        address=_address("dashboard:call", call.public_id) or f"Call {call.public_id}",
+        until=call.expires_at,
+        pointer=sanitizer().redact_pointer(worst.field_path) if worst else None,
+        code=worst.error_code.value if worst else "",
+        count=count,
+    )
+
+
+def _redacted(text: str) -> str:
+    return sanitizer().redact_text(text)
+
+
+def _address(page: str, *arguments: str) -> str:
+    """Give the full address of a page of the desk; empty when nobody said where people reach it."""
+    public_url: str = settings.RETRYCONTRACT.public_url
+    return f"{public_url}{reverse(page, args=arguments)}" if public_url else ""

@@ -1,0 +1,87 @@
+"""Compiled tools and the sanitiser of this process."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+from django.conf import settings
+
+from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
+from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tool import Tool as Contract
+from retrycontract.languages import compiler_of
+from retrycontract.store.models import Tool, ToolVersion
+
+COMPILED = 2_048  # versions kept; about 50 kB each at worst
+
+
+def configuration_for(tool_name: str) -> RetryConfiguration:
+    """Give the contract's configuration with the overrides of this tool."""
+    configuration: RetryConfiguration = settings.CONTRACT
+    return configuration.for_tool(tool_name)
+
+
+def mode_of(tool: Tool | None, tool_name: str) -> Mode:
+    """Tell whether a tool is enforced or only observed."""
+    mode = tool.mode if tool else None
+    return "observe" if (mode or configuration_for(tool_name).mode) == "observe" else "enforce"
+
+
+def attempts_allowed(tool: Tool | None, tool_name: str) -> int:
+    """Give the first budget of a call of this tool."""
+    return (tool.max_attempts if tool else None) or configuration_for(tool_name).max_attempts
+
+
+def expires_after(tool: Tool | None, tool_name: str) -> timedelta:
+    """Give how long a Blocked call of this tool waits for an answer."""
+    if tool is not None and tool.expires_after is not None:
+        return tool.expires_after
+    given = _overrides(tool_name).get("expires_after")
+    return parse_duration(given) if given else timedelta(days=settings.RETRYCONTRACT.blocked_expires_after_days)
+
+
+def on_expiry(tool: Tool | None, tool_name: str) -> OnExpiry:
+    """Tell what happens to a Blocked call of this tool that nobody answered in time."""
+    chosen = (tool.on_expiry if tool else None) or _overrides(tool_name).get("on_expiry")
+    return "reject" if chosen == "reject" else "expire"
+
+
+def sanitizer() -> ValueSanitizer:
+    """Give the one sanitiser that everything in this process uses."""
+    global _sanitizer
+    configuration: RetryConfiguration = settings.CONTRACT
+    if _sanitizer is None or _sanitizer[0] is not configuration:
+        _sanitizer = (configuration, ValueSanitizer(configuration))
+    return _sanitizer[1]
+
+
+def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
+    """Give the tool ready to judge by a version of its schema; versions never change, so it is kept.
+
+    Raises UnreadableError for a schema that is sealed with a key that nobody has any more.
+    """
+    # By content: keys of rows can come again, when a database is restored or replaced under a running process.
+    key = (tool.name, version.schema_hash, tool.strict, tool.kind)
+    found = _kept.get(key)
+    if found is None:
+        contract = Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(tool.kind))
+        found = CompiledTool.of(contract, compiler_of)
+        with _keeping:
+            while len(_kept) >= COMPILED:
+                del _kept[next(iter(_kept))]
+            _kept[key] = found
+    return found
+
+
+def _overrides(tool_name: str) -> dict[str, object]:
+    configuration: RetryConfiguration = settings.CONTRACT
+    return configuration.overrides_of(tool_name)
+
+
+_kept: dict[tuple[str, str, bool, str], CompiledTool] = {}
+_keeping = threading.Lock()
+_sanitizer: tuple[RetryConfiguration, ValueSanitizer] | None = None

@@ -1,0 +1,162 @@
+"""Register tools: a changed schema makes a new version, an invalid or dangerous one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from retrycontract.contract.configuration import OnExpiry
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.source_code import declared_language
+from retrycontract.contract.schemas.admission import InvalidSchema, admit
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.languages import compiler_of
+from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
+from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.calls.identifiers import safe_tool_name
+from retrycontract.usecases.tools.contracts import sanitizer
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    """Hold what a registration may set besides the schema; None leaves it as it is."""
+
+    description: str | None = None
+    kind: str | None = None
+    strict: bool | None = None
+    hold: bool | None = None
+    mode: str | None = None
+    max_attempts: int | None = None
+    expires_after: timedelta | None = None
+    on_expiry: OnExpiry | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Give only what was set, as every database takes it: PostgreSQL refuses NUL in a text."""
+        values = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        values["description"] = self.description and self.description.replace("\x00", "\ufffd")
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class ToolChangedError(RuntimeError):
+    """Raised when a tool is not as its client takes it to be; `revision` is None when there is no such tool."""
+
+    def __init__(self, revision: str | None) -> None:
+        self.revision = revision
+        super().__init__("the tool was changed meanwhile; read it again")
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Say what a registration did."""
+
+    tool: Tool
+    version: ToolVersion
+    is_new_tool: bool
+    is_new_version: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """Say which tools of a list were registered, and which were refused and why."""
+
+    registered: list[Registration]
+    refused: list[tuple[str, InvalidSchema]]
+
+
+def register_tool(
+    agent: Agent,
+    name: str,
+    schema: Any,
+    *,
+    now: datetime,
+    door: Door = Door.API,
+    settings: ToolSettings | None = None,
+    may_replace: Callable[[str | None], bool] | None = None,
+    actor: str | None = None,
+) -> Registration:
+    """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
+
+    `may_replace` is asked with the revision that is there, None for a new tool; its no raises ToolChangedError.
+    `actor` is who did it where it was not the agent itself.
+
+    A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
+    """
+    admit(schema)
+    name, given = safe_tool_name(name), _given(settings or ToolSettings())
+    with write_transaction():
+        tool, is_new = Tool.objects.get_or_create(
+            namespace=agent.namespace,
+            name=name,
+            defaults={"kind": Kind.TOOL_CALL, "created_at": now, "updated_at": now, **given},
+        )
+        if may_replace is not None:
+            tool = tool if is_new else _held(tool)
+            revision = None if is_new else tool.revision
+            if not may_replace(revision):
+                raise ToolChangedError(revision)
+        version, is_new_version = _version(tool, schema, now)
+        _require_language(tool, given.get("kind", tool.kind), schema)
+        changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
+        if changes or tool.current_version_id != version.pk:
+            tool.current_version = version
+            for key, value in changes.items():
+                setattr(tool, key, value)
+            tool.updated_at = now
+            tool.save()
+            Event.record(
+                "tool.registered", actor=actor or agent.name, door=door, at=now, tool=name, namespace=tool.namespace,
+                version=version.number, changed=sorted(given if is_new else changes),
+            )  # fmt: skip
+    return Registration(tool, version, is_new, is_new_version)
+
+
+def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
+    """Register every tool of a list that can be; the others are told with the fault of each."""
+    done: dict[int, Registration] = {}
+    refused: dict[int, tuple[str, InvalidSchema]] = {}
+    # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
+    for place, declared in sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name)):
+        try:
+            settings = ToolSettings(description=declared.description)
+            done[place] = register_tool(agent, declared.name, declared.schema, now=now, settings=settings)
+        except InvalidSchema as fault:
+            refused[place] = safe_tool_name(declared.name), fault
+    return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
+
+
+def _held(tool: Tool) -> Tool:
+    """Read a tool as it is now; nobody changes it until the transaction ends."""
+    held = Tool.objects.select_for_update(of=("self",), no_key=True).select_related("current_version")
+    return held.get(pk=tool.pk)
+
+
+def _given(settings: ToolSettings) -> dict[str, Any]:
+    """Give what was set, without secrets where it is prose."""
+    given = settings.given()
+    if "description" in given:
+        given["description"] = sanitizer().redact_text(given["description"])
+    return given
+
+
+def _require_language(tool: Tool, kind: str, schema: Any) -> None:
+    if kind == Kind.SOURCE_FILE:
+        compiler_of(declared_language(tool.name, schema))
+
+
+def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:
+    digest = ToolVersion.hash_of(schema)
+    found = tool.versions.filter(schema_hash=digest).first()
+    if found is None:
+        # Of several that bring a new schema at once, one numbers its version and the others look again.
+        Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
+        found = tool.versions.filter(schema_hash=digest).first()
+    if found is not None:
+        found.open_again(schema)
+        return found, False
+    last = tool.versions.order_by("-number").first()
+    number = last.number + 1 if last else 1
+    version = ToolVersion.of(tool, schema, shown=sanitizer().redact_schema(schema), number=number, now=now)
+    version.save(force_insert=True)
+    return version, True

@@ -1,0 +1,124 @@
+"""Try what agents sent lately on a schema that is not registered yet: what would have been right, and what wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.contract.tool import Tool as Contract
+from retrycontract.languages import compiler_of
+from retrycontract.store.models import Attempt, Call, Tool
+from retrycontract.store.sealing import UnreadableError
+from retrycontract.usecases.tools.contracts import compiled, sanitizer
+
+MOST_REPLAYED: Final = 200  # failures, and as many that were right: a second of work at most
+MOST_EXAMPLES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Show one output that would be judged otherwise, with what was wrong, or what would be."""
+
+    attempt: Attempt
+    errors: tuple[ValidationError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Hold what the schema would have said, in numbers and with a few examples.
+
+    What was redacted is not what the agent sent, and what failed for another reason than its schema would fail again:
+    neither says anything of a schema.
+    """
+
+    failures: int
+    now_valid: int
+    still_wrong: int
+    right: int
+    now_wrong: int
+    redacted: int
+    elsewhere: int
+    mended: tuple[Example, ...]
+    broken: tuple[Example, ...]
+
+    @property
+    def replayed(self) -> int:
+        """Count the failures that say something."""
+        return self.now_valid + self.still_wrong
+
+
+def replay(tool: Tool, schema: Any) -> Replay:
+    """Judge the last failures of a tool, and the last outputs that were right, by a schema; raises InvalidSchema.
+
+    Nothing is stored. A tool that writes source files raises UnknownLanguageError or MissingGrammarError, too.
+    """
+    contract = Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind))
+    edited = CompiledTool.of(contract, compiler_of)
+    failures, right = _failures(tool), _right(tool)
+    told = [attempt for attempt in failures if not attempt.is_redacted]
+    of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
+    verdicts = [Example(attempt, _errors(attempt, edited)) for attempt in of_schema]
+    mended = [Example(one.attempt, _blocking(one.attempt.errors)) for one in verdicts if not one.errors]
+    whole = [attempt for attempt in right if not attempt.is_redacted]
+    broken = [Example(attempt, errors) for attempt in whole if (errors := _errors(attempt, edited))]
+    return Replay(
+        failures=len(failures), now_valid=len(mended), still_wrong=len(verdicts) - len(mended), right=len(whole),
+        now_wrong=len(broken), redacted=len(failures) - len(told) + len(right) - len(whole),
+        elsewhere=len(told) - len(of_schema), mended=tuple(mended[:MOST_EXAMPLES]),
+        broken=tuple(broken[:MOST_EXAMPLES]),
+    )  # fmt: skip
+
+
+def last_failed(tool: Tool, number: int) -> list[Attempt]:
+    """List the newest failed attempt of each of the last calls of a tool that failed, the newest first."""
+    newest = {attempt.call_id: attempt for attempt in _attempts(_failed_calls(tool, number), is_valid=False)}
+    return sorted(newest.values(), key=lambda attempt: -attempt.call_id)
+
+
+def _failures(tool: Tool) -> list[Attempt]:
+    newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
+    return newest[: -MOST_REPLAYED - 1 : -1]
+
+
+def _right(tool: Tool) -> list[Attempt]:
+    calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by("-pk").values_list("pk", flat=True)
+    return _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
+
+
+def _failed_calls(tool: Tool, number: int) -> Iterable[int]:
+    failed = Call.objects.filter(tool=tool).exclude(fingerprint="").order_by("-pk")
+    return failed.values_list("pk", flat=True)[:number]
+
+
+def _attempts(calls: Iterable[int], *, is_valid: bool) -> list[Attempt]:
+    """Read the attempts of some calls, oldest first."""
+    found = Attempt.objects.filter(call__in=list(calls), is_valid=is_valid).order_by("call", "number")
+    return list(found.select_related("call__version", "call__agent").defer("feedback", "call__context"))
+
+
+def _is_of_schema(tool: Tool, attempt: Attempt) -> bool:
+    """Tell whether the schema that judged it would say so again: a callback may have refused it, or a cut-off."""
+    version = attempt.call.version
+    if version is None or (attempt.output is None and not attempt.is_parsed):
+        return False
+    try:
+        return bool(_errors(attempt, compiled(tool, version)))
+    except UnreadableError:
+        return False
+
+
+def _errors(attempt: Attempt, tool: CompiledTool) -> tuple[ValidationError, ...]:
+    output = attempt.output
+    if attempt.is_parsed and (output is None or isinstance(output, str)):  # else it would be read as text again
+        output = json.dumps(output)
+    return _blocking(examine(output, tool, sanitizer(), tool_name=tool.tool.name).errors)
+
+
+def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR)
