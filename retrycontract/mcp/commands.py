@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -22,7 +22,6 @@ from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.mcp.checkpoint import Checkpoint
-from retrycontract.mcp.command_line import API_KEY
 from retrycontract.mcp.gateway import Gateway
 from retrycontract.mcp.in_process_judge import InProcessJudge
 from retrycontract.mcp.judging import Judge
@@ -31,6 +30,11 @@ from retrycontract.mcp.server import ContractServer
 from retrycontract.mcp.service_judge import PATIENCE, ServiceJudge
 
 logger = logging.getLogger("retrycontract.mcp")
+
+API_KEY: Final = "RETRYCONTRACT_API_KEY"
+# What a command line that says nothing means. The wait is as long as a person at a desk needs, and within what a
+# client with progress waits.
+DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None}
 
 
 def run_gateway(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from retrycontract.__main__ import main
+from retrycontract.cli.program import main
 
 SCHEMA = {"properties": {"encoding": {"enum": ["utf-8", "ascii"]}}}
 
