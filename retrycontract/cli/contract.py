@@ -32,7 +32,8 @@ VALID, INVALID = 0, 1
 def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenient: bool, config: Path | None) -> int:
     """Check an output against a schema.
 
-    Prints the feedback that a model would read.     OUTPUT.json is a file, or - for standard input. Exit status: 0 valid, 1 not valid, 2 wrong use.
+    Prints the feedback that a model would read. OUTPUT.json is a file, or - for standard input.
+    Exit status: 0 valid, 1 not valid, 2 wrong use.
 
     \b
     retrycontract check --schema schema.json output.json

@@ -56,7 +56,9 @@ def demo_agent(now: datetime) -> None:
 
 def example_is_due() -> bool:
     """Tell whether the example agent is there and has not finished its call yet."""
-    return example_script() is not None and not any(call.has_ended for call in Call.objects.filter(agent__name=AGENT, session_id=SESSION))
+    return example_script() is not None and not any(
+        call.has_ended for call in Call.objects.filter(agent__name=AGENT, session_id=SESSION)
+    )
 
 
 def example_script() -> Path | None:
