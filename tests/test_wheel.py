@@ -203,27 +203,33 @@ def test_the_service_of_the_built_files_serves_desk_api_and_worker_in_an_empty_f
         cwd=folder,
     )
     program, port = environment / "bin" / "retrycontract", free_port()
-    up = subprocess.Popen([program, "up", "--port", str(port)], cwd=folder, stdout=subprocess.PIPE, text=True)
-    assert up.stdout is not None
-    try:
-        said = iter(up.stdout.readline, "")
-        assert any("retrycontract is ready" in line for line in said)
-        url = f"http://127.0.0.1:{port}"
-        login = urllib.request.urlopen(f"{url}/login/").read().decode()
-        sheet = re.search(r'href="(/static/[^"]+\.css)"', login)
-        assert sheet is not None
-        assert urllib.request.urlopen(url + sheet[1]).status == 200
-        key = subprocess.run(
-            [program, "agent", "create", "wheel"], cwd=folder, capture_output=True, text=True, check=True
-        )
-        headers = {"Authorization": f"Bearer {key.stdout.strip()}", "Content-Type": "application/json"}
-        body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
-        answer = json.load(urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/calls", body, headers)))
-        assert answer["status"] == "retry"
-        assert any("Validation failed for tool 'book_flight'" in line for line in said), "the demo agent is not there"
-    finally:
-        up.send_signal(signal.SIGINT)
-        assert up.wait(60) == 0
+    # The suite's own settings must not reach it.
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
+    command = [program, "up", "--port", str(port)]
+    with subprocess.Popen(command, cwd=folder, env=alone, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        try:
+            said = iter(up.stdout.readline, "")
+            assert any("retrycontract is ready" in line for line in said)
+            url = f"http://127.0.0.1:{port}"
+            login = urllib.request.urlopen(f"{url}/login/").read().decode()
+            sheet = re.search(r'href="(/static/[^"]+\.css)"', login)
+            assert sheet is not None
+            assert urllib.request.urlopen(url + sheet[1]).status == 200
+            key = subprocess.run(
+                [program, "agent", "create", "wheel"], cwd=folder, env=alone, capture_output=True, text=True, check=True
+            )
+            headers = {"Authorization": f"Bearer {key.stdout.strip()}", "Content-Type": "application/json"}
+            body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
+            answer = json.load(urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/calls", body, headers)))
+            assert answer["status"] == "retry"
+            assert any("Validation failed for tool 'book_flight'" in line for line in said), (
+                "the demo agent is not there"
+            )
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.stdout.read()
+    assert up.returncode == 0, "Ctrl-C ends it in good order"
 
 
 def test_both_distributions_have_one_version() -> None:

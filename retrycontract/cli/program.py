@@ -111,19 +111,6 @@ def _foreseen(error: Exception) -> str | None:
     return None
 
 
-SERVER_PACKAGES: Final = (
-    "django",
-    "ninja",
-    "dashboard",
-    "worker",
-    "celery",
-    "uvicorn",
-    "csp",
-    "whitenoise",
-    "structlog",
-)
-
-
 def _of_the_database(reason: str) -> str:
     first = reason.strip().split("\n")[0]
     if "no such table" in first or "does not exist" in first or "no such column" in first:
