@@ -20,7 +20,7 @@ from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, Status, Verdict
+from retrycontract.contract.lifecycle import Budget, Move, Status
 from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
@@ -74,7 +74,7 @@ def _answer_in(output: Any, kind: Kind) -> Any:
 
 def write_answer(
     findings: Findings,
-    verdict: Verdict,
+    verdict: Move,
     budget: Budget,
     *,
     tool_name: str,
