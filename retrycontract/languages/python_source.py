@@ -30,7 +30,7 @@ def compile_python(source: str) -> Iterator[SourceFault]:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            tree = compile(source, FILE, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+            tree = ast.parse(source, FILE)
             compile(tree, FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
             yield _syntax_fault(error, source)
