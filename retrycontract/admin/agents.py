@@ -130,13 +130,13 @@ class KeyState(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
         """Name the states."""
-        return [("good", "Good"), ("revoked", "Revoked"), ("expired", "Expired")]
+        return [("active", "Active"), ("revoked", "Revoked"), ("expired", "Expired")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
         """Keep the keys of the chosen state."""
         now = timezone.now()
         match self.value():
-            case "good":
+            case "active":
                 return queryset.filter(revoked_at=None).exclude(expires_at__lte=now)
             case "revoked":
                 return queryset.filter(revoked_at__isnull=False)

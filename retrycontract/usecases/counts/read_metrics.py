@@ -30,7 +30,7 @@ Totals = Counter[Key]
 HELP: Final = {
     "attempts_total": "Judged attempts, by their number within the call and their result.",
     "failures_total": "Failed attempts, by each code that they had.",
-    "escalations_total": "Calls that were Blocked and put before a person.",
+    "escalations_total": "Calls that were Blocked and escalated to a person.",
     "outcomes_total": "Ends of calls, by state.",
     "guidance_total": "Answers of people, by decision.",
     "guidance_seconds": "Time from an escalation to its answer.",
