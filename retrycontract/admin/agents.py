@@ -122,7 +122,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
         fields = ("agent", "scopes", "expires_at")
 
 
-class KeyState(admin.SimpleListFilter):
+class KeyStateFilter(admin.SimpleListFilter):
     """Filter keys by whether they open the door."""
 
     title = "state"
@@ -157,7 +157,7 @@ class ApiKeyPage(Page):
 
     form = KeyForm
     list_display = ("prefix", "agent", "may", "created_at", "expires_at", "revoked_at", "last_used_at")
-    list_filter = (KeyState,)
+    list_filter = (KeyStateFilter,)
     list_select_related = ("agent",)
     search_fields = ("prefix", "agent__name")
     date_hierarchy = "created_at"
