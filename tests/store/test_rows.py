@@ -204,7 +204,7 @@ def test_the_call_with_the_same_id_is_found_among_any_number_of_open_ones() -> N
         for number in range(MAX_CANDIDATES * 2 + 1)
     )  # fmt: skip
     for wanted in (calls[0], calls[MAX_CANDIDATES], calls[-1]):
-        candidates = Call.objects.of(agent).candidates(Submission("deploy", wanted.last_tool_call_id, "s"))
+        candidates = Call.candidates(agent, Submission("deploy", wanted.last_tool_call_id, "s"))
         assert wanted in candidates
         assert len(candidates) == MAX_CANDIDATES
 

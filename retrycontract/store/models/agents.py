@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from django.db import models
 
+from retrycontract.store.statements import Statement
+
 KEY_PREFIX = "rc"
 SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
 UNLIMITED = frozenset({"agent"})  # written in keys from when no scope was looked at
@@ -45,12 +47,17 @@ class Agent(models.Model):
         return self.name
 
 
-class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Find keys."""
+KEY_BY_DIGEST = Statement(
+    lambda digest: ApiKey.objects.filter(digest=digest).select_related("agent").order_by("pk")[:1], "digest"
+)
+
+
+class ApiKeyManager(models.Manager["ApiKey"]):
+    """Find keys among all of them."""
 
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
-        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").order_by("pk").first()
+        key = KEY_BY_DIGEST.first(digest=ApiKey.digest_of(presented))
         return key if key is not None and key.state_at(now) is KeyState.GOOD else None
 
 
@@ -66,7 +73,7 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
 
-    objects = ApiKeyQuerySet.as_manager()
+    objects = ApiKeyManager()
 
     class Meta:
         ordering = ("agent", "created_at", "pk")

@@ -20,6 +20,7 @@ from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
+from retrycontract.store.statements import Statement
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
@@ -50,23 +51,6 @@ class CallQuerySet(models.QuerySet["Call"]):
     def open(self) -> CallQuerySet:
         """Keep the calls that have not ended."""
         return self.exclude(state__in=ENDED)
-
-    def continued_by(self, submission: Submission) -> CallQuerySet:
-        """Keep the open calls that a submission without our id may continue."""
-        by_id = Q(last_tool_call_id=submission.tool_call_id)
-        wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
-        return self.open().filter(wanted, session_id=submission.session_id)
-
-    def candidates(self, submission: Submission) -> list[Call]:
-        """List them, oldest first."""
-        found = self.continued_by(submission).order_by("-pk")
-        if not found.exists():  # most often; to read them is four times the work
-            return []
-        if submission.session_id is not None:
-            # What bears the same id is looked at first, however many calls of the tool were left open.
-            has_id = Q(last_tool_call_id=submission.tool_call_id)
-            found = found.order_by(Case(When(has_id, then=0), default=1), "-pk")
-        return sorted(found[:MAX_CANDIDATES], key=lambda call: call.pk)
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
@@ -101,6 +85,25 @@ class CallQuerySet(models.QuerySet["Call"]):
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
         return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+
+
+def _continued(agent_id: Any, tool_call_id: Any, **wanted: Any) -> CallQuerySet:
+    """Keep the open calls that a submission without our id may continue, the newest first."""
+    by_id = Q(last_tool_call_id=tool_call_id)
+    if "session_id" not in wanted:
+        return Call.objects.open().filter(by_id, agent_id=agent_id, session_id=None).order_by("-pk")
+    found = Call.objects.open().filter(
+        by_id | Q(tool_name=wanted["tool_name"]), agent_id=agent_id, session_id=wanted["session_id"]
+    )
+    # What bears the same id is looked at first, however many calls of the tool were left open.
+    return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
+
+
+CONTINUED = Statement(
+    lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
+    "agent_id", "tool_call_id",
+)  # fmt: skip
+CONTINUED_IN_SESSION = Statement(CONTINUED.queryset, "agent_id", "tool_call_id", "session_id", "tool_name")
 
 
 class Call(models.Model):
@@ -182,6 +185,20 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    # Queries
+
+    @classmethod
+    def candidates(cls, agent: Agent, submission: Submission) -> list[Call]:
+        """List the agent's open calls that a submission without our id may continue, oldest first."""
+        wanted: dict[str, Any] = {"agent_id": agent.pk, "tool_call_id": submission.tool_call_id}
+        if submission.session_id is None:
+            found = CONTINUED.rows(**wanted)
+        else:
+            found = CONTINUED_IN_SESSION.rows(
+                **wanted, session_id=submission.session_id, tool_name=submission.tool_name
+            )
+        return sorted(found, key=lambda call: call.pk)
 
     # Properties
 
@@ -289,14 +306,16 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
         return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
-    def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
-        """Lease one attempt, or None when somebody else has it or it is not its turn."""
-        taken = self.claimable(now).filter(pk=attempt_id).order_by()
-        if not taken.update(
-            state=AttemptState.LEASED, lease_token=token, lease_until=until, deliveries=F("deliveries") + 1
-        ):
-            return None
-        return self.select_related("call__agent", "call__tool", "call__version").get(pk=attempt_id)
+
+CLAIMABLE = Statement(
+    lambda attempt_id, now: Attempt.objects.claimable(now).filter(pk=attempt_id).order_by(), "attempt_id", "now"
+)
+TO_JUDGE = Statement(
+    lambda attempt_id: (
+        Attempt.objects.filter(pk=attempt_id).select_related("call__agent", "call__tool", "call__version").order_by()
+    ),
+    "attempt_id",
+)
 
 
 class Attempt(models.Model):
@@ -361,6 +380,14 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.call} #{self.number}"
+
+    @classmethod
+    def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
+        """Lease one attempt, or None when somebody else has it or it is not its turn."""
+        leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
+        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
+            return None
+        return TO_JUDGE.first(attempt_id=attempt_id)
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

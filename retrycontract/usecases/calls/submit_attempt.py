@@ -122,7 +122,7 @@ def _without_secrets(new: NewAttempt) -> NewAttempt:
 def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
     if made := made_before(agent, new.key):
         return made
-    tool = Tool.objects.named(agent.namespace, new.tool)
+    tool = Tool.named(agent.namespace, new.tool)
     if tool is None:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
     elif tool.kind != new.kind:
@@ -238,8 +238,8 @@ def _examine(agent: Agent, new: NewAttempt, contract: CompiledTool | None) -> Fi
 
 
 def _find(agent: Agent, new: NewAttempt) -> Call | None:
-    calls = Call.objects.of(agent).select_related("agent", "tool", "version")
     if new.call_id is not None:
+        calls = Call.objects.of(agent).select_related("agent", "tool", "version")
         call = calls.filter(public_id=new.call_id).first()
         if call is None:
             raise UnknownCallError
@@ -248,11 +248,8 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
         if call.tool_name != new.tool and not call.is_of_unknown_tool:
             raise OtherToolError(call)
         return call
-    return match(_placed(new), calls.candidates(_placed(new)))
-
-
-def _placed(new: NewAttempt) -> Submission:
-    return Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+    submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+    return match(submission, Call.candidates(agent, submission))
 
 
 def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
