@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db import models
+from django.db import connection, models
 
 from retrycontract.store.statements import Statement
 
@@ -46,9 +46,19 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def lock(self) -> None:
+        """Wait until no other transaction holds the agent; on SQLite the only writer is alone already."""
+        if connection.features.has_select_for_update:
+            AGENT_ALONE.rows(agent_id=self.pk)
+
 
 KEY_BY_DIGEST = Statement(
     lambda digest: ApiKey.objects.filter(digest=digest).select_related("agent").order_by("pk")[:1], "digest"
+)
+
+
+AGENT_ALONE = Statement(
+    lambda agent_id: Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).order_by(), "agent_id"
 )
 
 

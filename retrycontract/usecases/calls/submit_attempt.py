@@ -9,7 +9,6 @@ from time import perf_counter_ns
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
@@ -99,9 +98,10 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     and IdempotencyConflictError.
     """
     new = _without_secrets(new)
-    for _ in range(MAX_RACES):
+    is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
+    for race in range(MAX_RACES):
         try:
-            return _submit(agent, new, now)
+            return _submit(agent, new, now, looks_first=is_named or race > 0)
         except LostRaceError:
             continue
     raise LostRaceError("the call kept changing while this attempt came in; send it again")
@@ -119,7 +119,12 @@ def _without_secrets(new: NewAttempt) -> NewAttempt:
     )
 
 
-def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
+def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) -> Attempt:
+    """Judge at the door or queue.
+
+    Which call an attempt continues is settled within the transaction, and most begin one: the look beforehand is left
+    out until one has found a call there that is to be judged in another way.
+    """
     if made := made_before(agent, new.key):
         return made
     tool = Tool.named(agent.namespace, new.tool)
@@ -127,7 +132,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
     elif tool.kind != new.kind:
         raise OtherKindError(tool)
-    call = _find(agent, new)
+    call = _find(agent, new) if looks_first else None
     version = _version(tool, new, call)
     if not _is_bounded(new, version) or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now)
@@ -157,7 +162,7 @@ def _record(
 ) -> Attempt:
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     with write_transaction():
-        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        call = _take(agent, new, version, call, may_wait=False) or _begin(agent, new, tool, version, now)
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         attempt = Attempt(
             call=call,
@@ -199,7 +204,7 @@ def _queue(
         }
     )
     with write_transaction():
-        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        call = _take(agent, new, version, call, may_wait=True) or _begin(agent, new, tool, version, now)
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         source = CallState(call.state)
         waits = source in (CallState.PENDING, CallState.RETRYING)
@@ -252,14 +257,20 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
     return match(submission, Call.candidates(agent, submission))
 
 
-def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
-    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError."""
-    if call is None:
-        if connection.features.has_select_for_update:
-            Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
-        if _find(agent, new) is not None:
-            raise LostRaceError("another submission has begun this call")
-    return call
+def _take(
+    agent: Agent, new: NewAttempt, version: ToolVersion | None, call: Call | None, *, may_wait: bool
+) -> Call | None:
+    """Give the call to continue, or None to begin one; a call that was found before is compared when it moves.
+
+    Raises LostRaceError for a call that asks for another version, or that is judged in order and has to wait.
+    """
+    if call is not None:
+        return call
+    agent.lock()  # of submissions that may begin the same call one after the other looks for it
+    found = _find(agent, new)
+    if found is not None and (found.version_id != (version and version.pk) or (not may_wait and _has_waiting(found))):
+        raise LostRaceError("the submission continues a call that is judged in another way")
+    return found
 
 
 def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersion | None, now: datetime) -> Call:
