@@ -11,6 +11,7 @@ from django.db.models import Case, F, Q, When
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.matching import Submission
@@ -121,6 +122,7 @@ class Call(models.Model):
     correlation_id = models.CharField(max_length=200, null=True)
     last_turn = models.BigIntegerField(null=True)
     last_tool_call_id = models.CharField(max_length=200)
+    model = models.CharField(max_length=MAX_MODEL, null=True)  # of the newest attempt that named one
     attempts_made = models.PositiveIntegerField(default=0)
     attempts_allowed = models.PositiveIntegerField()
     fingerprint = models.CharField(max_length=64, blank=True, default="")
@@ -167,6 +169,8 @@ class Call(models.Model):
             models.Index(
                 fields=("correlation_id", "-id"), name="call_by_correlation", condition=Q(correlation_id__isnull=False)
             ),
+            # Which model: most calls name none.
+            models.Index(fields=("model", "-id"), name="call_by_model", condition=Q(model__isnull=False)),
             # The list of all calls: those of a time, of a rare kind, and those that failed at least once.
             models.Index(fields=("created_at",), name="call_by_time"),
             models.Index(fields=("kind", "-id"), name="call_by_kind", condition=~Q(kind=Kind.TOOL_CALL.value)),
@@ -328,6 +332,14 @@ class Attempt(models.Model):
     turn = models.BigIntegerField(null=True)
     traceparent = models.CharField(max_length=TRACEPARENT_LENGTH, null=True)
     submitted_at = models.DateTimeField()
+
+    # How the output came about, as the agent tells it; texts are redacted and shortened.
+    model = models.CharField(max_length=MAX_MODEL, null=True)
+    prompt = JSONText(null=True)  # one text; as JSON it may hold what PostgreSQL refuses
+    said = JSONText(null=True)
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    seconds = models.FloatField(null=True)
 
     sealed = models.BinaryField(null=True)
     lease_token = models.CharField(max_length=40, blank=True, default="")

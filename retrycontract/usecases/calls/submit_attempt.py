@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import islice
 from time import perf_counter_ns
@@ -13,6 +13,7 @@ from django.conf import settings
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
@@ -54,6 +55,7 @@ class NewAttempt:
     version: str | None = None
     context: dict[str, Any] | None = None
     max_attempts: int | None = None  # of the call that this attempt begins
+    generation: Generation = UNTOLD
     traceparent: str | None = None
     request_id: str | None = None
     key: RequestKey | None = None
@@ -116,6 +118,7 @@ def _without_secrets(new: NewAttempt) -> NewAttempt:
         session_id=safe_identifier(new.session_id),
         task_id=safe_identifier(new.task_id),
         correlation_id=safe_identifier(new.correlation_id),
+        generation=replace(new.generation.kept_by(sanitizer()), model=safe_identifier(new.generation.model)),
     )
 
 
@@ -171,6 +174,7 @@ def _record(
             turn=new.turn,
             traceparent=new.traceparent,
             submitted_at=now,
+            **asdict(new.generation),
         )
         changes = _identity(new, tool, version, call)
         verdict = fill_in(attempt, findings, new.output, contract, now=now, duration_us=duration_us)
@@ -219,6 +223,7 @@ def _queue(
             traceparent=new.traceparent,
             submitted_at=now,
             sealed=sealed,
+            **asdict(new.generation),
         )
         follow(attempt_id=attempt.pk)
         remember_attempt(agent, new.key, attempt, now=now)
@@ -285,6 +290,7 @@ def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersio
         correlation_id=new.correlation_id,
         last_turn=new.turn,
         last_tool_call_id=new.tool_call_id,
+        model=new.generation.model,
         attempts_allowed=new.max_attempts or attempts_allowed(tool, new.tool),
         context=_context(new),
         created_at=now,
@@ -300,6 +306,8 @@ def _identity(new: NewAttempt, tool: Tool | None, version: ToolVersion | None, c
     changes: dict[str, Any] = {"last_tool_call_id": new.tool_call_id}
     if new.turn is not None:
         changes["last_turn"] = new.turn
+    if new.generation.model is not None:
+        changes["model"] = new.generation.model
     if call.version_id is None:
         changes |= {"tool": tool, "version": version, "tool_name": new.tool}
     if new.context and call.context is None:
