@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import F, Q
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
-from retrycontract.contract.matching import Submission
 from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.fields import JSONText
@@ -25,7 +24,6 @@ from retrycontract.store.statements import Statement
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
-MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
 MAX_TOOLS_FOUND = 50  # tools that one search looks at
 MAX_CALLS_OF_ID = 500  # calls that share a tool call id; some agents begin to count anew in each session
 
@@ -86,25 +84,6 @@ class CallQuerySet(models.QuerySet["Call"]):
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
         return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
-
-
-def _continued(agent_id: Any, tool_call_id: Any, **wanted: Any) -> CallQuerySet:
-    """Keep the open calls that a submission without our id may continue, the newest first."""
-    by_id = Q(last_tool_call_id=tool_call_id)
-    if "session_id" not in wanted:
-        return Call.objects.open().filter(by_id, agent_id=agent_id, session_id=None).order_by("-pk")
-    found = Call.objects.open().filter(
-        by_id | Q(tool_name=wanted["tool_name"]), agent_id=agent_id, session_id=wanted["session_id"]
-    )
-    # What bears the same id is looked at first, however many calls of the tool were left open.
-    return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
-
-
-CONTINUED = Statement(
-    lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
-    "agent_id", "tool_call_id",
-)  # fmt: skip
-CONTINUED_IN_SESSION = Statement(CONTINUED.queryset, "agent_id", "tool_call_id", "session_id", "tool_name")
 
 
 class Call(models.Model):
@@ -189,20 +168,6 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
-
-    # Queries
-
-    @classmethod
-    def candidates(cls, agent: Agent, submission: Submission) -> list[Call]:
-        """List the agent's open calls that a submission without our id may continue, oldest first."""
-        wanted: dict[str, Any] = {"agent_id": agent.pk, "tool_call_id": submission.tool_call_id}
-        if submission.session_id is None:
-            found = CONTINUED.rows(**wanted)
-        else:
-            found = CONTINUED_IN_SESSION.rows(
-                **wanted, session_id=submission.session_id, tool_name=submission.tool_name
-            )
-        return sorted(found, key=lambda call: call.pk)
 
     # Properties
 

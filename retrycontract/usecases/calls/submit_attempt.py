@@ -20,6 +20,7 @@ from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
+from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
@@ -259,7 +260,7 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
             raise OtherToolError(call)
         return call
     submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
-    return match(submission, Call.candidates(agent, submission))
+    return match(submission, candidates(agent, submission))
 
 
 def _take(
