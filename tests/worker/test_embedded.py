@@ -72,7 +72,7 @@ def test_a_lease_that_a_dead_worker_left_is_taken_over(run_worker: Callable[[flo
     make_tool(agent)
     attempt = submit(agent, WRONG)
     now = timezone.now()
-    assert Attempt.objects.claim(attempt.pk, token="dead", now=now, until=now + timedelta(seconds=0.2))
+    assert Attempt.claim(attempt.pk, token="dead", now=now, until=now + timedelta(seconds=0.2))
     run_worker(0.05)
     eventually(is_judged(attempt))
     assert Attempt.objects.get().deliveries == 2

@@ -11,9 +11,10 @@ from django.db import models
 from django.db.models import Max, Min, Q
 
 from retrycontract.store.fields import JSONText
-from retrycontract.store.models.rollups import Measure, Tally
+from retrycontract.store.models.rollups import BY_MODEL, Measure, Tally
 
 MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
+MOST_MODELS: Final = 100  # labels with a model's name, of each measure; agents make names up, too
 CHUNK: Final = 500  # rows of one statement
 Reach = dict[str, tuple[datetime, datetime]]
 
@@ -125,6 +126,8 @@ class Summary(models.Model):
         for count, amount in tally.items():
             if count.measure != Measure.PLACE:
                 counts[count.measure][count.label] += amount
+        for measure in BY_MODEL & set(counts):
+            counts[measure] = Counter(dict(counts[measure].most_common(MOST_MODELS)))
         judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]
         return cls(
             span=span, at=at, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],

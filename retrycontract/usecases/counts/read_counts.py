@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 from django.db.models import F, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from retrycontract.store.models import Measure, Rollup, Span, Summary
+from retrycontract.store.models import BY_MODEL, Measure, Rollup, Span, Summary
 
 FINE: Final = timedelta(days=3)  # a longer time is shown by days
-PLACELESS: Final = [measure for measure in Measure if measure is not Measure.PLACE]
+# Agents make places and models up: what is shown over a whole time leaves them out.
+PLACELESS: Final = [measure for measure in Measure if measure is not Measure.PLACE and measure not in BY_MODEL]
 NAMES: Final = ("namespace", "tool_name")
 RATED: Final = ("judged", "valid", "first_judged", "first_valid")
 Stretch = tuple[datetime, datetime]

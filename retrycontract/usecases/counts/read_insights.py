@@ -21,6 +21,7 @@ from retrycontract.usecases.counts.read_counts import (
 )
 
 MOST_HEAT: Final = 200  # cells of a map, the hottest
+COSTS: Final = frozenset({Measure.RETRY_TEXT, Measure.RETRY_TOKENS})
 CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 
 
@@ -121,12 +122,13 @@ class CostPoint:
     """Hold what retries cost in one step of a series."""
 
     at: datetime
-    characters: int
+    characters: int  # of agents that did not count their tokens
+    counted: int = 0  # tokens of agents that did
 
     @property
     def tokens(self) -> int:
-        """Estimate the tokens."""
-        return self.characters // CHARACTERS_OF_TOKEN
+        """Give the tokens that were told, and estimate the rest."""
+        return self.counted + self.characters // CHARACTERS_OF_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,13 @@ class Insights:
 
     @property
     def tokens(self) -> int:
-        """Estimate the tokens that retries cost."""
-        return sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+        """Give the tokens that retries cost, estimated where no agent told them."""
+        return self.counted_tokens + sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+
+    @property
+    def counted_tokens(self) -> int:
+        """Give those of them that agents told."""
+        return sum(point.counted for point in self.costs)
 
 
 def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
@@ -188,9 +195,8 @@ def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
         answer_times=_answer_times(totals),
         decisions=_decisions(totals),
         costs=tuple(
-            CostPoint(point.at, amount)
-            for point, amount in sorted(points.items())
-            if point.measure == Measure.RETRY_TEXT
+            CostPoint(at, points[Point(at, Measure.RETRY_TEXT, "")], points[Point(at, Measure.RETRY_TOKENS, "")])
+            for at in sorted({point.at for point in points if point.measure in COSTS})
         ),
         escalations=totals[Measure.ESCALATION, ""],
         outcomes={label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME},
