@@ -22,10 +22,10 @@ import pytest
 from packaging.utils import canonicalize_name
 
 import retrycontract
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.servers import free_port
-from tests.service import Service
+from tests.serving.desk import Desk
+from tests.serving.servers import free_port
+from tests.serving.service import Service
+from tests.serving.threads import eventually
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BIN: Final = Path(sys.executable).parent
