@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.tool_arguments import NO_OUTPUT
+from retrycontract.contract.checks.missing_output import NO_OUTPUT
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint
 from retrycontract.contract.feedback.feedback_text import NO_PROGRESS, listed_pointer
+from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT
 from retrycontract.contract.tracker import AttemptRecord
 
 MAX_LISTED = 60  # characters of one pointer in the line; its bullet has more of it
@@ -27,6 +28,7 @@ HIDING = frozenset(
     }
 )  # fmt: skip
 # ... unless one of these keywords found it.
+MISSING = frozenset({NO_OUTPUT, *NO_ATTEMPT})
 OPEN = frozenset({"minProperties", "maxProperties", "callback", "plugin"})
 # What is asked only when the schema has found nothing.
 LATE = frozenset({"callback", "plugin"})
@@ -117,7 +119,7 @@ def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iter
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
     """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
-    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword != NO_OUTPUT)
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword not in MISSING)
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
