@@ -18,24 +18,30 @@ FRAMEWORKS := examples/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test chaos browser pictures bench openapi check lock clean
+.PHONY: help run test test-fast soak chaos browser pictures bench openapi check lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
-		|| grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 	@$(BIN)/python manage.py up
 
-test: $(VENV)/.dev $(VENV)/.services ## run every test; those of the database once more on PostgreSQL
+test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
 	$(if $(ARGS),,RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ON_BOTH_DATABASES))
 
+test-fast: $(VENV)/.dev ## run the tests that need neither a browser nor another process
+	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE))
+
+soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every place, every language, many examples
+	$(BIN)/python -m pytest -m soak $(or $(ARGS),$(SIDE_BY_SIDE))
+
 chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
-	$(BIN)/python -m pytest -s tests/services $(ARGS)
+	$(BIN)/python -m pytest -s -m "soak or not soak" tests/services $(ARGS)
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
-	$(BIN)/python -m pytest -m browser $(ARGS)
+	$(BIN)/python -m pytest -m "browser and not soak" $(ARGS)
 
 pictures: $(VENV)/.dev ## take the pictures of the operators' guide anew
 	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest tests/browser/test_guide.py

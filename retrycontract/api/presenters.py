@@ -66,6 +66,7 @@ def summary(found: Call) -> schemas.CallSummary:
         session_id=found.session_id,
         task_id=found.task_id,
         correlation_id=found.correlation_id,
+        model=found.model,
         attempts_made=found.attempts_made,
         attempts_allowed=found.attempts_allowed,
         created_at=found.created_at,
@@ -143,6 +144,12 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         feedback=attempt.feedback,
         submitted_at=attempt.submitted_at,
         judged_at=attempt.judged_at,
+        model=attempt.model,
+        prompt=attempt.prompt,
+        said=attempt.said,
+        tokens_in=attempt.tokens_in,
+        tokens_out=attempt.tokens_out,
+        seconds=attempt.seconds,
         traceparent=attempt.traceparent,
     )
 

@@ -134,7 +134,7 @@ def _response(data: Any) -> LoggedResponse:
 
 
 def _call_summary(data: Any) -> CallSummary:
-    names = ("kind", "tool", "session_id", "task_id", "correlation_id", "attempts_made", "attempts_allowed")
+    names = ("kind", "tool", "session_id", "task_id", "correlation_id", "model", "attempts_made", "attempts_allowed")
     return CallSummary(
         call_id=str(data["call_id"]),
         state=CallState(data["state"]),

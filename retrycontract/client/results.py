@@ -129,6 +129,7 @@ class CallSummary:
     session_id: str | None
     task_id: str | None
     correlation_id: str | None
+    model: str | None
     attempts_made: int
     attempts_allowed: int
     created_at: datetime
