@@ -1,11 +1,12 @@
 # One image for web, worker and the migration; docker-compose.yml says which is which.
-FROM python:3.11.13-slim-bookworm
+FROM python:3.11.14-slim-bookworm
 
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
     RETRYCONTRACT_DATA_DIR=/srv/data
 
 WORKDIR /srv/retrycontract
-RUN useradd --system --no-create-home --uid 10001 retrycontract
+RUN groupadd --system --gid 10001 retrycontract && \
+    useradd --system --no-create-home --uid 10001 --gid 10001 retrycontract
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock
 COPY manage.py pyproject.toml ./
@@ -17,7 +18,12 @@ RUN RETRYCONTRACT_SECRET_KEY=build \
     RETRYCONTRACT_ENCRYPTION_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \
     python manage.py collectstatic --no-input --verbosity 0
 
-USER retrycontract
+# A folder of its own to write into: `docker run -v rc:/srv/data` alone serves, in one process, with what `up` makes.
+RUN chown -R 10001:10001 /srv/data
+VOLUME /srv/data
+
+# By number: a cluster that asks for a user other than root cannot tell from a name.
+USER 10001:10001
 EXPOSE 8000
-CMD ["uvicorn", "retrycontract.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "on", \
-     "--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "10"]
+# Compose and clusters say what else a container is: web, worker or migration.
+CMD ["python", "-m", "retrycontract", "up", "--no-demo", "--host", "0.0.0.0"]
