@@ -13,7 +13,16 @@ from dashboard.call.changes import Change, compare
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
+from retrycontract.store.models import (
+    Attempt,
+    AttemptState,
+    Call,
+    Escalation,
+    EscalationState,
+    Guidance,
+    HeldAnswer,
+    StandingHint,
+)
 from retrycontract.usecases.answers.give_guidance import redacted_places
 from retrycontract.usecases.answers.propose_correction import proposed_arguments
 
@@ -115,11 +124,12 @@ class Story:
     guidance: tuple[Guidance, ...]
     escalations: tuple[Escalation, ...]
     expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
+    held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
 
     @property
     def version(self) -> str:
         """Digest what the page shows: every change of an attempt or a state touches the call, too."""
-        return version_of(self.call, self.guidance)
+        return version_of(self.call, self.guidance, self.held)
 
     @property
     def entries(self) -> list[AttemptEntry | GuidanceEntry]:
@@ -168,7 +178,8 @@ class Story:
     def open_escalation(self) -> Escalation | None:
         """Give the request that may be answered now; also the one that nobody answered in time."""
         newest = self.escalation
-        may = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        waits = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        may = waits and self.held is None
         return newest if may and self.call.state in ANSWERABLE else None
 
     @property
@@ -197,8 +208,10 @@ class Story:
         """Tell whether that request for a person still waits for its answer."""
         return self.open_escalation is not None and self.open_escalation.public_id == escalation_id
 
-    def answer_to(self, escalation_id: str) -> Guidance | None:
-        """Give the guidance that answered that request for a person, if any did."""
+    def answer_to(self, escalation_id: str) -> Guidance | HeldAnswer | None:
+        """Give what answered that request for a person, if anything did; it may be held still."""
+        if self.held is not None and self.held.escalation.public_id == escalation_id:
+            return self.held
         return next((given for given in self.guidance if given.escalation.public_id == escalation_id), None)
 
     @property
@@ -272,17 +285,18 @@ def read_story(call: Call) -> Story:
         _guidance_of(call),
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
+        _held_of(call),
     )
 
 
 def read_version(call: Call) -> str:
     """Digest a call as `Story.version` does, without reading its attempts."""
-    return version_of(call, _guidance_of(call))
+    return version_of(call, _guidance_of(call), _held_of(call))
 
 
-def version_of(call: Call, guidance: tuple[Guidance, ...]) -> str:
+def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | None) -> str:
     """Digest what changes on the page of a call."""
-    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp())]
+    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp()), str(held and held.pk)]
     parts += [f"{given.pk}:{given.delivered_at}:{given.acknowledged_at}" for given in guidance]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
@@ -295,3 +309,7 @@ def editable(value: Any) -> str:
 
 def _guidance_of(call: Call) -> tuple[Guidance, ...]:
     return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))
+
+
+def _held_of(call: Call) -> HeldAnswer | None:
+    return HeldAnswer.objects.select_related("operator", "escalation").filter(call=call).first()

@@ -15,6 +15,7 @@ from django.db.models import F, Q
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call, CallQuerySet
+from retrycontract.store.models.claims import unanswered_calls
 
 TRIED = (Decision.HINT, Decision.CORRECTED)  # what an agent goes on from; the other decisions end the call
 
@@ -29,8 +30,8 @@ class Mistake:
 
     @property
     def calls(self) -> CallQuerySet:
-        """Give the Blocked calls that made it, the longest waiting first."""
-        return Call.objects.blocked().filter(
+        """Give the Blocked calls that made it and that nobody has answered, the longest waiting first."""
+        return unanswered_calls().filter(
             agent__namespace=self.namespace, tool_name=self.tool_name, fingerprint=self.fingerprint
         )
 

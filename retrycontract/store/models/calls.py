@@ -99,8 +99,10 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state__in=ENDED, updated_at__lt=moment)
 
     def overdue(self, now: datetime) -> CallQuerySet:
-        """Keep the Blocked calls that nobody answered in time."""
-        return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+        """Keep the Blocked calls that nobody answered in time; what is held at the desk was answered."""
+        held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
+        late = self.filter(state=CallState.BLOCKED, expires_at__lte=now)
+        return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
 
 
 class Call(models.Model):
