@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from dashboard.call.changes import Change, compare
+from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
+from dashboard.shared.json_view import is_long
+from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import (
     Attempt,
@@ -26,6 +31,7 @@ from retrycontract.store.models import (
 from retrycontract.usecases.answers.give_guidance import redacted_places
 from retrycontract.usecases.answers.propose_correction import proposed_arguments
 
+_AT_LINE = re.compile(r" at line (\d{1,6})\b")
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
 ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
@@ -62,6 +68,22 @@ class AttemptEntry:
     def errors(self) -> tuple[ValidationError, ...]:
         """Give its errors, the worst first."""
         return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
+
+    @property
+    def mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give its errors, those that are alike as one."""
+        return by_pattern(self.attempt.errors)
+
+    @property
+    def failing_lines(self) -> tuple[int, ...]:
+        """Name the lines of a source file that its compiler complained about."""
+        found = (_AT_LINE.search(error.message) for error in self.attempt.errors)
+        return tuple(int(line.group(1)) for line in found if line)
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether the output has more lines than are shown around its failing places."""
+        return self.attempt.is_parsed and is_long(self.attempt.output)
 
     @property
     def blocking(self) -> int:
@@ -142,6 +164,44 @@ class Story:
             for attempt, before in zip(self.attempts, earlier, strict=False)
         ]
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Tell whether an answer is about to reach its agent: the page asks more often meanwhile."""
+        is_underway = self.answer is not None and self.answer.delivered_at is None
+        return self.held is not None or (self.call.state == CallState.GUIDED and is_underway)
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Say what is wrong in one line, while it is."""
+        judged = self.newest_judged
+        if judged is None or judged.is_valid or self.call.has_ended:
+            return None
+        return Diagnosis.of([attempt for attempt in self.attempts if attempt.is_valid is False])
+
+    @property
+    def course(self) -> Course:
+        """Give what happened, to be drawn."""
+        marks = [Mark(entry.at, entry.outcome[0], f"{entry.title}: {entry.outcome[1].lower()}", _tone(entry))
+                 for entry in self.entries if isinstance(entry, AttemptEntry)]  # fmt: skip
+        marks += [Mark(asked.opened_at, "person", "a person was asked", "ended") for asked in self.escalations]
+        marks += [
+            Mark(given.given_at, "reply", f"{given.operator.get_username()} answered", "guided")
+            for given in self.guidance
+        ]
+        state = CallState(self.call.state)
+        if state.has_ended and state is not CallState.VALID:  # a valid attempt says so itself
+            marks.append(Mark(self.call.updated_at, state, f"ended: {state}", TONES.get(state, "ended")))
+        return Course.of(marks)
+
+    @property
+    def language(self) -> str:
+        """Name the language of a source file; empty where it is not known."""
+        try:
+            schema = self.call.version.schema if self.call.version else None
+            return declared_language(self.call.tool_name, schema).value
+        except UnknownLanguageError:
+            return ""
 
     @property
     def judged_number(self) -> int | None:
@@ -256,9 +316,19 @@ class Story:
     @property
     def suggested_arguments(self) -> str | None:
         """Write the newest judged output with its near misses mended, or None when nothing is suggested."""
-        attempt = self.newest_judged
-        proposed = None if attempt is None else proposed_arguments(attempt)
+        proposed = self._proposed
         return None if proposed is None else editable(proposed)
+
+    @property
+    def suggested_changes(self) -> tuple[Change, ...]:
+        """Tell what the suggested arguments change."""
+        attempt, proposed = self.newest_judged, self._proposed
+        return () if attempt is None or proposed is None else compare(attempt.output, proposed)
+
+    @property
+    def _proposed(self) -> Any | None:
+        attempt = self.newest_judged
+        return None if attempt is None else proposed_arguments(attempt)
 
     @property
     def context(self) -> dict[str, str]:
@@ -305,6 +375,10 @@ def editable(value: Any) -> str:
     """Write a JSON value over several lines, hidden characters as escapes that mean the same."""
     lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
     return "\n".join(visible(line) for line in lines)
+
+
+def _tone(entry: AttemptEntry) -> str:
+    return {"failed": "blocked", "alert": "blocked", "valid": "good", "pending": "work"}.get(entry.outcome[0], "ended")
 
 
 def _guidance_of(call: Call) -> tuple[Guidance, ...]:

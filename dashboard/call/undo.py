@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from django.contrib import messages
@@ -13,24 +12,10 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from retrycontract.store.models import Guidance, HeldAnswer
+from retrycontract.store.models import HeldAnswer
 from retrycontract.usecases.answers.send_answer import take_back
 
 TAKEN_BACK: Final = "taken_back"  # in the session: what was typed, until its form is shown again
-SENT: Final = "sent"  # tells our script that the draft of what was sent may go
-
-
-def say_sent(request: HttpRequest, sent: HeldAnswer | Guidance | None, words: str) -> None:
-    """Tell the operator that an answer was sent, on whatever page comes next; one that is held can be taken back."""
-    tags = f"{SENT}-{sent.batch}-{sent.send_at.timestamp():.0f}" if isinstance(sent, HeldAnswer) else SENT
-    messages.success(request, words, extra_tags=tags)
-
-
-def undo_of(tags: str) -> dict[str, Any] | None:
-    """Read from the tags of a message what it lets an operator take back, and until when."""
-    name, _, held = (tags or "").partition("-")
-    batch, _, until = held.partition("-")
-    return {"batch": batch, "until": datetime.fromtimestamp(int(until), UTC)} if name == SENT and until else None
 
 
 @require_POST
@@ -56,7 +41,7 @@ def taken_back(request: HttpRequest, public_id: str) -> dict[str, Any]:
 
 
 def _typed(held: HeldAnswer) -> dict[str, Any]:
-    typed = {"decision": held.decision, "text": held.text, "grant": str(held.grant or 1)}
+    typed: dict[str, Any] = {"decision": held.decision, "text": held.text, "grant": str(held.grant or 1)}
     if held.arguments is not None:
         typed["arguments"] = json.dumps(held.arguments, ensure_ascii=False, indent=2)
     if held.stands_days is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, cast
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -13,19 +14,21 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods
 
 from dashboard.answers.reply_views import keep_words
 from dashboard.call.call_history import Story, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
-from dashboard.call.undo import say_sent, taken_back
+from dashboard.call.undo import taken_back
 from dashboard.call.work import read_work
 from dashboard.inbox.queue import next_blocked
 from dashboard.roles import may_answer
 from dashboard.shared.forms import AnswerForm
 from dashboard.shared.json_lines import line_at, lines_of
 from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.shared.sent import say_sent
 from dashboard.shared.wording import choices_for
 from dashboard.templatetags.desk import bare
 from retrycontract.contract.errors import ValidationError
@@ -42,6 +45,7 @@ from retrycontract.usecases.calls.claim_call import claim_next
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+@gzip_page  # some pages hold a whole output; their tokens are masked anew each time, so lengths give nothing away
 def call(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one call; POST answers it."""
     found = _get(public_id)
@@ -49,7 +53,8 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         return _answer(request, found)
     if is_htmx(request):
         return _live(request, found)
-    return _page(request, read_story(found))
+    whole = request.GET.get("whole", "")  # the attempt whose output is shown to its end
+    return _page(request, read_story(found), whole=int(whole) if whole.isdecimal() and len(whole) < 9 else 0)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -113,9 +118,10 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     if not form.is_valid():
         return _page(request, read_story(found), form=form, status=REFUSED)
     escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
+    stands_days = form.stands_days if found.fingerprint else None
     try:
         sent = send_answer(
-            escalation, cast(User, request.user), now=timezone.now(), stands_days=form.stands_days, **form.answer
+            escalation, cast(User, request.user), now=timezone.now(), stands_days=stands_days, **form.answer
         )
     except RefusedAnswerError as refused:
         return _page(
@@ -132,7 +138,11 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
     here = reverse("dashboard:call", args=[found.public_id])
     to = format_html('<a href="{}">{}</a>' if following else "{1}", here, bare(found.agent.name))
-    say_sent(request, sent, format_html("Sent to {}{}", to, said_to_stand(form.stands_days)))
+    say_sent(request, sent, format_html("Sent to {}{}", to, said_to_stand(stands_days)))
+    if form.stands and stands_days is None:
+        messages.warning(
+            request, "It is not told to the next agents, though: there is no mistake that it could be for."
+        )
     # A fragment of its own: else the browser carries the form's to the next page, and lands below its head.
     return redirect(reverse("dashboard:call", args=[(following or found).public_id]) + "#main")
 
@@ -150,7 +160,7 @@ def said_to_stand(days: int | None) -> str:
     if days is None:
         return ""
     until = timezone.localtime(timezone.now() + timedelta(days=days)).strftime("%Y-%m-%d")
-    return f", and told to agents that make the same mistake until {until}"
+    return f". Agents that make the same mistake are told it until {until}."
 
 
 def _live(request: HttpRequest, found: Call) -> HttpResponse:
