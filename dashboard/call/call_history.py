@@ -14,8 +14,9 @@ from dashboard.call.changes import Change, compare
 from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
 from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import (
@@ -138,7 +139,7 @@ class GuidanceEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class CallHistory:
     """Hold everything that the page of one call shows."""
 
     call: Call
@@ -345,9 +346,9 @@ class Story:
             yield from self.call.context.items()
 
 
-def read_story(call: Call) -> Story:
+def read_story(call: Call) -> CallHistory:
     """Read what the page of a call shows."""
-    return Story(
+    return CallHistory(
         call,
         tuple(
             call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
@@ -360,7 +361,7 @@ def read_story(call: Call) -> Story:
 
 
 def read_version(call: Call) -> str:
-    """Digest a call as `Story.version` does, without reading its attempts."""
+    """Digest a call as `CallHistory.version` does, without reading its attempts."""
     return version_of(call, _guidance_of(call), _held_of(call))
 
 

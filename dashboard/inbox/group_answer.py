@@ -14,7 +14,7 @@ from dashboard.inbox.groups import Row
 from dashboard.inbox.queue import read_claims, read_snoozes
 from dashboard.shared.forms import GRANTS, LASTS
 from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
-from retrycontract.contract.lifecycle import DEFAULT_GRANT, Decision
+from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason
@@ -23,21 +23,17 @@ from retrycontract.usecases.answers.set_hint import LASTS as STANDS_FOR
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
 NEAR_MISS: Final = "near"  # the fix that each call's own errors suggest; others are records of what worked before
-DECISIONS: Final = [
-    (Decision.HINT.value, "Hint", "Say what to change. Each agent corrects its own output."),
-    (
-        Decision.CORRECTED.value,
-        "Suggested fix",
-        "Each agent sends its own output with the fix made to it.",
-    ),
-    (Decision.REJECT.value, "Reject", "Stop them all. Nothing is executed, and the agents are told so."),
+GROUP_DECISIONS: Final = [
+    (name.value, "Suggested fix" if entry.takes_arguments else entry.title, entry.group)
+    for name, entry in DECISIONS.items()
+    if entry.group
 ]
 
 
 class GroupForm(forms.Form):
     """Take one answer for many calls."""
 
-    decision = forms.ChoiceField(choices=[choice[:2] for choice in DECISIONS], initial=Decision.HINT.value)
+    decision = forms.ChoiceField(choices=[choice[:2] for choice in GROUP_DECISIONS], initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
     fix = forms.CharField(required=False, max_length=20, initial=NEAR_MISS)

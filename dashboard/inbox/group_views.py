@@ -18,7 +18,7 @@ from dashboard.call.call_history import read_story
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.undo import taken_back
 from dashboard.inbox.group_answer import (
-    DECISIONS,
+    GROUP_DECISIONS,
     NEAR_MISS,
     GroupForm,
     Report,
@@ -31,7 +31,7 @@ from dashboard.inbox.groups import find_groups
 from dashboard.roles import may_answer
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.shared.sent import say_sent
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Mistake
 from retrycontract.store.models.claims import free_calls
 from retrycontract.usecases.answers.answer_group import answer_group
@@ -156,7 +156,7 @@ def _page(
     request: HttpRequest, found: Call, waiting: WaitingGroup, form: GroupForm, *, status: int = 200, **context: Any
 ) -> HttpResponse:
     context.setdefault("at_hand", _at_hand(request, waiting))
-    decisions = [choice for choice in DECISIONS if choice[0] != Decision.CORRECTED or _has_fix(waiting, form)]
+    decisions = [choice for choice in GROUP_DECISIONS if choice[0] != Decision.CORRECTED or _has_fix(waiting, form)]
     shared = {"call": found, "waiting": waiting, "form": form, "decisions": decisions, "now": timezone.now()}
     return render(request, "inbox/group.html", shared | {"may_answer": True} | context, status=status)
 

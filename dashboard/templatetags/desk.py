@@ -19,11 +19,11 @@ from dashboard.shared.json_view import render_json, render_text
 from dashboard.shared.mistakes import title_of, value_of
 from dashboard.shared.sent import undo_of
 from dashboard.shared.source_view import render_source
-from dashboard.shared.wording import WORDINGS, state_word
+from dashboard.shared.wording import WORDINGS, given_word, state_word
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import StandingHint
 from retrycontract.usecases.answers.suggest_guidance import times
@@ -158,6 +158,12 @@ def until(at: datetime, now: datetime) -> SafeString:
 def noun(kind: str) -> str:
     """Name what a person corrects of an output of a kind."""
     return WORDINGS[Kind(kind)].noun
+
+
+@register.filter
+def decided(decision: str, kind: str) -> str:
+    """Name an answer that was given to an output of a kind."""
+    return given_word(decision, kind)
 
 
 @register.filter

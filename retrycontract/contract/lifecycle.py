@@ -60,34 +60,6 @@ class Status(StrEnum):
     BLOCKED = "blocked"
 
 
-class Decision(StrEnum):
-    """Name the operator's answers."""
-
-    HINT = "hint"
-    CORRECTED = "corrected"
-    ACCEPT = "accept"
-    REJECT = "reject"
-
-    @property
-    def leads_to(self) -> CallState:
-        """Give the state that the answer moves a call to."""
-        return {Decision.ACCEPT: CallState.ACCEPTED, Decision.REJECT: CallState.REJECTED}.get(self, CallState.GUIDED)
-
-    def grant(self, asked: int | None = None) -> int:
-        """Give how many attempts the answer grants: a hint 1–5 (default 2), corrected arguments one."""
-        match self:
-            case Decision.HINT:
-                return min(max(asked or DEFAULT_GRANT, 1), MAX_GRANT)
-            case Decision.CORRECTED | Decision.ACCEPT:
-                return 1
-            case Decision.REJECT:
-                return 0
-
-
-DEFAULT_GRANT = 2
-MAX_GRANT = 5
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Hold how many attempts a call has made and how many it may make."""
@@ -111,7 +83,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Move:
     """Say what a judged attempt does to its call."""
 
     state: CallState
@@ -121,17 +93,17 @@ class Verdict:
     is_held: bool = False
 
 
-def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Verdict:
+def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Move:
     """Decide the move of a call in `state` whose attempt was just judged; `budget` includes that attempt."""
     if valid:
         if state is CallState.BLOCKED and hold:
-            return Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True)
-        return Verdict(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
+            return Move(CallState.BLOCKED, Status.BLOCKED, is_held=True)
+        return Move(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if mode == "observe":
         # A tool may be put under observation while its calls are Blocked: then nothing holds them any more.
-        return Verdict(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
+        return Move(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if state is CallState.BLOCKED:
-        return Verdict(CallState.BLOCKED, Status.BLOCKED)
+        return Move(CallState.BLOCKED, Status.BLOCKED)
     if budget.is_used_up:
-        return Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
-    return Verdict(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)
+        return Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
+    return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)

@@ -12,12 +12,13 @@ from typing import Any, Literal
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.echo import without_thoughts
 from retrycontract.contract.feedback.response_log import ResponseStatus, response_status
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
-from retrycontract.loops.benches import Examiner, Subject
+from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.tool import Tool
+from retrycontract.judging import Examiner
 from retrycontract.loops.engine import Trial
 
 NAME = "agent_response"
@@ -103,7 +104,7 @@ def reply_of(raw: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _examiner(schema: str) -> Examiner:
-    return Examiner(Subject(kind=Kind.AGENT_RESPONSE, name=NAME, schema=json.loads(schema)))
+    return Examiner(Tool(kind=Kind.AGENT_RESPONSE, name=NAME, input_schema=json.loads(schema)))
 
 
 def _verdict(findings: Findings, raw: Any, schema: Schema) -> Valid | Invalid:

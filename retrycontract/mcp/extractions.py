@@ -12,21 +12,20 @@ from typing import Any
 
 import mcp_types as types
 
-from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.mcp.judging import Judge, as_text
+from retrycontract.judging import Examiner, Judge, as_text
+from retrycontract.mcp.asking import settled
 
 MAX_NAME = 64  # characters that clients take as the name of a tool
 CALL_ID = {"type": "string", "description": "From the answer to an earlier attempt at the same extraction."}
 CONFORMS = "The data conforms. Call {submit} with the same data to end the extraction."
 
 
-class Step(StrEnum):
+class ExtractionStep(StrEnum):
     """Name what a model does on the way to its data."""
 
     VALIDATE = "validate"
@@ -43,17 +42,17 @@ class Step(StrEnum):
 
 
 DESCRIPTIONS = {
-    Step.VALIDATE: "Say what is wrong with the data of '{name}', without ending the extraction.",
-    Step.EXAMPLE: "Give a sample of '{name}' that conforms to its schema.",
-    Step.SUBMIT: "End the extraction '{name}' with the data.",
+    ExtractionStep.VALIDATE: "Say what is wrong with the data of '{name}', without ending the extraction.",
+    ExtractionStep.EXAMPLE: "Give a sample of '{name}' that conforms to its schema.",
+    ExtractionStep.SUBMIT: "End the extraction '{name}' with the data.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExtractionRequest:
     """Ask for one step of an extraction."""
 
-    step: Step
+    step: ExtractionStep
     tool: Tool
 
     @property
@@ -63,10 +62,7 @@ class Request:
 
     def conforms(self, data: Any) -> bool:
         """Tell whether the data may be submitted."""
-        output = as_text(data) if isinstance(data, str) else data
-        return examine(
-            output, CompiledTool.of(self.tool), ValueSanitizer(RetryConfiguration()), tool_name=self.name
-        ).is_valid
+        return Examiner(self.tool).examine(as_text(data)).is_valid
 
     def example(self) -> str:
         """Write a sample for the model."""
@@ -78,7 +74,7 @@ class Request:
     @property
     def advice(self) -> str:
         """Say what follows a successful validate."""
-        return CONFORMS.format(submit=Step.SUBMIT.tool_name(self.name))
+        return CONFORMS.format(submit=ExtractionStep.SUBMIT.tool_name(self.name))
 
 
 class Extractions:
@@ -89,18 +85,19 @@ class Extractions:
 
     async def listed(self) -> list[types.Tool]:
         """Declare three tools for each extraction."""
-        names = await self._judge.extractions()
-        return [tool for name in names for tool in _declared(name, await self._judge.schema_of(name))]
+        names = await settled(self._judge.tools(Kind.EXTRACTION))
+        tools = [await settled(self._judge.tool(name)) for name in names]
+        return [declared for tool in tools for declared in _declared(tool.name, tool.input_schema)]
 
-    async def find(self, tool_name: str) -> Request | None:
+    async def find(self, tool_name: str) -> ExtractionRequest | None:
         """Tell which step of which extraction a tool is."""
-        if not tool_name.startswith(tuple(f"{step}_" for step in Step)):
+        if not tool_name.startswith(tuple(f"{step}_" for step in ExtractionStep)):
             return None
-        asked = _steps(await self._judge.extractions()).get(tool_name)
+        asked = _steps(await settled(self._judge.tools(Kind.EXTRACTION))).get(tool_name)
         if asked is None:
             return None
         step, name = asked
-        return Request(step, await self._judge.extraction(name))
+        return ExtractionRequest(step, await settled(self._judge.tool(name)))
 
 
 def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
@@ -111,16 +108,16 @@ def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
     return dict(arguments), None
 
 
-def _steps(names: Iterable[str]) -> dict[str, tuple[Step, str]]:
-    return {step.tool_name(name): (step, name) for name in names for step in Step}
+def _steps(names: Iterable[str]) -> dict[str, tuple[ExtractionStep, str]]:
+    return {step.tool_name(name): (step, name) for name in names for step in ExtractionStep}
 
 
 def _declared(name: str, schema: Schema) -> Iterator[types.Tool]:
     takes = data_input(schema)
     takes["properties"] |= {"call_id": CALL_ID}
-    for step in Step:
+    for step in ExtractionStep:
         yield types.Tool(
             name=step.tool_name(name),
             description=DESCRIPTIONS[step].format(name=name),
-            input_schema={"type": "object", "properties": {}} if step is Step.EXAMPLE else takes,
+            input_schema={"type": "object", "properties": {}} if step is ExtractionStep.EXAMPLE else takes,
         )

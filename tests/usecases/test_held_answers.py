@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint
 from retrycontract.store.models.claims import awake_calls
 from retrycontract.usecases.answers.answer_group import answer_group

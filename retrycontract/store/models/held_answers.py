@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call
 from retrycontract.store.models.escalations import Escalation

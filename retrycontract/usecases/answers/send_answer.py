@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Door, Escalation, Guidance, HeldAnswer, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import (
