@@ -118,7 +118,9 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     if not form.is_valid():
         return _page(request, read_story(found), form=form, status=REFUSED)
     escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
-    stands_days = form.stands_days if found.fingerprint else None
+    # What is right now, and held for a person, made no mistake that others could be told of.
+    is_mistaken = form.stands and read_story(found).has_mistake
+    stands_days = form.stands_days if is_mistaken else None
     try:
         sent = send_answer(
             escalation, cast(User, request.user), now=timezone.now(), stands_days=stands_days, **form.answer

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 
@@ -16,7 +15,7 @@ SHOWN_VALUES: Final = 4  # of a spread: more is a table, not a line
 NOTHING: Final = "nothing"
 # What VAL-015 stands for where no schema was violated: its own title would mislead a person.
 TITLES: Final = {
-    UNKNOWN_TOOL: "No such tool",
+    "tool": "No such tool",  # keywords of errors
     "callback": "Refused by the agent’s own check",
     "plugin": "Refused by a check of this tool",
     "checker": "Could not be checked",
