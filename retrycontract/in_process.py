@@ -101,6 +101,9 @@ class OtherToolError(ValueError):
 class RetryContract:
     """Check tool calls against their schemas, count attempts and say when a person is needed.
 
+    One instance is one conversation: an open call is continued by its `call_id`, or by its `tool_call_id`. Where one
+    serves several conversations, give each a `session_id` of its own, which keeps them apart.
+
     Thread-safe. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
     the message anew. Raises InvalidSchema for a tool whose schema is wrong; never raises on what a model wrote.
     """
@@ -273,7 +276,8 @@ class RetryContract:
                     raise OtherToolError(call_id, call.tool_name)
                 return call
             candidates = list(self._buckets.get(_bucket(submission), {}).values())
-            return match(submission, candidates) or self._begin(submission, max_attempts)
+            found = match(submission, candidates, is_one_conversation=True)
+            return found or self._begin(submission, max_attempts)
 
     def _begin(self, submission: Submission, max_attempts: int | None) -> _Call:
         tool = self._tools.get(submission.tool_name)

@@ -36,6 +36,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
 from retrycontract.contract.redaction.sanitizer import elide_middle
 
+WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once
 LONGEST_TEXTS = {"callback_error": 4_000, "prompt": MAX_WORDS, "said": MAX_WORDS}  # as the service takes or keeps them
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
@@ -45,8 +46,8 @@ class Details(TypedDict, total=False):
     """What else is said of an attempt; what is left out, or None, is not sent."""
 
     call_id: str | None  # of the call that this attempt continues: always the surest way
-    session_id: str | None
-    turn: int | None
+    session_id: str | None  # of one conversation; without it, and without call_id, each attempt begins a call
+    turn: int | None  # in that session: attempts of one turn are parallel calls
     task_id: str | None
     correlation_id: str | None
     finish_reason: str | None

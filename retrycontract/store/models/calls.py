@@ -54,19 +54,19 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def continued_by(self, submission: Submission) -> CallQuerySet:
         """Keep the open calls that a submission without our id may continue."""
-        by_id = Q(last_tool_call_id=submission.tool_call_id)
-        wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
+        wanted = Q(last_tool_call_id=submission.tool_call_id) | Q(tool_name=submission.tool_name)
         return self.open().filter(wanted, session_id=submission.session_id)
 
     def candidates(self, submission: Submission) -> list[Call]:
-        """List them, oldest first."""
-        found = self.continued_by(submission).order_by("-pk")
+        """List them, oldest first; without a session there are none."""
+        if submission.session_id is None:
+            return []
+        found = self.continued_by(submission)
         if not found.exists():  # most often; to read them is four times the work
             return []
-        if submission.session_id is not None:
-            # What bears the same id is looked at first, however many calls of the tool were left open.
-            has_id = Q(last_tool_call_id=submission.tool_call_id)
-            found = found.order_by(Case(When(has_id, then=0), default=1), "-pk")
+        # What bears the same id is looked at first, however many calls of the tool were left open.
+        has_id = Q(last_tool_call_id=submission.tool_call_id)
+        found = found.order_by(Case(When(has_id, then=0), default=1), "-pk")
         return sorted(found[:MAX_CANDIDATES], key=lambda call: call.pk)
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
@@ -154,7 +154,6 @@ class Call(models.Model):
                 name="call_open_by_session",
                 condition=~Q(state__in=ENDED),
             ),
-            models.Index(fields=("agent", "last_tool_call_id"), name="call_open_by_id", condition=~Q(state__in=ENDED)),
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),

@@ -261,8 +261,11 @@ def _placed(new: NewAttempt) -> Submission:
 
 
 def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
-    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError."""
-    if call is None:
+    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError.
+
+    Without a session there is nothing to look for: each attempt begins a call, and nobody has to wait for its turn.
+    """
+    if call is None and new.session_id is not None:
         if connection.features.has_select_for_update:
             Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
         if _find(agent, new) is not None:
