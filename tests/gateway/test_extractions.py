@@ -13,11 +13,11 @@ from anyio.to_thread import run_sync
 from mcp import Client
 
 from retrycontract.mcp.extractions import Step, read_data
-from tests.desk import Desk
 from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.gateway.test_over_http import both_protocols
 from tests.gateway.test_over_http import run as run_over_http
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 INVOICE = {
     "type": "object",

@@ -12,9 +12,9 @@ from django.utils import timezone
 from retrycontract.client import Client
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import ApiKey, Attempt, Call
-from tests.desk import Desk
 from tests.factories import answer, make_agent, make_tool, make_user
-from tests.service import Service
+from tests.serving.desk import Desk
+from tests.serving.service import Service
 from tests.stories.conversations import TRANSFER, WAYS, Conversation, InThisProcess, Submit
 
 if TYPE_CHECKING:
