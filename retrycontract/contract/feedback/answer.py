@@ -11,9 +11,11 @@ from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.reading import read_output
-from retrycontract.contract.checks.tool_arguments import callback_rejection, no_output, unknown_tool
+from retrycontract.contract.checks.tool_arguments import Rejection, no_output, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
 from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
@@ -34,7 +36,7 @@ def examine(
     tool_name: str,
     known_tools: Iterable[str] = (),
     finish_reason: str | None = None,
-    callback_error: str | None = None,
+    callback_error: Rejection | None = None,
 ) -> Findings:
     """Find everything wrong with an output; `tool` is None for a tool that nobody registered.
 
@@ -49,8 +51,7 @@ def examine(
         return Findings(errors, value if fault is None else None, is_parsed=fault is None)
     findings = CHECKS[tool.tool.kind](output, tool, sanitizer, finish_reason=finish_reason)
     if findings.is_valid and callback_error is not None:
-        rejection = callback_rejection(callback_error, sanitizer)
-        return replace(findings, errors=rejection.errors + findings.errors)
+        return replace(findings, errors=in_order([*rejections(callback_error, sanitizer), *findings.errors]))
     return findings
 
 
@@ -66,18 +67,19 @@ def write_answer(
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
     words: str = "",
+    endings: Endings = WITH_DESK,
 ) -> ToolResult | None:
     """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
 
     `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
-    `words` are a person's, fenced: they join the feedback.
+    `words` are a person's, fenced: they join the feedback. `endings` say what comes next.
     """
     if verdict.status is Status.VALID:
         return None
     attempt, allowed = budget.shown
     if verdict.is_held:
         content = ErrorFormatter(configuration).format_held(
-            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject
+            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject, endings=endings
         )
     else:
         content = write_feedback(
@@ -91,6 +93,7 @@ def write_answer(
             previous=previous,
             formatters=formatters,
             words=words,
+            endings=endings,
         )
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
     return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
@@ -108,6 +111,7 @@ def write_feedback(
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
     words: str = "",
+    endings: Endings = WITH_DESK,
 ) -> str:
     """Write the message that the model reads, in the words of the tool's own formatter where it has one.
 
@@ -124,6 +128,7 @@ def write_feedback(
         blocked=blocked,
         previous=previous,
         words=words,
+        endings=endings,
     )
     worded = formatters.word(
         Feedback(
