@@ -124,10 +124,10 @@ def recommend(history: Sequence[AttemptRecord]) -> list[str]:
 
 
 def _record(number: int, entry: AttemptRecord | str) -> AttemptRecord:
-    if not isinstance(entry, AttemptRecord):
-        said = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", str(entry))
-        return AttemptRecord(number, (said,))
-    return replace(entry, errors=tuple(whole_errors(entry.errors)))
+    if isinstance(entry, AttemptRecord):
+        return replace(entry, errors=tuple(whole_errors(entry.errors)))
+    said = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", entry) if isinstance(entry, str) else entry
+    return AttemptRecord(number, tuple(whole_errors([said])))
 
 
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:
