@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.client import Client
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import ApiKey, Attempt, Call
 from tests.factories import answer, make_agent, make_tool, make_user
 from tests.serving.desk import Desk

@@ -24,7 +24,6 @@ Rejection: TypeAlias = str | Iterable[ValidationError]
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 MAX_TOOLS_NAMED = 3  # nearest names to one that nobody registered
 MAX_PLUGIN_ERRORS = 100  # of one check of the developer's: more would fill the feedback with one check's opinion
-NO_OUTPUT = "no-output"  # where a schema's error names its keyword
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
@@ -119,13 +118,6 @@ def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[Validation
     if isinstance(reason, str):
         return (_whole(safe(reason, sanitizer), keyword="callback", hint="correct what this reason names"),)
     return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), sanitizer))
-
-
-def no_output(reason: Rejection, sanitizer: ValueSanitizer) -> Findings:
-    """Report an attempt that gave no output at all, because the model could not be asked or said nothing of use."""
-    told = reason if isinstance(reason, str) else "; ".join(error.message for error in reason)
-    message = f"There is no output: {safe(told, sanitizer)}"
-    return Findings((_whole(message, keyword=NO_OUTPUT, hint="send the whole value"),))
 
 
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:

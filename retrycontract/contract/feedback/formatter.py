@@ -61,7 +61,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _MessageFrame:
     """Hold what stands around the bullets."""
 
     first: str
@@ -99,7 +99,7 @@ class ErrorFormatter:
             found = [_with_expected(error, index, redact) for error in found]
         before = [AttemptRecord(attempt_number - 1, tuple(whole_errors(previous_errors)))] if previous_errors else []
         first = first_line(kind, tool_name or "", attempt_number, max_attempts)
-        return self._fit(_Frame(first, compare(found, before)), found)
+        return self._fit(_MessageFrame(first, compare(found, before)), found)
 
     def format_feedback(
         self,
@@ -122,10 +122,10 @@ class ErrorFormatter:
         """
         first = first_line(kind, name, attempt, max_attempts)
         if blocked:
-            return self._fit(_Frame(first, hints=False, ending=endings.blocked), errors, max_length)
+            return self._fit(_MessageFrame(first, hints=False, ending=endings.blocked), errors, max_length)
         last = endings.last_attempt if max_attempts - attempt == 1 else ""
         ending = "\n\n".join(filter(None, (words, last)))
-        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors, max_length)
+        return self._fit(_MessageFrame(first, compare(errors, previous), ending=ending), errors, max_length)
 
     def format_held(
         self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool", endings: Endings = WITH_DESK
@@ -133,7 +133,7 @@ class ErrorFormatter:
         """Write the answer to a valid attempt of a tool whose gate only a person opens."""
         return f"{first_line(kind, name, attempt, max_attempts)}\n\n{endings.held}"
 
-    def _fit(self, frame: _Frame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
+    def _fit(self, frame: _MessageFrame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
         limit = max_length or self._configuration.max_message_length
         ordered = in_order(errors)
         shown = min(len(ordered), limit // SHORTEST_BULLET) if max_length else self._configuration.max_errors_shown
@@ -149,7 +149,7 @@ class ErrorFormatter:
                 return text
         return elide_middle(text, limit)
 
-    def _write(self, frame: _Frame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
+    def _write(self, frame: _MessageFrame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
         groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
         parts = [frame.first]
         if groups:
