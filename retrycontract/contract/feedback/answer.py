@@ -48,9 +48,8 @@ def examine(
     output, None, it says why there is none; `said` is what the model said instead. Thoughts are no part of any output.
     """
     if output is None and callback_error is not None:
-        reason = (
-            callback_error if isinstance(callback_error, str) else "; ".join(each.message for each in callback_error)
-        )
+        told = callback_error
+        reason = told if isinstance(told, str) else "; ".join(error.message for error in told)
         return no_output(reason, sanitizer, said=said, tool=tool)
     if tool is None:
         value, fault = read_output(output)
