@@ -38,5 +38,5 @@ def test_a_code_may_be_typed_as_apps_show_it() -> None:
 
 def test_the_address_for_apps_holds_any_name() -> None:
     assert address_for_apps(SECRET, "mia?&/@x") == (
-        f"otpauth://totp/retrycontract:mia%3F%26%2F%40x?secret={SECRET}&issuer=retrycontract"
+        f"otpauth://totp/retrycontract:mia%3F%26/%40x?secret={SECRET}&issuer=retrycontract"
     )
