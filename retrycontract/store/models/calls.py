@@ -200,11 +200,6 @@ class Call(models.Model):
         """Give the attempts made and allowed."""
         return Budget(self.attempts_made, self.attempts_allowed)
 
-    @property
-    def last_attempt(self) -> Attempt | None:
-        """Give the newest attempt, if there is one."""
-        return self.attempts.order_by("-number").first()
-
     # Mutators
 
     def move(self, target: CallState, now: datetime, **changes: Any) -> None:
