@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0002_generations'),
+        ('retrycontract', '0003_sessions_only'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
