@@ -101,6 +101,10 @@ class ServiceSettings(BaseModel):
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
     )
+    trace_url: str = Field(
+        "",
+        description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
+    )
     notify_webhook_url: str = Field(
         "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
     )
@@ -175,6 +179,13 @@ class ServiceSettings(BaseModel):
     def _absolute(cls, url: str) -> str:
         if url and not is_plain_url(url):
             raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
+        return url
+
+    @field_validator("trace_url")
+    @classmethod
+    def _with_trace_id(cls, url: str) -> str:
+        if url and ("{trace_id}" not in url or not is_plain_url(url.replace("{trace_id}", "0" * 32))):
+            raise ValueError("must be an address such as https://traces.example/t/{trace_id}")
         return url
 
     @field_validator("public_url")
