@@ -22,6 +22,7 @@ UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 MAX_TOOLS_NAMED = 5
 MAX_PLUGIN_ERRORS = 100  # of one plug-in check: more would fill the feedback with one check's opinion
 NO_OUTPUT = "no-output"  # where a schema's error names its keyword
+CHECKER = "checker"  # the same, of a check that could not be finished
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
@@ -120,6 +121,11 @@ def no_output(reason: str, sanitizer: ValueSanitizer) -> Findings:
     return Findings((_whole(reason, keyword=NO_OUTPUT, hint="send the whole value"),))
 
 
+def unfinished_check(reason: str, hint: str | None = None) -> Findings:
+    """Report an output whose check was cut off, crashed, or could not begin: it is never valid."""
+    return Findings((_whole(reason, keyword=CHECKER, hint=hint),))
+
+
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:
     """Report a call of a tool that nobody registered, with the nearest names."""
     names = sorted(known)
@@ -135,6 +141,6 @@ def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> 
     return Findings((error,))
 
 
-def _whole(reason: str, *, keyword: str, hint: str) -> ValidationError:
+def _whole(reason: str, *, keyword: str, hint: str | None) -> ValidationError:
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
     return ValidationError(code, "", code.template.format(reason=reason), keyword=keyword, hint=hint)
