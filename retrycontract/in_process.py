@@ -24,7 +24,7 @@ from retrycontract.contract.feedback.escalation import EscalationFormatter
 from retrycontract.contract.feedback.formatters import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
+from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
@@ -242,7 +242,7 @@ class RetryContract:
         """Give the tool's name; what nobody registered may be anything, a secret too."""
         return call.tool_name if call.tool_name in self._tools else self._sanitizer.redact_name(call.tool_name)
 
-    def _escalation(self, call: _Call, budget: Budget, verdict: Verdict, now: datetime) -> str:
+    def _escalation(self, call: _Call, budget: Budget, verdict: Move, now: datetime) -> str:
         return EscalationFormatter().format_escalation(
             self._shown_name(call),
             call.last_tool_call_id,
@@ -353,7 +353,7 @@ def _bucket(submission: Submission) -> tuple[str, str]:
 def _outcome(
     call: _Call,
     findings: Findings,
-    verdict: Verdict,
+    verdict: Move,
     budget: Budget,
     result: ToolResult | None,
     escalation: str | None,

@@ -24,8 +24,8 @@ NICENESS = 5  # requests that wait for a thread of the service go before checks 
 # What a child can do; by name, so that the pool knows neither languages nor schemas.
 JOBS = {
     "compile": ("retrycontract.languages.compiling", "compile_here"),
-    "judge": ("retrycontract.judging.jobs", "judge_here"),
-    "admit": ("retrycontract.judging.jobs", "admit_here"),
+    "judge": ("retrycontract.checking.jobs", "judge_here"),
+    "admit": ("retrycontract.checking.jobs", "admit_here"),
 }
 
 

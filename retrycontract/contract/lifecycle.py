@@ -111,7 +111,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Move:
     """Say what a judged attempt does to its call."""
 
     state: CallState
@@ -121,17 +121,17 @@ class Verdict:
     is_held: bool = False
 
 
-def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Verdict:
+def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforce", hold: bool = False) -> Move:
     """Decide the move of a call in `state` whose attempt was just judged; `budget` includes that attempt."""
     if valid:
         if state is CallState.BLOCKED and hold:
-            return Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True)
-        return Verdict(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
+            return Move(CallState.BLOCKED, Status.BLOCKED, is_held=True)
+        return Move(CallState.VALID, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if mode == "observe":
         # A tool may be put under observation while its calls are Blocked: then nothing holds them any more.
-        return Verdict(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
+        return Move(CallState.OBSERVED, Status.VALID, closes_escalation=state is CallState.BLOCKED)
     if state is CallState.BLOCKED:
-        return Verdict(CallState.BLOCKED, Status.BLOCKED)
+        return Move(CallState.BLOCKED, Status.BLOCKED)
     if budget.is_used_up:
-        return Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
-    return Verdict(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)
+        return Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
+    return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)

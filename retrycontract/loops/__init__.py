@@ -8,6 +8,7 @@ The engine that all loops share is described in `retrycontract.loops.engine`. No
 from __future__ import annotations
 
 from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.judging.steps import AsynchronousError
 from retrycontract.loops.adapters import AnthropicModel, CallableModel, OpenAIModel
 from retrycontract.loops.agent_responses import (
     AGENT_RESPONSE_SCHEMA,
@@ -39,7 +40,6 @@ from retrycontract.loops.source_files import (
     generate_file_with_retry,
     generate_file_with_retry_async,
 )
-from retrycontract.loops.steps import AsynchronousError
 
 __all__ = [
     "AGENT_RESPONSE_SCHEMA",

@@ -17,7 +17,8 @@ from retrycontract.contract.feedback.response_log import ResponseStatus, respons
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
-from retrycontract.loops.benches import Examiner, Subject
+from retrycontract.contract.tool import Tool
+from retrycontract.judging import Examiner
 from retrycontract.loops.engine import Trial
 
 NAME = "agent_response"
@@ -103,7 +104,7 @@ def reply_of(raw: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _examiner(schema: str) -> Examiner:
-    return Examiner(Subject(kind=Kind.AGENT_RESPONSE, name=NAME, schema=json.loads(schema)))
+    return Examiner(Tool(kind=Kind.AGENT_RESPONSE, name=NAME, input_schema=json.loads(schema)))
 
 
 def _verdict(findings: Findings, raw: Any, schema: Schema) -> Valid | Invalid:

@@ -16,7 +16,10 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.echo import NOTE, echo, without_thoughts
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
+from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
+from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.agent_responses import (
     AGENT_RESPONSE_SCHEMA,
@@ -27,10 +30,8 @@ from retrycontract.loops.agent_responses import (
     status_of,
     typed,
 )
-from retrycontract.loops.benches import Contract, Examiner, Subject, bench_of, configuration_of
 from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial, pursue
 from retrycontract.loops.model import Completion, Message, Model
-from retrycontract.loops.steps import Steps, drive, drive_async
 
 MAX_FORMATTING_RETRIES = 2  # a model that is wrong after a correction and two retries will not come right by itself
 MAX_ECHO = 16_000  # characters of the reply that its correction shows
@@ -134,18 +135,19 @@ class _Correction:
         is_kept = options.get("on_attempt") or not isinstance(self._contract, RetryContract | None)
         if is_kept and (self._task_id is None or self._turn is None):
             raise TypeError("task_id= and turn= are needed where replies are logged or a service keeps them")
-        details = {"task_id": self._task_id, "turn": self._turn}
-        name = options.get("name", NAME)
-        self._subject = Subject(kind=Kind.AGENT_RESPONSE, name=name, schema=self._schema, details=details)
-        self._examiner = Examiner(self._subject, configuration_of(self._contract))
+        # A loop cannot go on with what is only observed.
+        self._tool = Tool(
+            name=options.get("name", NAME), input_schema=self._schema, kind=Kind.AGENT_RESPONSE, mode="enforce"
+        )
+        self._examiner = Examiner(self._tool, configuration_of(self._contract))
 
     def of(self, model: Model, raw: Any) -> Steps[Any]:
         """Judge the reply that came, then ask for corrections; it takes no part in their budget."""
         run = self._run(model, max_attempts=self._retries + 2)
         yield from run.begin()
-        ruling = yield from run.submit(reply_of(raw), raw=raw)
-        if ruling.is_valid:
-            return typed(ruling.value, self._schema)
+        verdict = yield from run.submit(reply_of(raw), raw=raw)
+        if verdict.is_valid:
+            return typed(verdict.value, self._schema)
         return (yield from self._corrected(run, ()))
 
     def asked(self, model: Model, messages: Sequence[Message]) -> Steps[Any]:
@@ -157,15 +159,17 @@ class _Correction:
     def _run(self, model: Model, *, max_attempts: int) -> Run:
         options = self._options
         asker = Asker(model, options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
-        return Run(asker, bench_of(self._contract, self._subject, max_attempts=max_attempts), self._note)
+        details = {"task_id": self._task_id, "turn": self._turn}
+        judge = judge_for(self._contract, origin="loop", max_attempts=max_attempts, details=details)
+        return Run(self._tool, asker, judge, self._note)
 
     def _corrected(self, run: Run, messages: tuple[Message, ...]) -> Steps[Any]:
         try:
-            settled = run.ruling if not run.is_blocked else (yield from run.settle())
-            ruling = settled if settled and settled.is_valid else (yield from pursue(run, self._ask(messages), _text))
+            settled = run.verdict if not run.is_blocked else (yield from run.settle())
+            verdict = settled if settled and settled.is_valid else (yield from pursue(run, self._ask(messages), _text))
         except Exhausted as end:
             raise self._exhausted(run, end) from None
-        return typed(ruling.value, self._schema)
+        return typed(verdict.value, self._schema)
 
     def _ask(self, messages: tuple[Message, ...]) -> Callable[[Run], Sequence[Message]]:
         def compose(run: Run) -> Sequence[Message]:

@@ -1,16 +1,16 @@
 """The one engine of all loops: ask, judge, feed back, ask again, within one budget and with one history.
 
-A loop says what it checks (`Subject`), what it asks and how it reads an answer; the engine asks, counts, waits after
+A loop says what it checks (a `Tool`), what it asks and how it reads an answer; the engine asks, counts, waits after
 API errors, submits every attempt to the contract and, where that is a service, waits for a person's guidance:
 
-    run = Run(subject, asker, bench_of(contract, subject, max_attempts=3))
-    yield from run.begin()                                      # registers the subject's schema
-    ruling = yield from pursue(run, compose, read)              # compose(run) -> messages; read(completion) -> output
+    run = Run(tool, asker, judge_for(contract, origin="loop", max_attempts=3, details={}))
+    yield from run.begin()                                      # registers the tool
+    verdict = yield from pursue(run, compose, read)              # compose(run) -> messages; read(completion) -> output
 
 All of these are generators that yield steps (steps.py): `drive(loop())` takes them in the caller's thread,
 `drive_async(loop())` in an event loop. So a loop is written once, with two thin functions around it.
 
-`pursue` returns the Ruling that ended well: `ruling.value` is the parsed output, `run.attempts` is how many were used.
+`pursue` returns the Verdict that ended well: `verdict.value` is the parsed output, `run.attempts` counts the attempts.
 It raises Exhausted when no attempt is left and no person helped; a loop turns that into an error of its own. What a
 loop wants to know beside that stands in the Run: `history` (every Trial with its errors), `last_mistake` (the newest
 Trial that had an output; its `feedback` is what the model should read), `guidance` (what a person said since then).
@@ -28,11 +28,13 @@ from typing import Any
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
-from retrycontract.contract.lifecycle import Status
-from retrycontract.loops.benches import Attempt, Bench, Ruling
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.tool import Tool
+from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
+from retrycontract.judging.steps import Steps
 from retrycontract.loops.failures import Failure, ModelUnusableError, failure_of
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool
-from retrycontract.loops.steps import Steps
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
 MAX_LOGGED = 5  # errors named in one line of the log
@@ -82,14 +84,15 @@ class Asker:
 class Run:
     """Follow one call from its first attempt to its end."""
 
+    tool: Tool
     asker: Asker
-    bench: Bench
+    judge: Judge
     on_trial: Callable[[Trial], None] = lambda _: None
     history: list[Trial] = field(default_factory=list)
     completions: list[Completion] = field(default_factory=list)
     calls: int = 0
     guidance: str = ""
-    ruling: Ruling | None = None
+    verdict: Verdict | None = None
 
     @property
     def attempts(self) -> int:
@@ -99,7 +102,7 @@ class Run:
     @property
     def is_blocked(self) -> bool:
         """Tell whether no attempt is left until a person answers."""
-        return self.ruling is not None and self.ruling.status is Status.BLOCKED
+        return self.verdict is not None and self.verdict.status is Status.BLOCKED
 
     @property
     def last_mistake(self) -> Trial | None:
@@ -107,8 +110,8 @@ class Run:
         return next((trial for trial in reversed(self.history) if trial.api_error is None), None)
 
     def begin(self) -> Steps[None]:
-        """Make the subject known to the contract; raises what registration raises, InvalidSchema among it."""
-        yield from self.bench.register()
+        """Register the tool; raises what registration raises, InvalidSchema among it."""
+        yield from self.judge.register(self.tool)
 
     def ask(self, messages: Sequence[Message], tools: Sequence[OfferedTool] = ()) -> Steps[Completion | None]:
         """Ask the model once; None after an API error, which was counted and waited for.
@@ -136,51 +139,60 @@ class Run:
         finish_reason: str | None = None,
         callback_error: str | None = None,
         api_error: str | None = None,
-    ) -> Steps[Ruling]:
+    ) -> Steps[Verdict]:
         """Have one attempt judged and counted; with `callback_error` it fails, and without an output it says why."""
-        call_id = self.ruling.call_id if self.ruling else None
-        attempt = Attempt(output, call_id, finish_reason, callback_error or api_error)
-        ruling = yield from self.bench.judge(attempt)
-        self.ruling = ruling
+        call_id = self.verdict.call_id if self.verdict else None
+        failure = callback_error or api_error
+        attempt = ModelOutput(self.tool.name, output, self.tool.kind, call_id, finish_reason, failure)
+        verdict = yield from self.judge.judge(attempt)
+        self.verdict = verdict
         self.guidance = self.guidance if api_error else ""  # the model has not read it yet
-        trial = Trial(self.attempts + 1, ruling.status, output, raw, ruling.errors, ruling.feedback, api_error)
+        trial = Trial(self.attempts + 1, verdict.status, output, raw, verdict.errors, verdict.feedback, api_error)
         self.history.append(trial)
         self.on_trial(trial)
-        if ruling.status is Status.RETRY:
+        if verdict.status is Status.RETRY:
             _log(trial)
-        return ruling
+        return verdict
 
-    def settle(self) -> Steps[Ruling | None]:
-        """Wait for a person where no attempt is left: a Ruling when they settled it, None when the model may go on.
+    def settle(self) -> Steps[Verdict | None]:
+        """Wait for a person where no attempt is left: a Verdict when they settled it, None when the model may go on.
 
         What they said is then in `guidance`. Raises Exhausted when nobody helped.
         """
         while self.is_blocked:
-            assert self.ruling is not None
-            advice = yield from self.bench.guidance(self.ruling, self.asker.wait_for_guidance)
-            if advice is None or advice.is_refusal:
-                raise Exhausted(self.history, advice.text if advice else "")
-            if advice.accepted is not None:
-                return advice.accepted
-            if not advice.has_correction:
-                self.ruling, self.guidance = advice.reopened(self.ruling), advice.text
-                return None
-            ruling = yield from self.submit(advice.correction)
-            if ruling.is_valid:
-                return ruling
+            assert self.verdict is not None
+            answer = yield from self.judge.guidance(self.verdict.call_id, self.asker.wait_for_guidance)
+            if answer is None:
+                raise Exhausted(self.history)
+            match answer.decision:
+                case Decision.ACCEPT:
+                    return self.verdict.accepted(answer.arguments)
+                case Decision.CORRECTED:
+                    verdict = yield from self.submit(self._as_submitted(answer.arguments))
+                    if verdict.is_valid:
+                        return verdict
+                case Decision.HINT:
+                    self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
+                    return None
+                case _:
+                    raise Exhausted(self.history, answer.text)
         return None
 
     def give_up(self) -> Steps[None]:
         """End a call that nobody will continue, so that it does not stay open."""
-        if self.ruling is not None and self.ruling.status is Status.RETRY:
-            yield from self.bench.cancel(self.ruling)
+        if self.verdict is not None and self.verdict.status is Status.RETRY:
+            yield from self.judge.cancel(self.verdict.call_id)
+
+    def _as_submitted(self, corrected: Any) -> Any:
+        """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
+        return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
 
     def _failed(self, failure: Failure, error: Exception) -> Steps[None]:
         if failure.is_final:
             yield from self.give_up()
             raise ModelUnusableError(failure.reason, failure.status) from error
-        ruling = yield from self.submit(None, api_error=f"the model could not be asked, {failure.reason}")
-        if ruling.status is Status.RETRY:
+        verdict = yield from self.submit(None, api_error=f"the model could not be asked, {failure.reason}")
+        if verdict.status is Status.RETRY:
             yield partial(self.asker.sleep, self.asker.delay)
 
 
@@ -194,15 +206,15 @@ def _log(trial: Trial) -> None:
     logger.info("[RETRY %d] Validation: %s", trial.number, "; ".join(said + more))
 
 
-def pursue(run: Run, compose: Callable[[Run], Sequence[Message]], read: Callable[[Completion], Any]) -> Steps[Ruling]:
+def pursue(run: Run, compose: Callable[[Run], Sequence[Message]], read: Callable[[Completion], Any]) -> Steps[Verdict]:
     """Ask until an output conforms or a person settles it; raises Exhausted, and what the model's own code raises."""
     while True:
         completion = yield from run.ask(compose(run))
         if completion is not None:
             output, reason = read(completion), completion.finish_reason
-            ruling = yield from run.submit(output, raw=completion.text, finish_reason=reason)
-            if ruling.is_valid:
-                return ruling
+            verdict = yield from run.submit(output, raw=completion.text, finish_reason=reason)
+            if verdict.is_valid:
+                return verdict
         settled = yield from run.settle()
         if settled is not None:
             return settled

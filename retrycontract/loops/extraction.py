@@ -17,14 +17,15 @@ from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.examples import example_of
+from retrycontract.contract.tool import Tool
 from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, judge_for
+from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.benches import Contract, Examiner, Ruling, Subject, bench_of, configuration_of
 from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial
 from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
 from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
 from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
-from retrycontract.loops.steps import Steps, drive, drive_async
 
 MAX_ATTEMPTS = 3
 TURNS_PER_ATTEMPT = 3  # validate, example, submit: who needs more of them is going round in circles
@@ -135,12 +136,12 @@ class _Extraction:
         self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
         declared = schema.model_json_schema() if self._instance_of else schema
         contract, most = options.get("contract"), options.get("max_attempts", MAX_ATTEMPTS)
-        self._subject = Subject(
-            kind=Kind.EXTRACTION, name=options.get("name") or _name(declared), schema=declared,
-            strict=options.get("strict", True), details=options.get("details", {}),
-            checks=(self._located_errors,) if self._instance_of else (),
+        tool = Tool(
+            kind=Kind.EXTRACTION, name=options.get("name") or _name(declared), input_schema=declared,
+            strict=options.get("strict", True), checks=(self._located_errors,) if self._instance_of else (),
+            mode="enforce",  # a loop cannot go on with what is only observed
         )  # fmt: skip
-        self._examiner = Examiner(self._subject, configuration_of(contract))
+        self._examiner = Examiner(tool, configuration_of(contract))
         self._feedback = ExtractionFeedback(
             self._examiner.tool, configuration_of(contract),
             max_length=options.get("max_feedback_length", MAX_FEEDBACK_LENGTH),
@@ -148,7 +149,8 @@ class _Extraction:
         self._tools = offered(declared)
         self._messages: list[Message] = [*instructions(prompt, self._tools, declared)]
         asker = Asker(as_model(model), options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
-        self._run = Run(asker, bench_of(contract, self._subject, max_attempts=most))
+        judge = judge_for(contract, origin="loop", max_attempts=most, details=options.get("details", {}))
+        self._run = Run(tool, asker, judge)
         self._max_turns, self._sent = TURNS_PER_ATTEMPT * most, 0
 
     def steps(self) -> Steps[tuple[Any, ExtractionMetrics]]:
@@ -156,13 +158,13 @@ class _Extraction:
         run, started = self._run, self._clock()
         yield from run.begin()
         try:
-            ruling = yield from self._turns()
+            verdict = yield from self._turns()
         except Exhausted as end:
             metrics = measure(run, self._clock() - started, self._sent)
             raise MaxRetriesExceeded(run.attempts, end.history, _raw(run), metrics, end.answer) from None
-        return self._value(ruling.value), measure(run, self._clock() - started, self._sent)
+        return self._value(verdict.value), measure(run, self._clock() - started, self._sent)
 
-    def _turns(self) -> Steps[Ruling]:
+    def _turns(self) -> Steps[Verdict]:
         run = self._run
         while run.calls < self._max_turns:
             self._sent += _size(self._messages)
@@ -174,19 +176,19 @@ class _Extraction:
         yield from run.give_up()
         raise Exhausted(run.history)
 
-    def _settled(self) -> Steps[Ruling | None]:
+    def _settled(self) -> Steps[Verdict | None]:
         """Ask a person where no attempt is left; what they say is the next message."""
         was_blocked = self._run.is_blocked
         settled = yield from self._run.settle()
         if was_blocked and settled is None:
-            assert self._run.ruling is not None
+            assert self._run.verdict is not None
             self._max_turns = self._run.calls + TURNS_PER_ATTEMPT * (
-                self._run.ruling.max_attempts - self._run.ruling.attempt
+                self._run.verdict.max_attempts - self._run.verdict.attempt
             )
             self._messages.append({"role": "user", "content": self._run.guidance})
         return settled
 
-    def _answer(self, completion: Completion) -> Steps[Ruling | None]:
+    def _answer(self, completion: Completion) -> Steps[Verdict | None]:
         """Answer each tool call of a turn, in order; a turn without one is an attempt, too."""
         self._messages.append(as_message(completion))
         if not completion.tool_calls:
@@ -200,7 +202,7 @@ class _Extraction:
             self._messages.append({"role": "tool", "tool_call_id": call.id, "content": text, "is_error": is_error})
         return None
 
-    def _answer_call(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Ruling | None]]:
+    def _answer_call(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Verdict | None]]:
         if self._run.is_blocked:
             return NOT_LOOKED_AT, True, None
         match call.name:
@@ -212,7 +214,7 @@ class _Extraction:
         yield from self._run.submit(None, raw=completion.text, callback_error=reason)
         return self._told(None), True, None
 
-    def _checked(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Ruling | None]]:
+    def _checked(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Verdict | None]]:
         """Check the data of a call; only what fails, or is submitted, counts."""
         output, reason = data_of(call.arguments), completion.finish_reason
         findings = self._examiner.examine(output, reason)
@@ -220,8 +222,8 @@ class _Extraction:
             return CONFORMS, False, None
         rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
         raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-        ruling = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
-        return ("", False, ruling) if ruling.is_valid else (self._told(output), True, None)
+        verdict = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
+        return ("", False, verdict) if verdict.is_valid else (self._told(output), True, None)
 
     def _rejection(self, value: Any) -> Steps[str | None]:
         on_submit = self._options.get("on_submit")
@@ -236,10 +238,10 @@ class _Extraction:
     def _told(self, output: Any) -> str:
         """Word the newest attempt's feedback."""
         run = self._run
-        assert run.ruling is not None
+        assert run.verdict is not None
         previous = [AttemptRecord(trial.number, trial.errors) for trial in run.history[:-1]]
         return self._feedback.write(
-            _plain(output), run.ruling.errors, attempt=run.ruling.attempt, max_attempts=run.ruling.max_attempts,
+            _plain(output), run.verdict.errors, attempt=run.verdict.attempt, max_attempts=run.verdict.max_attempts,
             previous=previous,
         )  # fmt: skip
 

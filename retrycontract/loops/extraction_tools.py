@@ -9,7 +9,7 @@ from typing import Any
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.loops.benches import as_text
+from retrycontract.judging import as_text
 from retrycontract.loops.model import Message, OfferedTool
 
 VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")

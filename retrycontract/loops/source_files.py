@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -15,23 +15,14 @@ from typing import Any, TypedDict, Unpack
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.code_blocks import find_code
 from retrycontract.contract.outputs.source_code import LANGUAGE, Language, language_of
-from retrycontract.contract.tool import PluginCheck
+from retrycontract.contract.tool import PluginCheck, Tool
+from retrycontract.judging import Contract, Judge, judge_for
+from retrycontract.judging.judge import Runner
+from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.benches import (
-    Advice,
-    Attempt,
-    Bench,
-    Contract,
-    Examiner,
-    InProcessBench,
-    Ruling,
-    Subject,
-    bench_of,
-)
 from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial, pursue
 from retrycontract.loops.file_writing import writable, write_whole
 from retrycontract.loops.model import Completion, Message, Model
-from retrycontract.loops.steps import Steps, drive, drive_async
 
 MAX_FILE_RETRIES = 3  # attempts in all
 GENERATED = "Source file generated"
@@ -96,7 +87,7 @@ def generate_file_with_retry(
     attempts failed, ModelUnusableError where the model can never be asked, and UnknownLanguageError.
     """
     job = _Generation(os.fspath(filepath), base_prompt, {"sleep": time.sleep, **options})
-    return drive(job.steps(as_model(model), job.bench()))
+    return drive(job.steps(as_model(model), job.judge()))
 
 
 async def generate_file_with_retry_async(
@@ -108,9 +99,8 @@ async def generate_file_with_retry_async(
 ) -> tuple[str, bool]:
     """Do what `generate_file_with_retry` does in an event loop; files are compiled beside it."""
     job = _Generation(os.fspath(filepath), base_prompt, {"sleep": asyncio.sleep, **options})
-    bench = job.bench()
-    beside = _Beside(bench) if isinstance(bench, InProcessBench) else bench
-    return await drive_async(job.steps(as_model(model), beside))
+    # In another thread: a compiler must not hold up the event loop.
+    return await drive_async(job.steps(as_model(model), job.judge(asyncio.to_thread)))
 
 
 def build_retry_prompt(base_prompt: str, validation_error: str | None, attempt: int) -> str:
@@ -132,30 +122,34 @@ class _Generation:
         self._target: Path | None = None if target is None else writable(target)
         self._language = language_of(filepath, options.get("language"))
         self._prompts: list[str] = []
-        self._subject = Subject(
+        self._tool = Tool(
             kind=Kind.SOURCE_FILE,
             name=filepath,
-            schema={"type": "string", LANGUAGE: self._language.value},
+            input_schema={"type": "string", LANGUAGE: self._language.value},
             checks=tuple(options.get("checks", ())),
-            details=options.get("details", {}),
+            mode="enforce",  # a loop cannot go on with what is only observed
         )
 
-    def bench(self) -> Bench:
-        """Choose where the attempts are judged."""
-        return bench_of(self._options.get("contract"), self._subject, max_attempts=self._max_attempts)
+    def judge(self, run: Runner | None = None) -> Judge:
+        """Choose who judges the attempts."""
+        options = self._options
+        return judge_for(
+            options.get("contract"), origin="loop", max_attempts=self._max_attempts,
+            details=options.get("details", {}), run=run,
+        )  # fmt: skip
 
-    def steps(self, model: Model, bench: Bench) -> Steps[tuple[str, bool]]:
+    def steps(self, model: Model, judge: Judge) -> Steps[tuple[str, bool]]:
         """Generate the file, and write it when it has passed."""
         options = self._options
         asker = Asker(model, options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
-        run = Run(asker, bench)
+        run = Run(self._tool, asker, judge)
         yield from run.begin()
         try:
-            ruling = yield from pursue(run, self._compose, _text)
+            verdict = yield from pursue(run, self._compose, _text)
         except Exhausted as end:
             raise ImplementationError(self._file, end.history, end.answer) from None
-        passed = ruling is run.ruling  # and else a person took it as it is
-        source = self._source(ruling, run) if passed else self._accepted(run)
+        passed = verdict is run.verdict  # and else a person took it as it is
+        source = str(verdict.value) if passed else self._accepted(run)
         if passed and self._target is not None:
             yield partial(write_whole, self._target, source)
         self._tell(run, passed=passed)
@@ -164,7 +158,7 @@ class _Generation:
     def _compose(self, run: Run) -> Sequence[Message]:
         context = RetryContext(
             run.attempts,
-            run.ruling.max_attempts if run.ruling else self._max_attempts,
+            run.verdict.max_attempts if run.verdict else self._max_attempts,
             _error_of(run.history[-1]) if run.history else None,
             tuple(self._prompts),
         )
@@ -176,14 +170,6 @@ class _Generation:
         self._prompts.append(prompt)
         return ({"role": "user", "content": prompt},)
 
-    def _source(self, ruling: Ruling, run: Run) -> str:
-        """Give the file itself, out of what the model wrote around it."""
-        if isinstance(run.bench, InProcessBench | _Beside):
-            return str(ruling.value)
-        # A service has judged it and keeps no source of its own to give back.
-        examiner = Examiner(replace(self._subject, checks=()))
-        return str(examiner.examine(run.history[-1].output).parsed)
-
     def _accepted(self, run: Run) -> str:
         mistake = run.last_mistake
         answer = str(mistake.output) if mistake else ""
@@ -193,27 +179,6 @@ class _Generation:
     def _tell(self, run: Run, *, passed: bool) -> None:
         fields = {"file": self._file, "attempt": run.attempts, "max_attempts": self._max_attempts, "passed": passed}
         logger.info(GENERATED, extra=fields)
-
-
-@dataclass(slots=True)
-class _Beside:
-    """Judge in another thread: compilers must not hold up an event loop."""
-
-    bench: InProcessBench
-
-    def register(self) -> Steps[None]:
-        yield from self.bench.register()
-
-    def judge(self, attempt: Attempt) -> Steps[Ruling]:
-        judging = self.bench.judge(attempt)
-        ruling = yield partial(asyncio.to_thread, drive, judging)
-        return ruling  # type: ignore[no-any-return]  # a step may return anything
-
-    def guidance(self, ruling: Ruling, wait: float | None) -> Steps[Advice | None]:
-        return (yield from self.bench.guidance(ruling, wait))
-
-    def cancel(self, ruling: Ruling) -> Steps[None]:
-        yield from self.bench.cancel(ruling)
 
 
 def _text(completion: Completion) -> str:

@@ -1,18 +1,44 @@
-"""Wait for a person without letting the client lose patience."""
+"""Ask a judge in an event loop: for a verdict, and for a person without letting the client lose patience."""
 
 from __future__ import annotations
 
+import logging
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import anyio
 
-from retrycontract.client import Guidance
-from retrycontract.mcp.judging import Judge, NoVerdictError
+from retrycontract.client import ClientError, Guidance, RefusedError, UnavailableError, UnreachableError
+from retrycontract.in_process import UnknownCallError
+from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
+from retrycontract.judging.steps import Steps, drive_async
 
 TICK = 5.0  # seconds between signs of life; clients give up after 30 to 60 without one
+PAUSE = 1.0  # second between two questions that a service cannot answer at the moment
+PATIENCE = 5.0  # seconds; a restart of the service takes a few, and clients give up after 30 to 60
+ENDED = frozenset({"call-ended", "call-not-found"})
 
 Tick = Callable[[], Awaitable[None]]
+T = TypeVar("T")
+
+logger = logging.getLogger("retrycontract.mcp")
+
+
+class CallNotOpenError(LookupError):
+    """Raised for a `call_id` that takes no more attempts; without it a new call begins."""
+
+
+class NoVerdictError(Exception):
+    """Raised when the judge could not be asked; says why, in words that may reach the model.
+
+    `may_pass` tells that the service may answer in a moment.
+    """
+
+    def __init__(self, reason: str, *, may_pass: bool = False) -> None:
+        self.may_pass = may_pass
+        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +59,72 @@ class Patience:
         return max(self.until - anyio.current_time(), 0)
 
 
+def connection_details(session: str) -> dict[str, Any]:
+    """Give what goes along with every attempt of a connection.
+
+    The session is this connection's alone: an earlier one's calls are not ours. One turn for all of it, so that a call
+    is continued by its call_id only.
+    """
+    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0}
+
+
+async def settled(steps: Steps[T]) -> T:
+    """Take a judge's steps; raises CallNotOpenError and NoVerdictError, whose causes are for the log only."""
+    try:
+        return await drive_async(steps)
+    except UnknownCallError as error:
+        raise CallNotOpenError(error.call_id) from error
+    except RefusedError as error:
+        if error.code in ENDED:
+            raise CallNotOpenError(error.detail) from error
+        may_pass = isinstance(error, UnavailableError)
+        raise NoVerdictError(
+            f"the service says {error.code or error.status}: {error.detail}", may_pass=may_pass
+        ) from error
+    except ClientError as error:
+        logger.warning("Cannot ask the service: %s", error)
+        if isinstance(error, UnreachableError):
+            raise NoVerdictError("the service cannot be reached.", may_pass=True) from error
+        raise NoVerdictError("the service answers not as retrycontract does.") from error
+    except NotJudgedError as error:
+        raise NoVerdictError(f"{error}.") from error
+    except ValueError as error:
+        raise NoVerdictError("it holds a number that is too long to be sent.") from error
+
+
+async def verdict_on(judge: Judge, output: ModelOutput) -> Verdict:
+    """Have an attempt judged; an escalation that no service keeps is written to the log, the only desk there is."""
+    verdict = await settled(judge.judge(output))
+    if verdict.escalation is not None:
+        logger.warning("Nobody is at a desk to read this:\n%s", verdict.escalation)
+    return verdict
+
+
+async def guidance_on(judge: Judge, call_id: str, *, wait: float) -> Guidance | None:
+    """Wait at most so many seconds for the answer to a Blocked call; raises NoVerdictError.
+
+    A service that is away for the moment is asked again until the time is over, since a person takes minutes.
+    """
+    deadline = anyio.current_time() + wait
+    while True:
+        try:
+            return await settled(judge.guidance(call_id, max(deadline - anyio.current_time(), 0)))
+        except NoVerdictError as error:
+            if not error.may_pass:
+                raise
+            logger.warning("Cannot ask for guidance at the moment: %s", error)
+        if anyio.current_time() >= deadline:
+            return None
+        await anyio.sleep(PAUSE)
+
+
 async def ask(judge: Judge, call_id: str, patience: Patience) -> Guidance | None:
     """Wait for the answer to a Blocked call, with a sign of life every few seconds; raises NoVerdictError."""
     answer, failure = None, None
     async with anyio.create_task_group() as signs:
         signs.start_soon(_keep_ticking, patience.tick)
         try:
-            answer = await judge.guidance(call_id, wait=patience.left)
+            answer = await guidance_on(judge, call_id, wait=patience.left)
         except NoVerdictError as error:  # it would leave the group as one of several
             failure = error
         signs.cancel_scope.cancel()

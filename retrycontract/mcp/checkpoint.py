@@ -10,8 +10,8 @@ from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Decision, Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
-from retrycontract.mcp.asking import Patience, Tick, ask
-from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError, Ruling
+from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
+from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, Patience, Tick, ask, guidance_on, verdict_on
 from retrycontract.mcp.open_calls import OpenCall, OpenCalls
 
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
@@ -46,7 +46,7 @@ class Checkpoint:
         patience = Patience.of(self._wait, tick)
         try:
             if call.is_blocked and call.call_id is not None:
-                answer = await self._judge.guidance(call.call_id, wait=0)
+                answer = await guidance_on(self._judge, call.call_id, wait=0)
                 if answer is not None and answer.decision is not None:
                     return await self._follow(call, answer, patience)
             return await self._submit(call, arguments, patience)
@@ -58,28 +58,29 @@ class Checkpoint:
     async def _submit(
         self, call: OpenCall, arguments: Any, patience: Patience, note: str | None = None
     ) -> Forward | Refusal:
-        ruling = await self._rule(call, arguments)
-        call.take_over(ruling)
-        match ruling.status:
+        verdict = await self._verdict(call, arguments)
+        call.take_over(verdict)
+        match verdict.status:
             case Status.VALID:
                 return Forward(arguments, note)
             case Status.RETRY:
-                return _feedback(ruling)
+                return _feedback(verdict)
             case Status.BLOCKED:
-                return await self._ask(call, ruling, patience)
-        assert_never(ruling.status)
+                return await self._ask(call, verdict, patience)
+        assert_never(verdict.status)
 
-    async def _rule(self, call: OpenCall, arguments: Any) -> Ruling:
+    async def _verdict(self, call: OpenCall, arguments: Any) -> Verdict:
+        output = ModelOutput(call.tool_name, as_text(arguments), call_id=call.call_id)
         try:
-            return await self._judge.rule(call.tool_name, arguments, call_id=call.call_id)
-        except CallEndedError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
-            return await self._judge.rule(call.tool_name, arguments, call_id=None)
+            return await verdict_on(self._judge, output)
+        except CallNotOpenError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
+            return await verdict_on(self._judge, replace(output, call_id=None))
 
-    async def _ask(self, call: OpenCall, ruling: Ruling, patience: Patience) -> Refusal | Forward:
-        blocked = _feedback(ruling)
+    async def _ask(self, call: OpenCall, verdict: Verdict, patience: Patience) -> Refusal | Forward:
+        blocked = _feedback(verdict)
         if self._wait <= 0:
             return blocked
-        answer = await ask(self._judge, ruling.call_id, patience)
+        answer = await ask(self._judge, verdict.call_id, patience)
         if answer is None:
             return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
         return await self._follow(call, answer, patience)
@@ -123,9 +124,9 @@ class Checkpoint:
         return f"Nobody answered within {self._wait:g} seconds. An answer will come with your next call of this tool."
 
 
-def _feedback(ruling: Ruling) -> Refusal:
-    assert ruling.result is not None, "only a valid attempt has no result"
-    return Refusal(ruling.result)
+def _feedback(verdict: Verdict) -> Refusal:
+    assert verdict.tool_result is not None, "only a valid attempt has no result"
+    return Refusal(verdict.tool_result)
 
 
 def _told(text: str) -> Refusal:

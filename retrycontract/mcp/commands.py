@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import run_sync
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from retrycontract.client import AsyncClient, MissingKeyError
@@ -21,14 +22,15 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.in_process import RetryContract
+from retrycontract.judging import InProcessJudge, Judge
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.asking import PATIENCE, connection_details, settled
 from retrycontract.mcp.checkpoint import Checkpoint
 from retrycontract.mcp.command_line import API_KEY
 from retrycontract.mcp.gateway import Gateway
-from retrycontract.mcp.in_process_judge import InProcessJudge
-from retrycontract.mcp.judging import Judge
 from retrycontract.mcp.process import serve
 from retrycontract.mcp.server import ContractServer
-from retrycontract.mcp.service_judge import PATIENCE, ServiceJudge
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -61,8 +63,8 @@ def run_server(options: argparse.Namespace) -> int:
 
     async def connect(client: tuple[Any, Any]) -> None:
         async with _judge(options, configuration, service) as judge:
-            refused = await judge.register(tools) if tools else {}
-            refused |= await judge.register(extractions, Kind.EXTRACTION) if extractions else {}
+            refused = await settled(judge.import_tools(tools)) if tools else {}
+            refused |= await settled(judge.import_tools(extractions, Kind.EXTRACTION)) if extractions else {}
             for name, reason in refused.items():
                 logger.warning("Tool %r cannot be checked: %s", name, reason)
             known = [tool for tool in tools if tool.name not in refused]
@@ -102,12 +104,14 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 async def _judge(
     options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
 ) -> AsyncIterator[Judge]:
-    settings = _asked_settings(options)
+    settings, details = _asked_settings(options), connection_details(options.session)
     if service is None:
-        yield InProcessJudge(configuration, settings=settings)
+        contract = RetryContract(configuration=configuration)
+        # In a thread: hostile schemas take their time, and other calls go on meanwhile.
+        yield InProcessJudge(contract, "mcp", details=details, settings=settings, run=run_sync)
         return
     async with service:
-        yield ServiceJudge(service, session=options.session, settings=settings)
+        yield ServiceJudge(service, "mcp", details=details, settings=settings, is_patient=False)
 
 
 def _asked_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -12,14 +12,13 @@ from typing import Any
 
 import mcp_types as types
 
-from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.json_types import Schema
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.mcp.judging import Judge, as_text
+from retrycontract.judging import Examiner, Judge, as_text
+from retrycontract.mcp.asking import settled
 
 MAX_NAME = 64  # characters that clients take as the name of a tool
 CALL_ID = {"type": "string", "description": "From the answer to an earlier attempt at the same extraction."}
@@ -63,10 +62,7 @@ class Request:
 
     def conforms(self, data: Any) -> bool:
         """Tell whether the data may be submitted."""
-        output = as_text(data) if isinstance(data, str) else data
-        return examine(
-            output, CompiledTool.of(self.tool), ValueSanitizer(RetryConfiguration()), tool_name=self.name
-        ).is_valid
+        return Examiner(self.tool).examine(as_text(data)).is_valid
 
     def example(self) -> str:
         """Write a sample for the model."""
@@ -89,18 +85,19 @@ class Extractions:
 
     async def listed(self) -> list[types.Tool]:
         """Declare three tools for each extraction."""
-        names = await self._judge.extractions()
-        return [tool for name in names for tool in _declared(name, await self._judge.schema_of(name))]
+        names = await settled(self._judge.tools(Kind.EXTRACTION))
+        tools = [await settled(self._judge.tool(name)) for name in names]
+        return [declared for tool in tools for declared in _declared(tool.name, tool.input_schema)]
 
     async def find(self, tool_name: str) -> Request | None:
         """Tell which step of which extraction a tool is."""
         if not tool_name.startswith(tuple(f"{step}_" for step in Step)):
             return None
-        asked = _steps(await self._judge.extractions()).get(tool_name)
+        asked = _steps(await settled(self._judge.tools(Kind.EXTRACTION))).get(tool_name)
         if asked is None:
             return None
         step, name = asked
-        return Request(step, await self._judge.extraction(name))
+        return Request(step, await settled(self._judge.tool(name)))
 
 
 def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:

@@ -25,10 +25,10 @@ from mcp_types import (
 )
 
 from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.judging import Judge
 from retrycontract.mcp import messages
-from retrycontract.mcp.asking import Tick
+from retrycontract.mcp.asking import NoVerdictError, Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
-from retrycontract.mcp.judging import Judge, NoVerdictError
 from retrycontract.mcp.tool_listing import NoToolListError, ToolListing
 from retrycontract.mcp.toolbox import Toolbox
 

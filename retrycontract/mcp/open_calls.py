@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from retrycontract.contract.lifecycle import Status
-from retrycontract.mcp.judging import Ruling
+from retrycontract.judging import Verdict
 
 
 @dataclass(slots=True, eq=False)
@@ -18,11 +18,11 @@ class OpenCall:
     is_blocked: bool = False
     has_ended: bool = False
 
-    def take_over(self, ruling: Ruling) -> None:
+    def take_over(self, verdict: Verdict) -> None:
         """Note where an attempt has left the call."""
-        self.call_id = ruling.call_id
-        self.is_blocked = ruling.status is Status.BLOCKED
-        self.has_ended = ruling.status is Status.VALID
+        self.call_id = verdict.call_id
+        self.is_blocked = verdict.status is Status.BLOCKED
+        self.has_ended = verdict.status is Status.VALID
 
 
 class OpenCalls:

@@ -10,9 +10,9 @@ import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from retrycontract.client import AsyncClient
-from retrycontract.mcp.judging import NoVerdictError
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.asking import PATIENCE, NoVerdictError, connection_details
 from retrycontract.mcp.server import ContractServer
-from retrycontract.mcp.service_judge import PATIENCE, ServiceJudge
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
@@ -38,8 +38,8 @@ class Visit:
             return
         key = authorization.partition(" ")[2]
         async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=self._pause) as client:
-            # A session of its own: without a connection that lasts a call is continued by its call_id only.
-            server = ContractServer(ServiceJudge(client, session="mcp", settings={}), (), has_desk=True)
+            judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
+            server = ContractServer(judge, (), has_desk=True)
             manager = StreamableHTTPSessionManager(
                 server.as_server(), stateless=True, max_request_body_size=max_body_bytes
             )

@@ -19,9 +19,9 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
-from retrycontract.mcp.asking import Patience, Tick, ask
+from retrycontract.judging import Judge, ModelOutput, as_text
+from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, Patience, Tick, ask, settled, verdict_on
 from retrycontract.mcp.extractions import Extractions, Request, Step, read_data
-from retrycontract.mcp.judging import CallEndedError, Judge, NoVerdictError
 from retrycontract.mcp.open_calls import OpenCalls
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
@@ -113,29 +113,29 @@ class ContractServer:
             return _result(ToolResult("", request.advice, is_error=False))
         # Where nothing is blocked but only observed, a failed validate is no end either.
         done = SUBMITTED if request.step is Step.SUBMIT else request.advice
-        return await self._rule(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
+        return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
 
     async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
-        return await self._rule(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID)
+        return await self._judged(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID)
 
-    async def _rule(
+    async def _judged(
         self, tool: str, arguments: Any, call_id: str | None, *, kind: Kind, done: str
     ) -> types.CallToolResult:
         call = self._calls.take(tool, call_id)
         try:
-            ruling = await self._judge.rule(tool, arguments, call_id=call.call_id, kind=kind)
-            call.take_over(ruling)
-        except CallEndedError:
+            verdict = await verdict_on(self._judge, ModelOutput(tool, as_text(arguments), kind, call.call_id))
+            call.take_over(verdict)
+        except CallNotOpenError:
             call.has_ended = True
             text = f"The call {call.call_id} has ended: try again without call_id to begin a new one."
             return _result(ToolResult("", text))
         finally:
             self._calls.put_back(call)
-        twin = {"call_id": ruling.call_id, "status": ruling.status.value}
-        if ruling.result is None:
+        twin = {"call_id": verdict.call_id, "status": verdict.status.value}
+        if verdict.tool_result is None:
             return _result(ToolResult("", done, is_error=False, metadata=twin))
-        text = f"{ruling.result.content}\n\nThis call has the call_id {ruling.call_id}."
-        return _result(ToolResult("", text, metadata=ruling.result.metadata | twin))
+        text = f"{verdict.tool_result.content}\n\nThis call has the call_id {verdict.call_id}."
+        return _result(ToolResult("", text, metadata=verdict.tool_result.metadata | twin))
 
     async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
         answer = await ask(self._judge, call_id, Patience.of(wait, _signs_of_life(context.session)))
@@ -146,7 +146,7 @@ class ContractServer:
 
     async def _known_tools(self) -> dict[str, str]:
         """Give the tools of this connection, or else those that the service knows."""
-        return {name: tool.description for name, tool in self._tools.items()} or await self._judge.known_tools()
+        return {name: tool.description for name, tool in self._tools.items()} or await settled(self._judge.tools())
 
     async def _list_resources(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         with _told_as_error("The tools cannot be listed"):
@@ -179,13 +179,13 @@ class ContractServer:
         name = unquote(uri.removeprefix(f"{TOOLS_URI}/"))
         if name in self._tools:
             return self._tools[name].schema
-        if not uri.startswith(f"{TOOLS_URI}/") or name not in await self._judge.known_tools():
+        if not uri.startswith(f"{TOOLS_URI}/") or name not in await settled(self._judge.tools()):
             raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri}; resources/list names them.")
-        return await self._judge.schema_of(name)
+        return (await settled(self._judge.tool(name))).input_schema
 
     async def _open_calls(self) -> list[dict[str, Any]]:
         """List the agent's calls where the service knows them, else those of this connection."""
-        known = await self._judge.open_calls()
+        known = await settled(self._judge.open_calls())
         if known is not None:
             return [{"call_id": call.call_id, "tool": call.tool, "state": call.state} for call in known]
         return [

@@ -10,7 +10,8 @@ import anyio
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.mcp.judging import Judge
+from retrycontract.judging import Judge
+from retrycontract.mcp.asking import settled
 from retrycontract.mcp.tool_listing import ToolListing
 
 NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
@@ -35,7 +36,7 @@ class Toolbox:
                 as_of = self._changes  # it may change again while the upstream answers
                 self._replace(await self._listing.tools(meta), as_of)
             if new := list(self._unseen.values()):
-                self._note_refused(new, await self._judge.register(new))
+                self._note_refused(new, await settled(self._judge.import_tools(new)))
 
     def is_unchecked(self, name: str) -> bool:
         """Tell whether a tool's schema was refused."""

@@ -9,7 +9,7 @@ from retrycontract import ErrorCode, RetryConfiguration, Tool, ValidationError, 
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.feedback.answer import examine, redacted_output, write_answer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict
+from retrycontract.contract.lifecycle import Budget, CallState, Move, Status
 from retrycontract.contract.tool import CompiledTool
 
 SCHEMA = {"properties": {"path": {"type": "string"}, "pin": {"x-sensitive": True}}, "required": ["path"]}
@@ -46,19 +46,19 @@ ERROR = ValidationError(ErrorCode.REQUIRED_FIELD_MISSING, "/path", "Required fie
 FAILED = Findings((ERROR,), {}, is_parsed=True)
 
 
-def answer(verdict: Verdict, budget: Budget, **options: Any) -> Any:
+def answer(verdict: Move, budget: Budget, **options: Any) -> Any:
     return write_answer(
         FAILED, verdict, budget, tool_name="read", tool_call_id="call_7", configuration=RetryConfiguration(), **options
     )
 
 
 def test_a_valid_attempt_has_no_tool_result() -> None:
-    assert answer(Verdict(CallState.VALID, Status.VALID), Budget(1, 3)) is None
-    assert answer(Verdict(CallState.OBSERVED, Status.VALID), Budget(3, 3)) is None
+    assert answer(Move(CallState.VALID, Status.VALID), Budget(1, 3)) is None
+    assert answer(Move(CallState.OBSERVED, Status.VALID), Budget(3, 3)) is None
 
 
 def test_a_retry_is_answered_with_feedback_under_the_attempts_id() -> None:
-    result = answer(Verdict(CallState.RETRYING, Status.RETRY), Budget(2, 3), kind=Kind.EXTRACTION)
+    result = answer(Move(CallState.RETRYING, Status.RETRY), Budget(2, 3), kind=Kind.EXTRACTION)
     assert (result.tool_call_id, result.is_error, result.role) == ("call_7", True, "tool")
     parsed = parse_feedback(result.content)
     assert (parsed.subject, parsed.attempt, parsed.max_attempts, parsed.is_blocked) == ("extraction", 2, 3, False)
@@ -74,14 +74,14 @@ def test_a_retry_is_answered_with_feedback_under_the_attempts_id() -> None:
 
 
 def test_a_blocked_call_is_told_so_whatever_number_it_has_reached() -> None:
-    result = answer(Verdict(CallState.BLOCKED, Status.BLOCKED), Budget(5, 3))
+    result = answer(Move(CallState.BLOCKED, Status.BLOCKED), Budget(5, 3))
     parsed = parse_feedback(result.content)
     assert (parsed.attempt, parsed.max_attempts, parsed.is_blocked, parsed.pointers) == (3, 3, True, ("/path",))
     assert result.metadata["status"] == "blocked"
 
 
 def test_a_held_call_is_told_that_a_person_must_answer_first() -> None:
-    result = answer(Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True), Budget(4, 3))
+    result = answer(Move(CallState.BLOCKED, Status.BLOCKED, is_held=True), Budget(4, 3))
     assert "The output is valid now" in result.content
     assert parse_feedback(result.content).errors == ()
 

@@ -10,8 +10,8 @@ from retrycontract.contract.lifecycle import (
     Budget,
     CallState,
     Decision,
+    Move,
     Status,
-    Verdict,
     judge,
 )
 
@@ -47,92 +47,90 @@ FIRST, SECOND, LAST = Budget(1, 3), Budget(2, 3), Budget(3, 3)
 @pytest.mark.parametrize(
     ("state", "budget", "options", "verdict"),
     [
-        pytest.param("pending", FIRST, {"valid": True}, Verdict(CallState.VALID, Status.VALID), id="valid-at-once"),
-        pytest.param("pending", FIRST, {}, Verdict(CallState.RETRYING, Status.RETRY), id="first-failure"),
-        pytest.param("retrying", SECOND, {}, Verdict(CallState.RETRYING, Status.RETRY), id="second-failure"),
+        pytest.param("pending", FIRST, {"valid": True}, Move(CallState.VALID, Status.VALID), id="valid-at-once"),
+        pytest.param("pending", FIRST, {}, Move(CallState.RETRYING, Status.RETRY), id="first-failure"),
+        pytest.param("retrying", SECOND, {}, Move(CallState.RETRYING, Status.RETRY), id="second-failure"),
         pytest.param(
             "retrying",
             LAST,
             {},
-            Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
+            Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
             id="third-failure-blocks-and-asks-a-person",
         ),
-        pytest.param("retrying", LAST, {"valid": True}, Verdict(CallState.VALID, Status.VALID), id="valid-at-last"),
+        pytest.param("retrying", LAST, {"valid": True}, Move(CallState.VALID, Status.VALID), id="valid-at-last"),
         pytest.param(
             "pending",
             Budget(1, 1),
             {},
-            Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
+            Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
             id="only-one-attempt",
         ),
         pytest.param(
             "blocked",
             Budget(4, 3),
             {},
-            Verdict(CallState.BLOCKED, Status.BLOCKED),
+            Move(CallState.BLOCKED, Status.BLOCKED),
             id="failing-while-blocked-asks-nobody-again",
         ),
         pytest.param(
             "blocked",
             Budget(4, 3),
             {"valid": True},
-            Verdict(CallState.VALID, Status.VALID, closes_escalation=True),
+            Move(CallState.VALID, Status.VALID, closes_escalation=True),
             id="valid-while-blocked-closes-the-escalation",
         ),
         pytest.param(
             "blocked",
             Budget(4, 3),
             {"valid": True, "hold": True},
-            Verdict(CallState.BLOCKED, Status.BLOCKED, is_held=True),
+            Move(CallState.BLOCKED, Status.BLOCKED, is_held=True),
             id="hold-keeps-the-gate-closed",
         ),
         pytest.param(
-            "blocked", Budget(4, 3), {"hold": True}, Verdict(CallState.BLOCKED, Status.BLOCKED), id="hold-and-failing"
+            "blocked", Budget(4, 3), {"hold": True}, Move(CallState.BLOCKED, Status.BLOCKED), id="hold-and-failing"
         ),
         pytest.param(
             "retrying",
             SECOND,
             {"valid": True, "hold": True},
-            Verdict(CallState.VALID, Status.VALID),
+            Move(CallState.VALID, Status.VALID),
             id="hold-matters-only-while-blocked",
         ),
         pytest.param(
             "guided",
             Budget(4, 5),
             {"valid": True, "hold": True},
-            Verdict(CallState.VALID, Status.VALID),
+            Move(CallState.VALID, Status.VALID),
             id="hold-is-over-once-a-person-answered",
         ),
-        pytest.param("guided", Budget(4, 5), {}, Verdict(CallState.GUIDED, Status.RETRY), id="granted-attempt-fails"),
+        pytest.param("guided", Budget(4, 5), {}, Move(CallState.GUIDED, Status.RETRY), id="granted-attempt-fails"),
         pytest.param(
             "guided",
             Budget(5, 5),
             {},
-            Verdict(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
+            Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True),
             id="last-granted-attempt-fails",
         ),
         pytest.param(
-            "pending", LAST, {"mode": "observe"}, Verdict(CallState.OBSERVED, Status.VALID), id="observe-never-blocks"
+            "pending", LAST, {"mode": "observe"}, Move(CallState.OBSERVED, Status.VALID), id="observe-never-blocks"
         ),
         pytest.param(
             "pending",
             FIRST,
             {"mode": "observe", "valid": True},
-            Verdict(CallState.VALID, Status.VALID),
+            Move(CallState.VALID, Status.VALID),
             id="observe-and-valid",
         ),
         pytest.param(
             "blocked",
             Budget(4, 3),
             {"mode": "observe"},
-            Verdict(CallState.OBSERVED, Status.VALID, closes_escalation=True),
+            Move(CallState.OBSERVED, Status.VALID, closes_escalation=True),
             id="observed-since-it-was-blocked",
         ),
     ],
 )
-def test_a_judged_attempt_moves_its_call(
-    state: str, budget: Budget, options: dict[str, bool], verdict: Verdict
-) -> None:
+def test_a_judged_attempt_moves_its_call(state: str, budget: Budget, options: dict[str, bool], verdict: Move) -> None:
     assert judge(CallState(state), budget, **({"valid": False} | options)) == verdict  # type: ignore[arg-type]
 
 

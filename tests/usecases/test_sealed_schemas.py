@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
-from django.apps import apps
 from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import Decision
@@ -111,16 +110,3 @@ def test_corrected_arguments_that_cannot_be_checked_are_refused_with_the_reason(
     lose_the_keys(settings)
     with pytest.raises(RefusedAnswerError, match="registered again"):
         answer(call, make_user(), Decision.CORRECTED, arguments={"a": "b"})
-
-
-def test_a_database_of_before_gets_its_schemas_sealed() -> None:
-    secret = token()
-    schema = schema_with(secret)
-    make_tool(make_agent(), "note", schema)
-    make_tool(make_agent(), "deploy")
-    ToolVersion.objects.filter(tool__name="note").update(schema=schema, sealed=None)
-    import_module("retrycontract.store.migrations.0012_guidance_versions_and_sealed_schemas").seal_secrets(apps, None)
-    sealed = ToolVersion.objects.get(tool__name="note")
-    assert secret not in str(sealed.schema)
-    assert sealed.judged_by == schema
-    assert ToolVersion.objects.get(tool__name="deploy").sealed is None

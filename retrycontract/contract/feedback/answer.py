@@ -18,7 +18,7 @@ from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, Status, Verdict
+from retrycontract.contract.lifecycle import Budget, Move, Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
@@ -87,7 +87,7 @@ def examine(
 
 def write_answer(
     findings: Findings,
-    verdict: Verdict,
+    verdict: Move,
     budget: Budget,
     *,
     tool_name: str,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db.models import F
 
 from retrycontract.contract.feedback.guidance import Answer
-from retrycontract.contract.lifecycle import CallState, Decision, Status, Verdict
+from retrycontract.contract.lifecycle import CallState, Decision, Move, Status
 from retrycontract.contract.patches import make_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Guidance, Mistake, StandingHint
 from retrycontract.store.models.answers import TRIED
@@ -47,7 +47,7 @@ def is_first_try(given: Guidance, attempt: Attempt) -> bool:
     return given.decision in TRIED and attempt.submitted_at >= given.given_at
 
 
-def hint_for(attempt: Attempt, verdict: Verdict, fingerprint: str, *, now: datetime) -> StandingHint | None:
+def hint_for(attempt: Attempt, verdict: Move, fingerprint: str, *, now: datetime) -> StandingHint | None:
     """Find the standing hint that an agent is to be told: once a call, and before a person looked at it."""
     call = attempt.call
     if verdict.status is not Status.RETRY or verdict.state is not CallState.RETRYING or call.tool_id is None:

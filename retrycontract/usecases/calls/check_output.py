@@ -15,7 +15,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import depth_fault, parse_json
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import Tool
-from retrycontract.judging import Question, judge_apart
+from retrycontract.checking import Question, judge_apart
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
 
 DOOR_SECONDS: Final = 0.005  # a request may hold the others up for so long, by estimate

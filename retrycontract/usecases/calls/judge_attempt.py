@@ -17,7 +17,7 @@ from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine
-from retrycontract.contract.lifecycle import CallState, Status, Verdict
+from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.sealing import UnreadableError, unseal
@@ -121,7 +121,7 @@ def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
         source = CallState(call.state)
         if source is not CallState.BLOCKED:
             call.attempts_allowed += 1
-        verdict = Verdict(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
+        verdict = Move(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
         fill_in(attempt, _failure(UNREADABLE, SEND_AGAIN), "", None, now=now, duration_us=0, verdict=verdict)
         attempt.state, attempt.is_valid, attempt.judged_at = AttemptState.DISCARDED, None, None
         attempt.fingerprint = ""
@@ -129,7 +129,7 @@ def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
     return True
 
 
-def _conclude(attempt: Attempt, verdict: Verdict, now: datetime, **changes: Any) -> None:
+def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) -> None:
     """Store the verdict, and wake whoever waits for it or for its turn."""
     call = attempt.call
     following = call.attempts.waiting().exclude(pk=attempt.pk).order_by("number").first()

@@ -14,7 +14,7 @@ from retrycontract.contract.feedback.answer import redacted_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.guidance import standing_words
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, CallState, Status, Verdict, judge
+from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
@@ -38,8 +38,8 @@ def fill_in(
     *,
     now: datetime,
     duration_us: int,
-    verdict: Verdict | None = None,
-) -> Verdict:
+    verdict: Move | None = None,
+) -> Move:
     """Put the verdict into an attempt that is not saved yet; returns what it does to the call.
 
     `verdict` is given when it does not follow from the findings.
@@ -83,7 +83,7 @@ def fill_in(
     return verdict
 
 
-def apply_verdict(attempt: Attempt, verdict: Verdict, *, now: datetime, door: Door, **changes: Any) -> None:
+def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door, **changes: Any) -> None:
     """Move the call as the verdict says and write the events; the attempt itself is saved by the caller."""
     call = attempt.call
     source = call.state

@@ -12,7 +12,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity
-from retrycontract.contract.lifecycle import CallState, Decision, Verdict
+from retrycontract.contract.lifecycle import CallState, Decision, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
 
@@ -31,7 +31,7 @@ Steps = list[tuple[Measure, str, int]]
 
 
 def count_verdict(
-    attempt: Attempt, verdict: Verdict, *, source: str, now: datetime, tried: Decision | None = None
+    attempt: Attempt, verdict: Move, *, source: str, now: datetime, tried: Decision | None = None
 ) -> None:
     """Count a judged attempt and what became of its call; one that could not be read was not judged.
 

@@ -16,7 +16,7 @@ from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages.compiling import compiler_here
 
 if TYPE_CHECKING:
-    from retrycontract.judging import Question
+    from retrycontract.checking import Question
 
 COMPILED = 128  # schemas kept; a few hundred kB each at worst, and a child that has grown is replaced
 

@@ -1,0 +1,97 @@
+"""Judge in this process: no server, no history, nobody at a desk."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.contract.tool import Tool
+from retrycontract.in_process import RetryContract
+from retrycontract.judging.judge import ModelOutput, Runner, Verdict
+from retrycontract.judging.steps import Steps
+
+if TYPE_CHECKING:
+    from retrycontract.client import CallSummary, Guidance
+
+KNOWN_DETAILS = ("session_id", "turn", "correlation_id")  # the others are for a history, which is not kept here
+
+
+def _here(step: Callable[[], Any]) -> Any:
+    return step()
+
+
+@dataclass(slots=True)
+class InProcessJudge:
+    """Judge with a RetryContract.
+
+    `origin` begins the tool_call_ids that are made up here. `run` takes work to another thread where an event loop must
+    go on meanwhile. `details` go along with every attempt, `settings` are those of imported tools.
+    """
+
+    contract: RetryContract
+    origin: str
+    max_attempts: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    run: Runner = _here
+    registered: dict[str, Tool] = field(default_factory=dict)
+
+    def register(self, tool: Tool) -> Steps[None]:
+        """Admit and compile the schema."""
+        yield partial(self.run, partial(self.contract.register, tool))
+        self.registered[tool.name] = tool
+
+    def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
+        """Register each; schemas that are refused are told apart from the others."""
+        refused = {}
+        for declared in tools:
+            tool = Tool(
+                name=declared.name, input_schema=declared.schema, description=declared.description, kind=kind,
+                **self.settings,
+            )  # fmt: skip
+            try:
+                yield from self.register(tool)
+            except InvalidSchema as fault:
+                refused[declared.name] = f"{fault.pointer or '(root)'}: {fault.reason}"
+        return refused
+
+    def judge(self, output: ModelOutput) -> Steps[Verdict]:
+        """Check one attempt; its tool_call_id is new each time, so that only `call_id` continues a call."""
+        details = {name: self.details[name] for name in KNOWN_DETAILS if name in self.details}
+        check = partial(
+            self.contract.check, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
+            call_id=output.call_id, finish_reason=output.finish_reason, callback_error=output.failure,
+            max_attempts=self.max_attempts, **details,
+        )  # fmt: skip
+        outcome = yield partial(self.run, check)
+        return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
+
+    def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:  # noqa: ARG002 - nobody is asked
+        """Return None at once: there is no desk."""
+        yield from ()
+        return None
+
+    def cancel(self, call_id: str) -> Steps[None]:  # noqa: ARG002 - it is forgotten with its contract
+        """Do nothing."""
+        yield from ()
+
+    def tools(self, kind: Kind | None = None) -> Steps[dict[str, str]]:
+        """Name what was registered through this judge."""
+        yield from ()
+        return {tool.name: tool.description for tool in self.registered.values() if kind in (None, tool.kind)}
+
+    def tool(self, name: str) -> Steps[Tool]:
+        """Give a tool as it was registered."""
+        yield from ()
+        return self.registered[name]
+
+    def open_calls(self) -> Steps[list[CallSummary] | None]:
+        """Leave it to the caller, whose calls are all there are."""
+        yield from ()
+        return None

@@ -1,0 +1,127 @@
+"""The port to whoever judges a model's outputs, and the verdict that comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
+from retrycontract.contract.tool import Tool
+from retrycontract.judging.steps import Steps
+
+if TYPE_CHECKING:  # the client needs an HTTP package that the base install does not bring
+    from retrycontract.client import CallSummary, Guidance
+
+# Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
+Runner = Callable[[Callable[[], Any]], Any]
+
+
+class NotJudgedError(Exception):
+    """Raised when a service has not judged an attempt in the time that its judge waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOutput:
+    """Hold one attempt: what a model wrote for a tool.
+
+    `call_id` continues a call, None begins one. `failure` is the reason of a check of the caller's own, or says why
+    there is no output: with it the attempt fails.
+    """
+
+    tool_name: str
+    value: Any
+    kind: Kind = Kind.TOOL_CALL
+    call_id: str | None = None
+    finish_reason: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Say what became of one attempt.
+
+    `value` is the parsed output when valid, `tool_result` what the model reads when not, and `escalation` the text for
+    a person where no service keeps it.
+    """
+
+    call_id: str
+    status: Status
+    attempt: int
+    max_attempts: int
+    errors: tuple[ValidationError, ...] = ()
+    tool_result: ToolResult | None = None
+    value: Any = None
+    escalation: str | None = None
+
+    @classmethod
+    def of(cls, outcome: Any, value: Any, *, escalation: str | None = None) -> Verdict:
+        """Read an outcome of the library or of the client: both have the same fields."""
+        return cls(
+            outcome.call_id, outcome.status, outcome.attempt, outcome.max_attempts, outcome.errors,
+            outcome.tool_result, value, escalation,
+        )  # fmt: skip
+
+    @property
+    def is_valid(self) -> bool:
+        """Tell whether the output may be used."""
+        return self.status is Status.VALID
+
+    @property
+    def feedback(self) -> str:
+        """Give the text that the model should read; empty when valid."""
+        return self.tool_result.content if self.tool_result else ""
+
+    def accepted(self, value: Any) -> Verdict:
+        """Give the verdict on an output that a person accepted as it is."""
+        return replace(self, status=Status.VALID, value=value, tool_result=None)
+
+    def reopened(self, max_attempts: int) -> Verdict:
+        """Give the verdict of a call to which a person granted attempts; `max_attempts` counts all of the call."""
+        return replace(self, status=Status.RETRY, max_attempts=max_attempts)
+
+
+class Judge(Protocol):
+    """Judge attempts and pass on what a person answers.
+
+    Every method is a generator of steps (steps.py): `drive` takes them in a thread, `drive_async` in an event loop.
+    A judge that asks a service raises what its client raises.
+    """
+
+    def register(self, tool: Tool) -> Steps[None]:
+        """Register a tool with all its settings; raises InvalidSchema, or what the client raises for one."""
+
+    def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
+        """Register tools as others declare them; gives the names of those that cannot be judged, with the reason."""
+
+    def judge(self, output: ModelOutput) -> Steps[Verdict]:
+        """Judge one attempt; raises UnknownCallError (in process), NotJudgedError or ClientError (service)."""
+
+    def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
+        """Wait at most `wait` seconds for a person's answer to a Blocked call, and acknowledge it.
+
+        None when nobody answered, nobody is there, or `wait` is None. Without a `decision`, `text` says that the time
+        for an answer is over.
+        """
+
+    def cancel(self, call_id: str) -> Steps[None]:
+        """End a call that nobody will continue."""
+
+    def tools(self, kind: Kind | None = None) -> Steps[dict[str, str]]:
+        """Name the registered tools, or those of one kind, with their descriptions."""
+
+    def tool(self, name: str) -> Steps[Tool]:
+        """Read a registered tool with its schema; raises KeyError (in process) or ClientError (service)."""
+
+    def open_calls(self) -> Steps[list[CallSummary] | None]:
+        """List the agent's open calls; None where only whoever submits them knows them."""
+
+
+def as_text(value: Any) -> Any:
+    """Write a parsed value as it is submitted: a string becomes JSON text, since text would be read as JSON."""
+    return json.dumps(value) if isinstance(value, str) else value

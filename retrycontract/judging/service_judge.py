@@ -1,0 +1,155 @@
+"""Judge through a service: it keeps the history, has a desk, and hands over what a person answers."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
+from retrycontract.contract.checks.findings import blocks
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
+from retrycontract.contract.tool import Tool
+from retrycontract.judging.examiner import Examiner
+from retrycontract.judging.judge import ModelOutput, NotJudgedError, Verdict
+from retrycontract.judging.steps import Steps
+
+MAX_REASON = 1_000  # characters of what the caller's own checks tell the service
+MAX_LISTED = 200  # calls in one state, tools of one kind: such lists are read by a model
+
+T = TypeVar("T")
+
+logger = logging.getLogger("retrycontract.judging")
+
+
+@dataclass(slots=True)
+class ServiceJudge:
+    """Submit to a service, which stores every attempt; a tool's own checks run here, before.
+
+    `origin` begins the tool_call_ids that are made up here. `details` go along with every attempt (task_id, turn,
+    session_id, correlation_id, context), `settings` with imported tools. Without `is_patient` an attempt that is not
+    judged within the client's own wait raises NotJudgedError.
+    """
+
+    client: Client | AsyncClient
+    origin: str
+    max_attempts: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_patient: bool = True
+    registered: dict[str, Tool] = field(default_factory=dict)
+    # Named with each attempt: another agent behind the same key may have registered the name with another schema.
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def register(self, tool: Tool) -> Steps[None]:
+        """Register a tool, or change its schema and settings."""
+        mode: dict[str, Any] = {"mode": tool.mode} if tool.mode else {}  # else it stays as the operators set it
+        done = yield partial(
+            self.client.register_tool, tool.name, tool.input_schema, kind=tool.kind.value, strict=tool.strict, **mode
+        )
+        self.registered[tool.name], self.versions[tool.name] = tool, done.schema_hash
+
+    def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
+        """Import the list in one request; settings or a kind of their own need one more for each tool."""
+        refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
+        named = [tool for tool in tools if tool.name not in refused]
+        listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
+        done = yield partial(self.client.register_tools, listed)
+        refused |= {tool.name: f"{tool.pointer or '(root)'}: {tool.detail}" for tool in done.refused}
+        self.versions |= {tool.name: tool.schema_hash for tool in done.registered}
+        own = self.settings if kind is Kind.TOOL_CALL else {**self.settings, "kind": kind.value}
+        for tool in named if own else ():
+            if tool.name not in refused:
+                yield partial(self.client.register_tool, tool.name, tool.schema, **own)
+        return refused
+
+    def judge(self, output: ModelOutput) -> Steps[Verdict]:
+        """Submit one attempt and wait for its verdict."""
+        tool = self.registered.get(output.tool_name)
+        outcome = yield partial(
+            self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
+            call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
+            callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
+            version=self.versions.get(output.tool_name), **self.details,
+        )  # fmt: skip
+        while outcome.status is None:
+            if not self.is_patient:
+                raise NotJudgedError("the service did not judge it in time")
+            outcome = yield partial(self.client.wait_for_verdict, outcome)
+        return Verdict.of(outcome, _value(tool, output, outcome))
+
+    def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
+        """Wait for a person's answer, and say that it has arrived."""
+        if wait is None:
+            return None
+        answer: Guidance = yield partial(self.client.wait_for_guidance, call_id, wait)
+        if answer.decision is None:
+            return answer if answer.text else None
+        try:
+            yield partial(self.client.acknowledge, answer)
+        except ClientError as error:  # the person does not see that it arrived; the model has it all the same
+            logger.warning("Cannot acknowledge guidance: %s", error)
+        return answer
+
+    def cancel(self, call_id: str) -> Steps[None]:
+        """Cancel the call at the service."""
+        yield partial(self.client.cancel, call_id)
+
+    def tools(self, kind: Kind | None = None) -> Steps[dict[str, str]]:
+        """List the tools of the agent's namespace."""
+        listed = yield partial(_first, MAX_LISTED, self.client.tools(kind))
+        return {tool.name: tool.description for tool in listed}
+
+    def tool(self, name: str) -> Steps[Tool]:
+        """Ask for the tool, as the service shows it."""
+        known = yield partial(self.client.tool, name)
+        return Tool(name=name, input_schema=known.input_schema, strict=known.strict, kind=Kind(known.kind))
+
+    def open_calls(self) -> Steps[list[CallSummary] | None]:
+        """List the open calls of the agent whose key we have, those of other connections too."""
+        found: list[CallSummary] = []
+        for state in CallState:
+            if not state.has_ended:
+                found += yield partial(_first, MAX_LISTED, self.client.calls(state=state))
+        return found
+
+
+def _rejection(tool: Tool | None, output: ModelOutput) -> str | None:
+    """Say what a tool's own checks have against an output, as the service cannot run them."""
+    if tool is None or not tool.checks:
+        return None
+    findings = Examiner(tool).examine(output.value, output.finish_reason)
+    reasons = [error.message for error in findings.errors if blocks(error)]
+    return "; ".join(reasons)[:MAX_REASON] or None
+
+
+def _value(tool: Tool | None, output: ModelOutput, outcome: Outcome) -> Any:
+    """Give the parsed output; a file is taken out of the words around it again, as the service returns no source."""
+    if tool is None or tool.kind is not Kind.SOURCE_FILE or outcome.status is not Status.VALID:
+        return outcome.arguments
+    return Examiner(replace(tool, checks=())).examine(output.value, output.finish_reason).parsed
+
+
+def _first(most: int, listed: Iterator[T] | AsyncIterator[T]) -> Any:
+    """Take the first of a list that the client reads page by page; an awaitable for an asynchronous client."""
+    return _first_awaited(most, listed) if isinstance(listed, AsyncIterator) else list(islice(listed, most))
+
+
+async def _first_awaited(most: int, listed: AsyncIterator[T]) -> list[T]:
+    found: list[T] = []
+    while len(found) < most:
+        try:
+            found.append(await anext(listed))
+        except StopAsyncIteration:
+            break
+    return found
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME and name.isprintable()
