@@ -54,10 +54,9 @@ class KeyLine:
 def list_agents(*, now: datetime, search: str = "") -> list[AgentLine]:
     """List agents by name; without a search as many as a page can hold."""
     is_good = Q(keys__revoked_at=None) & (Q(keys__expires_at=None) | Q(keys__expires_at__gt=now))
-    found = (
-        Agent.objects.filter(Q(name__icontains=search) | Q(namespace__icontains=search)) if search else Agent.objects
-    )
-    counted = found.annotate(last_seen=Max("keys__last_used_at"), good_keys=Count("keys", filter=is_good))
+    matching = Q(name__icontains=search) | Q(namespace__icontains=search) if search else Q()
+    found = Agent.objects.filter(matching)
+    counted: Any = found.annotate(last_seen=Max("keys__last_used_at"), good_keys=Count("keys", filter=is_good))
     return [AgentLine(agent, agent.last_seen, agent.good_keys) for agent in counted.order_by("name")[:MOST_AGENTS]]
 
 

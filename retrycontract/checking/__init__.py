@@ -19,6 +19,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
 from retrycontract.contract.tool import Tool
 
+AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
 SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that are admitted take a fifth of it
 
 
@@ -69,7 +70,12 @@ class Answered:
 
 
 def judge_apart(
-    question: Question, sanitizer: ValueSanitizer, *, key: Hashable = None, cpu_seconds: float | None = None
+    question: Question,
+    sanitizer: ValueSanitizer,
+    *,
+    key: Hashable = None,
+    at_once: int | None = None,
+    cpu_seconds: float | None = None,
 ) -> Answered:
     """Judge an output in a child process; what it could not finish is a verdict of its own.
 
@@ -77,7 +83,7 @@ def judge_apart(
     ChildUnavailableError.
     """
     try:
-        done = shared_pool().run("judge", question, key=key, cpu_seconds=cpu_seconds)
+        done = shared_pool().run("judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds)
     except ChildDiedError as died:
         # Of what is too much work to check, no more is looked at than a line shows.
         shown = sanitizer.preview(question.output)
@@ -90,10 +96,10 @@ def judge_apart(
     return Answered(Examined(findings, told["kept"], hides=told["hides"]), done.cpu_seconds)
 
 
-def admit_apart(schema: Any, *, key: Hashable = None) -> float:
+def admit_apart(schema: Any, *, key: Hashable = None, at_once: int | None = None) -> float:
     """Admit a schema in a child process; gives the processor seconds, and raises InvalidSchema."""
     try:
-        done = shared_pool().run("admit", schema, key=key, cpu_seconds=SCHEMA_SECONDS)
+        done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
     except ChildDiedError as died:
         reason = "This schema takes too much work to read; make it smaller, with fewer and shorter patterns."
         raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died

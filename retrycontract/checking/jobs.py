@@ -63,7 +63,7 @@ def _parts(question: Question) -> tuple[str, str, bool, Kind]:
 
 
 @lru_cache(maxsize=COMPILED)
-def _compiled(name: str, schema: str, strict: bool, kind: Kind) -> CompiledTool:  # noqa: FBT001 - the cache's key
+def _compiled(name: str, schema: str, strict: bool, kind: Kind) -> CompiledTool:
     return CompiledTool.of(Tool(name=name, input_schema=json.loads(schema), strict=strict, kind=kind), compiler_here)
 
 

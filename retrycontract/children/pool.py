@@ -14,6 +14,10 @@ from retrycontract.children.limits import Limits
 from retrycontract.children.process import ChildDiedError, ChildProcess, ChildUnavailableError, Death, Done
 
 
+class TooManyWaitingError(Exception):
+    """Raised for a job of a key that has others under way: threads that wait for them are needed by other keys."""
+
+
 class Turns:
     """Let callers in, so many at a time, in turn between their keys: whoever asks often waits for itself alone.
 
@@ -28,10 +32,13 @@ class Turns:
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self, key: Hashable = None) -> Iterator[None]:
-        """Wait for a place, and hold it."""
+    def taken(self, key: Hashable = None, *, at_once: int | None = None) -> Iterator[None]:
+        """Wait for a place, and hold it; raises TooManyWaitingError where `at_once` of the key's jobs are here."""
         called = threading.Event()
         with self._lock:
+            here = self._held[key] + len(self._waiting.get(key, ()))
+            if at_once is not None and here >= at_once:
+                raise TooManyWaitingError
             self._waiting.setdefault(key, deque()).append(called)
             self._call()
         called.wait()
@@ -69,13 +76,21 @@ class Pool:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def run(self, job: str, request: Any, *, key: Hashable = None, cpu_seconds: float | None = None) -> Done:
+    def run(
+        self,
+        job: str,
+        request: Any,
+        *,
+        key: Hashable = None,
+        at_once: int | None = None,
+        cpu_seconds: float | None = None,
+    ) -> Done:
         """Do a job; raises ChildDiedError for what exceeds the limits or crashes, and ChildUnavailableError.
 
-        `key` says who asks: keys take turns.
+        `key` says who asks: keys take turns. With `at_once` a key that has so many jobs here gets TooManyWaitingError.
         """
         seconds = self.limits.cpu_seconds if cpu_seconds is None else cpu_seconds
-        with self._turns.taken(key):
+        with self._turns.taken(key, at_once=at_once):
             try:
                 return self._run(job, request, seconds)
             except ChildDiedError as death:

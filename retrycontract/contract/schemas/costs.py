@@ -240,8 +240,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     python += times * (node + (character * len(member) if member.__class__ is str else 0))
         elif isinstance(item, list | tuple):
             engine += times * (rate.fixed + rate.container + rate.item * len(item))
-            for position in range(min(here.prefix, len(item))):
-                pending.append((here.item(position), item[position], times))
+            pending.extend((here.item(at), item[at], times) for at in range(min(here.prefix, len(item))))
             rest = item[here.prefix :] if here.prefix else item
             if rest:
                 below = here.item(here.prefix)
@@ -250,7 +249,8 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                 if scalars:
                     kinds = set(map(type, rest))
                     texts = sum(map(len, filter(_is_text, rest))) if str in kinds else 0
-                    dearest = max(0.0, below.rate.number if kinds & set(NUMBERS) else 0, below.rate.text if texts else 0)
+                    number, text = below.rate.number, below.rate.text
+                    dearest = max(number if kinds & set(NUMBERS) else 0, text if str in kinds else 0)
                     engine += times * (scalars * (below.rate.fixed + dearest) + below.rate.character * texts)
                     python += times * (scalars * node + character * texts)
                     told += times * scalars * below.rate.told

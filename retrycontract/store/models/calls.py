@@ -280,10 +280,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
     def claimable(self, now: datetime) -> AttemptQuerySet:
-        """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
+        """Keep what a worker may take: queued or left behind by a dead one, and first of its call.
+
+        Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
+        """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+        in_hand = Attempt.objects.filter(
+            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
+        )
+        may_begin = Q(is_dear=False) | ~models.Exists(in_hand)
+        return self.filter(free, ~models.Exists(earlier), may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
@@ -292,11 +299,16 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
         taken = self.claimable(now).filter(pk=attempt_id).order_by()
-        if not taken.update(
-            state=AttemptState.LEASED, lease_token=token, lease_until=until, deliveries=F("deliveries") + 1
-        ):
+        # What a child judges is counted when that is done: until then nothing of ours works on it that could crash.
+        counted = Case(When(is_dear=True, then=F("deliveries")), default=F("deliveries") + 1)
+        if not taken.update(state=AttemptState.LEASED, lease_token=token, lease_until=until, deliveries=counted):
             return None
         return self.select_related("call__agent", "call__tool", "call__version").get(pk=attempt_id)
+
+    def begin(self, attempt_id: int, token: str) -> bool:
+        """Count that the process which holds the lease works on an attempt itself; False when the lease is lost."""
+        mine = self.filter(pk=attempt_id, lease_token=token, state=AttemptState.LEASED)
+        return bool(mine.update(deliveries=F("deliveries") + 1))
 
 
 class Attempt(models.Model):
@@ -311,6 +323,8 @@ class Attempt(models.Model):
     submitted_at = models.DateTimeField()
 
     sealed = models.BinaryField(null=True)
+    # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.
+    is_dear = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     deliveries = models.PositiveSmallIntegerField(default=0)

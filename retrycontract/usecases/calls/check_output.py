@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import thread_time
+from time import perf_counter_ns, thread_time
 from typing import Any, Final
 
 from django.conf import settings
 
+from retrycontract.checking import Question, judge_apart
+from retrycontract.children.limits import MEGABYTE, Limits
+from retrycontract.children.pool import bound_shared_pool
 from retrycontract.children.process import Death
 from retrycontract.contract.checks.reading import unwrapped
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
@@ -15,9 +18,9 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import depth_fault, parse_json
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import Tool
-from retrycontract.checking import Question, judge_apart
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
 
+DESK: Final = "desk"  # the account of operators, whose pages check, too
 DOOR_SECONDS: Final = 0.005  # a request may hold the others up for so long, by estimate
 SOURCE_SECONDS: Final = 5.0  # of processor time: a compiler takes longer than a schema, and reads up to 2 MB
 ANYTHING: Final = Weight.of(True)  # what a tool that nobody registered takes
@@ -41,6 +44,7 @@ class Checked:
 
     examined: Examined
     cpu_seconds: float
+    duration_us: int
     crashed: bool = False
 
 
@@ -51,7 +55,7 @@ def check(submitted: Submitted, contract: PinnedContract | None, *, key: object)
 
 def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked:
     """Check an output in this very thread."""
-    started = thread_time()
+    began, started = perf_counter_ns(), thread_time()
     examined = examine_and_redact(
         submitted.output,
         contract.compiled if contract else None,
@@ -61,7 +65,7 @@ def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked
         finish_reason=submitted.finish_reason,
         callback_error=submitted.callback_error,
     )
-    return Checked(examined, thread_time() - started)
+    return Checked(examined, thread_time() - started, (perf_counter_ns() - began) // 1000)
 
 
 def check_apart(submitted: Submitted, contract: PinnedContract | None, key: object) -> Checked:
@@ -69,8 +73,11 @@ def check_apart(submitted: Submitted, contract: PinnedContract | None, key: obje
     return ask_child(submitted, contract.declared if contract else None, key)
 
 
-def ask_child(submitted: Submitted, declared: Tool | None, key: object) -> Checked:
-    """Check an output in a child process by a tool as it is declared; raises InvalidSchema."""
+def ask_child(submitted: Submitted, declared: Tool | None, key: object, *, at_once: int | None = None) -> Checked:
+    """Check an output in a child process by a tool as it is declared; raises InvalidSchema.
+
+    With `at_once` TooManyWaitingError is raised while so many checks of the same account are under way.
+    """
     question = Question.of(
         submitted.output,
         declared,
@@ -80,11 +87,20 @@ def ask_child(submitted: Submitted, declared: Tool | None, key: object) -> Check
         finish_reason=submitted.finish_reason,
         callback_error=submitted.callback_error,
     )
+    bound_children()
     seconds = settings.RETRYCONTRACT.check_seconds
     if declared is not None and declared.kind is Kind.SOURCE_FILE:
         seconds = max(seconds, SOURCE_SECONDS)
-    told = judge_apart(question, sanitizer(), key=key, cpu_seconds=seconds)
-    return Checked(told.examined, told.cpu_seconds, crashed=told.death is Death.CRASH)
+    began = perf_counter_ns()
+    told = judge_apart(question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds)
+    duration_us = (perf_counter_ns() - began) // 1000
+    return Checked(told.examined, told.cpu_seconds, duration_us, crashed=told.death is Death.CRASH)
+
+
+def bound_children() -> None:
+    """Give the children of this process the limits that the settings name."""
+    service = settings.RETRYCONTRACT
+    bound_shared_pool(Limits(memory=service.check_memory_mb * MEGABYTE, processes=service.check_processes))
 
 
 def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from datetime import timedelta
+from functools import cached_property
 
 from django.conf import settings
 
@@ -12,11 +12,12 @@ from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
 from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
-from retrycontract.languages import compiler_of
+from retrycontract.languages import compiler_of, require_compiler
 from retrycontract.store.models import Tool, ToolVersion
 
 KEPT = 2_048  # versions kept; about 50 kB each at worst
@@ -103,6 +104,12 @@ def pinned(tool: Tool, version: ToolVersion) -> PinnedContract:
                 del _kept[next(iter(_kept))]
             _kept[key] = found
     return found
+
+
+def require_compiler_of(declared: Contract) -> None:
+    """Make sure that what a tool writes can be checked here; raises UnknownLanguageError and MissingGrammarError."""
+    if declared.kind is Kind.SOURCE_FILE:
+        require_compiler(declared_language(declared.name, declared.input_schema))
 
 
 def _overrides(tool_name: str) -> dict[str, object]:
