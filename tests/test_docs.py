@@ -16,9 +16,10 @@ from retrycontract.api import problems
 from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.contract.webhooks.signature import secret_of, sign
 from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader
@@ -128,7 +129,7 @@ def test_every_event_that_systems_are_told_of_is_described(event: WebhookEvent) 
 
 @pytest.mark.django_db
 def test_every_metric_is_described_with_its_type_and_labels() -> None:
-    answer(make_blocked(), make_user(), Decision.ACCEPT)
+    answer(make_blocked(generation=Generation(model="m", tokens_in=1)), make_user(), Decision.ACCEPT)
     families = MetricsReader().read(now=timezone.now(), waiting_requests=0)
     assert {family.name for family in families} == {f"{METRICS}{name}" for name in HELP}
     for family in families:

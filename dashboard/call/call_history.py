@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.call.changes import Change, compare
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
 from retrycontract.usecases.answers.give_guidance import redacted_places
@@ -107,7 +108,7 @@ class GuidanceEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class CallHistory:
     """Hold everything that the page of one call shows."""
 
     call: Call
@@ -262,9 +263,9 @@ class Story:
             yield from self.call.context.items()
 
 
-def read_story(call: Call) -> Story:
+def read_story(call: Call) -> CallHistory:
     """Read what the page of a call shows."""
-    return Story(
+    return CallHistory(
         call,
         tuple(
             call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
@@ -276,7 +277,7 @@ def read_story(call: Call) -> Story:
 
 
 def read_version(call: Call) -> str:
-    """Digest a call as `Story.version` does, without reading its attempts."""
+    """Digest a call as `CallHistory.version` does, without reading its attempts."""
     return version_of(call, _guidance_of(call))
 
 

@@ -12,21 +12,18 @@ from django import forms
 from dashboard.inbox.groups import Row, rows_of
 from dashboard.inbox.queue import read_claims, read_snoozes
 from dashboard.shared.forms import GRANTS
-from retrycontract.contract.lifecycle import DEFAULT_GRANT, Decision
+from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.store.models import Call, Mistake
 from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
-DECISIONS: Final = [
-    (Decision.HINT.value, "Hint", "Say what to change. Each agent corrects its own output."),
-    (Decision.REJECT.value, "Reject", "Stop them all. Nothing is executed, and the agents are told so."),
-]
+GROUP_DECISIONS: Final = [(name.value, entry.title, entry.group) for name, entry in DECISIONS.items() if entry.group]
 
 
 class GroupForm(forms.Form):
     """Take one answer for many calls."""
 
-    decision = forms.ChoiceField(choices=[choice[:2] for choice in DECISIONS], initial=Decision.HINT.value)
+    decision = forms.ChoiceField(choices=[choice[:2] for choice in GROUP_DECISIONS], initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
 
@@ -42,7 +39,7 @@ class GroupForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GroupMember:
     """Offer one call of the group."""
 
     row: Row
@@ -54,7 +51,7 @@ class Choice:
 class WaitingGroup:
     """Hold the calls that wait with one mistake, the longest waiting first, as far as they are shown."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[GroupMember, ...]
     has_more: bool
 
     @property
@@ -95,7 +92,7 @@ def read_waiting(
     for row in rows_of(shown, read_claims(shown, now), read_snoozes(shown, now)):
         is_taken = row.claim is not None and row.claim.operator_id != operator
         is_named = row.snooze is None if only is None else row.call.public_id in only
-        choices.append(Choice(row, is_named and not is_taken, is_taken))
+        choices.append(GroupMember(row, is_named and not is_taken, is_taken))
     return WaitingGroup(tuple(choices), len(calls) > SHOWN)
 
 

@@ -52,8 +52,8 @@ TABLES: Final[dict[str, tuple[tuple[str, ...], Callable[[Insights], Iterable[Row
     ),
     "outcomes": (("state", "calls"), lambda found: found.outcomes.items()),
     "tokens": (
-        ("from", "characters", "tokens_estimated"),
-        lambda found: ((point.at, point.characters, point.tokens) for point in found.costs),
+        ("from", "characters", "tokens_counted", "tokens"),
+        lambda found: ((point.at, point.characters, point.counted, point.tokens) for point in found.costs),
     ),
 }  # fmt: skip
 
@@ -133,6 +133,12 @@ def _plots(found: Insights, span: TimeRange, tools: list[Choice]) -> dict[str, A
     }  # fmt: skip
 
 
+def _counted(found: Insights) -> str:
+    if not found.counted_tokens:
+        return "tokens, at four characters each"
+    return f"tokens; agents counted {_short(found.counted_tokens)} of them, the rest at four characters each"
+
+
 def _title(code: str) -> str:
     return ErrorCode(code).title if code in list(ErrorCode) else ""
 
@@ -152,9 +158,9 @@ def _headlines(found: Insights) -> list[Headline]:
         Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls"),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–",
                  f"{found.recovered:,} of the {failed:,} that failed at first"),
-        Headline("Put before a person", f"{found.escalations:,}", answers),
+        Headline("Escalated", f"{found.escalations:,}", answers),
         Headline("Time to guidance", since(times.mean) if times.answers else "–", "on average"),
-        Headline("Spent on retries", f"~{_short(found.tokens)}", "tokens, at four characters each"),
+        Headline("Spent on retries", f"~{_short(found.tokens)}", _counted(found)),
     ]  # fmt: skip
 
 

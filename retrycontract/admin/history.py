@@ -46,7 +46,7 @@ class EscalationInline(HistoryInline):
 
 
 @admin.register(Call)
-class CallPage(Page):
+class CallAdmin(Page):
     """Show calls; the desk is where they are answered."""
 
     list_display = ("public_id", "shown_tool", "agent", "state", "attempts_made", "attempts_allowed", "updated_at")
@@ -59,12 +59,13 @@ class CallPage(Page):
         ("Attempts", {"fields": ("attempts_made", "attempts_allowed", "last_turn", "shown_tool_call_id")}),
         (
             "What the agent says of it",
-            {"fields": ("shown_session", "shown_task", "shown_correlation", "shown_context")},
+            {"fields": ("shown_session", "shown_task", "shown_correlation", "shown_model", "shown_context")},
         ),
         ("Times", {"fields": ("created_at", "updated_at", "blocked_at", "expires_at")}),
     )
     readonly_fields = (
-        "shown_tool", "shown_tool_call_id", "shown_session", "shown_task", "shown_correlation", "shown_context",
+        "shown_tool", "shown_tool_call_id", "shown_session", "shown_task", "shown_correlation", "shown_model",
+        "shown_context",
     )  # fmt: skip
     inlines = (AttemptInline, EscalationInline)
     actions = ("cancel",)
@@ -106,6 +107,11 @@ class CallPage(Page):
         """Show the id that the agent gave."""
         return line(call.correlation_id)
 
+    @admin.display(description="model")
+    def shown_model(self, call: Call) -> str:
+        """Show the model of the newest attempt that named one."""
+        return line(call.model or "")
+
     @admin.display(description="context")
     def shown_context(self, call: Call) -> SafeString | str:
         """Show what the agent says of its task."""
@@ -138,6 +144,7 @@ class AttemptPage(HistoryPage):
     fieldsets = (
         (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
         ("What the model read", {"fields": ("shown_feedback",)}),
+        ("The model", {"fields": ("shown_model", "shown_prompt", "shown_said", "tokens_in", "tokens_out", "seconds")}),
         ("What the model sent, redacted", {"fields": ("shown_output", "is_parsed", "is_redacted", "output_hash")}),
         ("Errors", {"fields": ("shown_errors", "fingerprint", "shown_attempt", "shown_max")}),
         (
@@ -145,11 +152,14 @@ class AttemptPage(HistoryPage):
             {"fields": ("submitted_at", "judged_at", "duration_us", "deliveries", "lease_until", "traceparent")},
         ),
     )
-    readonly_fields = ("shown_tool_call_id", "shown_feedback", "shown_output", "shown_errors")
+    readonly_fields = (
+        "shown_tool_call_id", "shown_feedback", "shown_model", "shown_prompt", "shown_said", "shown_output",
+        "shown_errors",
+    )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave what is sealed, and in lists what is long, in the database."""
-        return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback")
+        return super().get_queryset(request).defer("sealed", "output", "errors_json", "feedback", "prompt", "said")
 
     @admin.display(description="tool call id")
     def shown_tool_call_id(self, attempt: Attempt) -> str:
@@ -160,6 +170,21 @@ class AttemptPage(HistoryPage):
     def shown_feedback(self, attempt: Attempt) -> SafeString | str:
         """Show the exact text."""
         return block(attempt.feedback)
+
+    @admin.display(description="model")
+    def shown_model(self, attempt: Attempt) -> str:
+        """Show the model's name, as the agent told it."""
+        return line(attempt.model or "")
+
+    @admin.display(description="prompt")
+    def shown_prompt(self, attempt: Attempt) -> SafeString | str:
+        """Show what the model read before the attempt."""
+        return block(attempt.prompt or "")
+
+    @admin.display(description="the model's own words")
+    def shown_said(self, attempt: Attempt) -> SafeString | str:
+        """Show what the model said beside the output."""
+        return block(attempt.said or "")
 
     @admin.display(description="output")
     def shown_output(self, attempt: Attempt) -> SafeString | str:
@@ -229,7 +254,7 @@ class GuidancePage(HistoryPage):
 
 
 @admin.register(Event)
-class EventPage(HistoryPage):
+class EventAdmin(HistoryPage):
     """Show the audit trail."""
 
     list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")

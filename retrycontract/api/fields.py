@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
+from retrycontract.contract.generation import MAX_TOKENS
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
 
 MAX_TURN = 2**53 - 1
+MAX_SECONDS = 365 * 86_400
 # Admission says the rest; what a validator of JSON could say of it is the metaschema, in several drafts.
 InputSchema = Annotated[JsonValue, WithJsonSchema({"type": ["object", "boolean"]})]
 
@@ -44,6 +46,8 @@ def _duration(value: Any) -> timedelta:
 
 
 AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_number)]
+TokenCount = Annotated[int, Field(ge=0, le=MAX_TOKENS), BeforeValidator(_a_number)]
+Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False), BeforeValidator(_a_number)]
 Turn = Annotated[int, Field(ge=-MAX_TURN, le=MAX_TURN), BeforeValidator(_a_number)]
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrycontract.api import schemas
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.expiry import render_expiry
 from retrycontract.contract.feedback.tool_result import Provider, ToolResult, stored_metadata
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
 
 PREFIX = "/api/v1"
@@ -66,6 +67,7 @@ def summary(found: Call) -> schemas.CallSummary:
         session_id=found.session_id,
         task_id=found.task_id,
         correlation_id=found.correlation_id,
+        model=found.model,
         attempts_made=found.attempts_made,
         attempts_allowed=found.attempts_allowed,
         created_at=found.created_at,
@@ -143,6 +145,12 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         feedback=attempt.feedback,
         submitted_at=attempt.submitted_at,
         judged_at=attempt.judged_at,
+        model=attempt.model,
+        prompt=attempt.prompt,
+        said=attempt.said,
+        tokens_in=attempt.tokens_in,
+        tokens_out=attempt.tokens_out,
+        seconds=attempt.seconds,
         traceparent=attempt.traceparent,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refus
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once, request_key
 from retrycontract.config.logs import follow
 from retrycontract.contract.feedback.tool_result import Provider
+from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.traces import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
@@ -70,9 +72,10 @@ def post_call(
     request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
 ) -> Status[schemas.VerdictOut]:
     """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
-    given = body.model_dump(exclude={"arguments", "raw", "render", "kind"})
+    given = body.model_dump(exclude={"arguments", "raw", "render", "kind", *(each.name for each in fields(Generation))})
     new = NewAttempt(
         **given,
+        generation=body.generation,
         kind=Kind(body.kind),
         output=body.output,
         traceparent=read_traceparent(request.headers.get("traceparent")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -18,9 +19,11 @@ from pydantic import (
 )
 
 from retrycontract.api import examples
-from retrycontract.api.fields import AttemptCount, InputSchema, Turn
+from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.tool_result import Provider
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.generation import Generation
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -96,6 +99,18 @@ class CallIn(WithOutput):
         None, description="What helps a person: goal, last_user_message, trace_url. Redacted before it is stored."
     )
 
+    model: Identifier | None = Field(None, description="The model that wrote this.")
+    prompt: str | None = Field(None, description="What the model read before this attempt; redacted and shortened.")
+    said: str | None = Field(None, description="The model's own words, beside the output; redacted and shortened.")
+    tokens_in: TokenCount | None = Field(None, description="Tokens that the model read for this attempt.")
+    tokens_out: TokenCount | None = Field(None, description="Tokens that it wrote.")
+    seconds: Seconds | None = Field(None, description="How long the model took.")
+
+    @property
+    def generation(self) -> Generation:
+        """Give how the output came about."""
+        return Generation(**{each.name: getattr(self, each.name) for each in fields(Generation)})
+
     @model_validator(mode="after")
     def _place_of_a_response(self) -> Self:
         if self.kind == "agent_response" and (self.task_id is None or self.turn is None):
@@ -169,6 +184,12 @@ class AttemptOut(BaseModel):
     feedback: str
     submitted_at: datetime
     judged_at: datetime | None
+    model: str | None = Field(None, description="The model that wrote it, as the agent told.")
+    prompt: str | None = Field(None, description="What the model read before it; redacted and shortened.")
+    said: str | None = Field(None, description="The model's own words; redacted and shortened.")
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    seconds: float | None = Field(None, description="How long the model took.")
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
 
 
@@ -193,6 +214,7 @@ class CallSummary(BaseModel):
     session_id: str | None
     task_id: str | None
     correlation_id: str | None
+    model: str | None = Field(None, description="The model of the newest attempt that named one.")
     attempts_made: int
     attempts_allowed: int
     created_at: datetime
@@ -226,6 +248,7 @@ class CallFilters(Strict):
     session_id: Identifier | None = None
     task_id: Identifier | None = None
     correlation_id: Identifier | None = None
+    model: Identifier | None = None
     cursor: Identifier | None = Field(None, description="Where the page begins, as the page before says.")
     limit: int = Field(50, ge=1, le=100)
 

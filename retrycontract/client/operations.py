@@ -31,10 +31,13 @@ from retrycontract.client.results import (
 )
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.redaction.sanitizer import elide_middle
 
 PAGE = 100  # calls; the most that the service lists at once
+LONGEST_TEXTS = {"callback_error": 4_000, "prompt": MAX_WORDS, "said": MAX_WORDS}  # as the service takes or keeps them
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 
 
@@ -52,6 +55,18 @@ class Details(TypedDict, total=False):
     max_attempts: int | None  # of the call that this attempt begins
     version: str | None  # hash of the schema's version to judge by
     context: dict[str, Any] | None  # what helps a person: goal, last_user_message, trace_url
+    model: str | None  # which one wrote it
+    prompt: str | None  # what it read before this attempt
+    said: str | None  # its own words, beside the output
+    tokens_in: int | None
+    tokens_out: int | None
+    seconds: float | None  # how long it took
+
+
+# What a person has corrected was written by no model, and no check of the agent's own has looked at it.
+OF_A_PERSON = Details(
+    callback_error=None, model=None, prompt=None, said=None, tokens_in=None, tokens_out=None, seconds=None
+)
 
 
 class ToolOptions(TypedDict, total=False):
@@ -67,7 +82,7 @@ class ToolOptions(TypedDict, total=False):
     on_expiry: str
 
 
-class CallFilters(TypedDict, total=False):
+class CallQuery(TypedDict, total=False):
     """Which calls are listed; filters narrow each other, and what is left out, or None, does not."""
 
     state: CallState | str | None
@@ -75,9 +90,10 @@ class CallFilters(TypedDict, total=False):
     session_id: str | None
     task_id: str | None
     correlation_id: str | None
+    model: str | None
 
 
-class ResponseFilters(TypedDict, total=False):
+class LogQuery(TypedDict, total=False):
     """Which lines of the agent-response log are read; filters narrow each other. Times need their zone."""
 
     call_id: str | None
@@ -115,7 +131,7 @@ class Operations:
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
     ) -> Conversation[Outcome]:
         """Submit an attempt, which its key makes repeatable, and wait for its verdict with requests of their own."""
-        known = {name: value for name, value in details.items() if value is not None}
+        known = {name: _sendable(name, value) for name, value in details.items() if value is not None}
         body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
         reply = yield from self._asked(_post("/calls", body, **headers))
@@ -134,13 +150,13 @@ class Operations:
             guidance = yield from self.wait_for_guidance(outcome, timeout)
             if guidance.decision is not None:
                 yield from self.acknowledge(guidance)
-            if guidance.decision is not Decision.CORRECTED:
+            if guidance.decision is None or not guidance.decision.entry.takes_arguments:
                 return answered(outcome, guidance)
             try:
                 corrected = guidance.arguments
             except CorrectionError:  # what it rests on was sent by another process: the model reads it as a hint
                 return answered(outcome, guidance)
-            further = details | Details(call_id=outcome.call_id, callback_error=None)
+            further = details | OF_A_PERSON | Details(call_id=outcome.call_id)
             outcome = yield from self.submit(tool, tool_call_id, corrected, further, wait)
         return outcome
 
@@ -165,7 +181,7 @@ class Operations:
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
 
-    def first_calls(self, filters: CallFilters) -> Conversation[CallPage]:
+    def first_calls(self, filters: CallQuery) -> Conversation[CallPage]:
         """Read the first page of the agent's calls."""
         asked = {name: value for name, value in filters.items() if value is not None}
         return (yield from self.following_calls(f"/calls?{urlencode(asked | {'limit': PAGE})}"))
@@ -174,7 +190,7 @@ class Operations:
         """Read the page that one before has named."""
         return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
 
-    def first_responses(self, filters: ResponseFilters) -> Conversation[ResponsePage]:
+    def first_responses(self, filters: LogQuery) -> Conversation[ResponsePage]:
         """Read the first page of the agent-response log."""
         asked = {name: value for name, value in filters.items() if value is not None}
         times = {name: value.isoformat() for name, value in asked.items() if isinstance(value, datetime)}
@@ -273,6 +289,12 @@ def _text(arguments: Any) -> str:
         return arguments.decode("utf-8", "backslashreplace")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _sendable(name: str, value: Any) -> Any:
+    """Shorten what is told of an attempt, and escape what UTF-8 cannot carry: neither may keep it from its verdict."""
+    limit = LONGEST_TEXTS.get(name)
+    return value if limit is None or not isinstance(value, str) else elide_middle(_text(value), limit)
 
 
 def _id(call: AnyCall) -> str:

@@ -13,6 +13,7 @@ from retrycontract.languages.grammars import GRAMMARS, MissingGrammarError, requ
 
 __all__ = ["ChildUnavailableError", "MissingGrammarError", "compiler_of", "require_compiler"]
 
+QUICK = (Language.JSON, Language.TEXT, Language.MARKDOWN)
 TOO_MUCH = "its compiler ends without an answer: too deeply nested, or too large"
 FAULTS = {
     Death.WORK: SourceFault(FaultKind.DEPTH, "it takes longer to compile than a file may"),
@@ -25,7 +26,7 @@ FAULTS = {
 def compiler_of(language: Language) -> Compiler:
     """Give what compiles the files of a language; raises MissingGrammarError where its grammar is not installed."""
     require_compiler(language)
-    return compiler_here(language) if language is Language.JSON else partial(_compile_apart, language)
+    return compiler_here(language) if language in QUICK else partial(_compile_apart, language)
 
 
 def require_compiler(language: Language) -> None:

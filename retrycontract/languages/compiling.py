@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
-from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault
+from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
 from retrycontract.languages import data_files, grammars, python_source
 
 MAX_FAULTS = 20
@@ -34,9 +34,17 @@ def compile_here(request: tuple[str, str]) -> list[list[Any]]:
 
 def read_json_file(source: str) -> Iterator[SourceFault]:
     """Find the fault of a JSON file."""
-    fault = parse_json(source)[1]
+    value, fault = parse_json(source.removeprefix("\ufeff"))
     if fault is not None:
         yield _as_source_fault(fault)
+    elif value is None:
+        yield placeholder("null")
+
+
+def read_words(source: str) -> Iterator[SourceFault]:
+    """Find that a text is blank: nothing but its structure can be wrong, and that is not the compiler's."""
+    if not source.strip():
+        yield placeholder("blanks")
 
 
 def _read(language: Language, source: str) -> Iterator[SourceFault]:
@@ -51,6 +59,8 @@ def _as_source_fault(fault: JsonFault) -> SourceFault:
 
 READERS: dict[Language, Callable[[str], Iterator[SourceFault]]] = {
     Language.JSON: read_json_file,
+    Language.TEXT: read_words,
+    Language.MARKDOWN: read_words,
     Language.PYTHON: python_source.compile_python,
     Language.TOML: data_files.read_toml,
     Language.YAML: data_files.read_yaml,

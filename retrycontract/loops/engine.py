@@ -29,11 +29,11 @@ from typing import Any
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
-from retrycontract.loops.failures import Failure, ModelUnusableError, failure_of
+from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
@@ -162,20 +162,17 @@ class Run:
         while self.is_blocked:
             assert self.verdict is not None
             answer = yield from self.judge.guidance(self.verdict.call_id, self.asker.wait_for_guidance)
-            if answer is None:
-                raise Exhausted(self.history)
-            match answer.decision:
-                case Decision.ACCEPT:
-                    return self.verdict.accepted(answer.arguments)
-                case Decision.CORRECTED:
-                    verdict = yield from self.submit(self._as_submitted(answer.arguments))
-                    if verdict.is_valid:
-                        return verdict
-                case Decision.HINT:
-                    self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
-                    return None
-                case _:
-                    raise Exhausted(self.history, answer.text)
+            if answer is None or answer.decision is None or answer.decision.status is Status.BLOCKED:
+                raise Exhausted(self.history, answer.text if answer else "")
+            decided = answer.decision.entry
+            if decided.keeps_output:
+                return self.verdict.accepted(answer.arguments)
+            if not decided.takes_arguments:
+                self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
+                return None
+            verdict = yield from self.submit(self._as_submitted(answer.arguments))
+            if verdict.is_valid:
+                return verdict
         return None
 
     def give_up(self) -> Steps[None]:
@@ -187,7 +184,7 @@ class Run:
         """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
         return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
 
-    def _failed(self, failure: Failure, error: Exception) -> Steps[None]:
+    def _failed(self, failure: ApiFailure, error: Exception) -> Steps[None]:
         if failure.is_final:
             yield from self.give_up()
             raise ModelUnusableError(failure.reason, failure.status) from error

@@ -14,9 +14,10 @@ REFUSED: Final = frozenset({400, 404, 405, 413, 415, 422})
 JUDGED: Final = frozenset({200, 201, 202})
 CALL: Final[dict[str, Any]] = {"tool": "deploy", "tool_call_id": "id", "arguments": {}}
 OPTIONAL: Final = ("call_id", "session_id", "turn", "task_id", "correlation_id", "finish_reason", "callback_error",
-                   "version", "render", "context", "kind")  # fmt: skip
+                   "model", "prompt", "said", "tokens_in", "tokens_out", "seconds", "version", "render", "context",
+                   "kind")  # fmt: skip
 TEXTS: Final = ("tool", "tool_call_id", "call_id", "session_id", "task_id", "correlation_id", "finish_reason",
-                "callback_error", "version", "render", "kind", "raw")  # fmt: skip
+                "callback_error", "model", "prompt", "said", "version", "render", "kind", "raw")  # fmt: skip
 
 
 @dataclass(frozen=True)

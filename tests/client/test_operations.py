@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, UnexpectedAnswerError
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import CallState, Status
 from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided
 
 if TYPE_CHECKING:
@@ -39,6 +40,16 @@ def test_a_submission_carries_what_was_given_and_nothing_else(scripted: Scripted
     assert headers["content-type"] == "application/json"
     assert headers["prefer"] == "wait=0", "what changes something is never held: its answer could be lost"
     assert len(headers["idempotency-key"]) == 36
+
+
+def test_what_is_told_of_an_attempt_is_short_enough_and_utf_8(scripted: Scripted) -> None:
+    service = scripted(answer(200, RETRY))
+    told: dict[str, Any] = {"model": "m", "prompt": "a" * 3_000_000, "said": "\ud800", "tokens_in": 0, "seconds": 0.5}
+    with service.client() as client:
+        client.submit("open", **ATTEMPT, **told, callback_error="b" * 9_000)
+    (body,) = service.bodies
+    assert (body["model"], body["said"], body["tokens_in"], body["seconds"]) == ("m", "\\ud800", 0, 0.5)
+    assert (len(body["prompt"]), len(body["callback_error"])) == (50_000, 4_000)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +244,7 @@ SUMMARY: dict[str, Any] = {
     "session_id": "s",
     "task_id": None,
     "correlation_id": None,
+    "model": "gpt-5",
     "attempts_made": 3,
     "attempts_allowed": 3,
     "created_at": "2027-03-14T12:00:00Z",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.connections import INITIALIZE, ROOT, UPSTREAM, gateway_command, told
-from tests.live_server import eventually
+from tests.serving.threads import eventually
 
 INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
 PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"
@@ -110,7 +110,7 @@ def test_the_gateway_loads_no_server_package_and_no_other_command_loads_the_sdk(
     )
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
-    look = "import sys, retrycontract.__main__\nprint(*sorted({'mcp', 'httpx2', 'anyio'} & set(sys.modules)))"
+    look = "import sys, retrycontract.cli.program\nprint(*sorted({'mcp', 'httpx2', 'anyio'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
 

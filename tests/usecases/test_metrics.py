@@ -12,9 +12,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from retrycontract.contract.generation import Generation
 from retrycontract.front.exposition import Family, Sample, write_exposition
 from retrycontract.store.models import Attempt, Channel, Measure, OutboxMessage, Rollup, WorkerBeat
-from retrycontract.usecases.counts.read_metrics import HELP, MOST_TOOLS, PREFIX, MetricsReader
+from retrycontract.usecases.counts.read_metrics import HELP, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
 from tests.conftest import require
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure
@@ -53,6 +54,23 @@ def test_counts_of_attempts_failures_escalations_and_ends() -> None:
     assert found['guidance_total{decision="hint"}'] == 1
     assert [found[f'guidance_seconds_bucket{{le="{limit}"}}'] for limit in ("60", "300", "900", "+Inf")] == [0, 1, 1, 1]
     assert (found["guidance_seconds_sum"], found["guidance_seconds_count"]) == (240, 1)
+
+
+@pytest.mark.django_db
+def test_attempts_and_tokens_are_counted_by_model_and_all_but_the_busiest_models_are_one() -> None:
+    make_tool(make_agent())
+    for number in range(MOST_MODELS + 3):
+        submit(make_agent(), WRONG, generation=Generation(model=f"m{number:03}", tokens_out=5), at=NOON)
+    made = make_call(make_agent(), [WRONG, RIGHT], at=NOON, generation=Generation(model="m000", tokens_in=100))
+    submit(make_agent(), RIGHT, at=NOON, generation=Generation(tokens_in=1))
+    found = read(now=NOON)
+    named = {series for series in found if series.startswith("model_attempts_total") and "failed" in series}
+    assert (len(named), made.model) == (MOST_MODELS + 2, "m000"), "the busiest, the others, and a second attempt"
+    assert found['model_attempts_total{model="m000",attempt="1",result="failed"}'] == 2
+    assert found['model_attempts_total{model="m000",attempt="2",result="valid"}'] == 1
+    assert found['model_attempts_total{model="other",attempt="1",result="failed"}'] == 3
+    assert found['model_tokens_total{model="m000",direction="in"}'] == 200
+    assert found['model_tokens_total{model="other",direction="out"}'] == 15
 
 
 @pytest.mark.django_db

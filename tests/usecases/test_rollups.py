@@ -14,7 +14,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.store.models import Agent, Call, Escalation, LostRaceError, Measure, Rollup
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
@@ -150,7 +151,11 @@ class Story:
         match chance.choice(("submit", "submit", "submit", "judge", "answer", "cancel", "expire")):
             case "submit":
                 tool = call.tool_name if call else chance.choice(("deploy", "deploy", "unheard_of"))
-                submit(self.agent, chance.choice((WRONG, WRONG, RIGHT, {}, "{")), tool=tool, call=call, at=self.now)
+                told = chance.choice(
+                    (UNTOLD, Generation(model="m", tokens_in=7), Generation(tokens_in=1, tokens_out=2))
+                )
+                output = chance.choice((WRONG, WRONG, RIGHT, {}, "{"))
+                submit(self.agent, output, tool=tool, call=call, at=self.now, generation=told)
             case "judge":
                 judge_waiting(clock=lambda: self.now)
             case "answer" if call:

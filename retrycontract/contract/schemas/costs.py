@@ -20,7 +20,7 @@ from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.schemas.drafts import draft_of
 from retrycontract.contract.schemas.expansion import UNEVALUATED_FACTOR
-from retrycontract.contract.schemas.graph import Place, SchemaGraph
+from retrycontract.contract.schemas.graph import SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.keywords import UNEVALUATED
 
 SECOND = 1_000_000_000  # nanoseconds
@@ -96,7 +96,7 @@ class Combined:
 
     __slots__ = ("_items", "_members", "_named", "_prefix", "_weigher", "is_silent", "names", "places", "rate")
 
-    def __init__(self, weigher: Weigher, places: Counter[Place], *, is_silent: bool) -> None:
+    def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], *, is_silent: bool) -> None:
         self._weigher, self.places, self.is_silent = weigher, places, is_silent
         self.rate = Rate()
         for place, times in places.items():
@@ -136,8 +136,8 @@ class Combined:
         """Count the items that have a schema of their own."""
         return self._prefix
 
-    def _below(self, keywords: Sequence[str]) -> Counter[Place]:
-        below: Counter[Place] = Counter()
+    def _below(self, keywords: Sequence[str]) -> Counter[SchemaPlace]:
+        below: Counter[SchemaPlace] = Counter()
         for place, times in self.places.items():
             for keyword in keywords:
                 for child in place.members.get(keyword, ()):
@@ -155,7 +155,7 @@ class Weigher:
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Combined] = {}
 
-    def combine(self, starts: Counter[Place], *, is_silent: bool) -> Combined:
+    def combine(self, starts: Counter[SchemaPlace], *, is_silent: bool) -> Combined:
         """Close some subschemas under all that applies to the same value, and weigh them together."""
         key = (is_silent, frozenset(starts.items()))
         found = self._known.get(key)
@@ -272,9 +272,9 @@ def _is_text(value: Any) -> bool:
     return value.__class__ is str
 
 
-def _closed(starts: Counter[Place]) -> Counter[Place]:
+def _closed(starts: Counter[SchemaPlace]) -> Counter[SchemaPlace]:
     """Follow composition and references; a subschema counts as often as there are ways to it."""
-    found: Counter[Place] = Counter()
+    found: Counter[SchemaPlace] = Counter()
     pending = list(starts.items())
     steps = 0
     while pending:
@@ -288,7 +288,7 @@ def _closed(starts: Counter[Place]) -> Counter[Place]:
     return found
 
 
-def _compiling(places: Iterable[Place]) -> float:
+def _compiling(places: Iterable[SchemaPlace]) -> float:
     total = 0.0
     for place in places:
         total += NANOSECONDS["compile-node"]

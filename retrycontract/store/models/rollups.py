@@ -31,7 +31,15 @@ class Measure(models.TextChoices):
     GUIDANCE_SECONDS = "guidance_seconds"  # the sum of these times
     TRIED = "tried"  # first attempts after an answer by its decision
     WORKED = "worked"  # those of them that were valid
+    MODEL_JUDGED = "model_judged"  # attempts by their number and the model that wrote them, such as "1 gpt-5"
+    MODEL_VALID = "model_valid"  # valid ones of these
+    TOKENS = "tokens"  # tokens that agents told of, by direction and model, such as "in gpt-5"
+    RETRY_TOKENS = "retry_tokens"  # those of attempts after the first; what is told is not counted as retry_text
     OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
+
+
+# Their labels end in a model's name, which agents are free to make up.
+BY_MODEL: Final = frozenset({Measure.MODEL_JUDGED, Measure.MODEL_VALID, Measure.TOKENS})
 
 
 class Count(NamedTuple):

@@ -12,10 +12,11 @@ from django.contrib.auth.models import User
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import sensitive_pointers
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.webhooks.events import WebhookEvent
@@ -70,7 +71,7 @@ class RefusedAnswerError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class GuidanceDraft:
     """Hold an answer that was checked, with the exact text that the agent will read."""
 
     answer: Answer
@@ -86,7 +87,7 @@ def draft_guidance(
     arguments: Any = None,
     grant: int = 0,
     base_number: int | None = None,
-) -> Draft:
+) -> GuidanceDraft:
     """Check an answer and write what the agent will read; raises RefusedAnswerError.
 
     `base_number` is the attempt that the person looked at: what the agent has tried since is not answered unseen.
@@ -99,16 +100,16 @@ def draft_guidance(
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
     answer = Answer(decision, text, grant=decision.grant(grant))
-    if decision is Decision.CORRECTED:
-        answer = _corrected(call, base, answer, arguments)
-    elif not text:
+    if decision.entry.needs_text and not text:
         raise RefusedAnswerError("Write what the agent should read.")
-    elif decision is Decision.ACCEPT and not base.is_parsed:
+    if decision.entry.takes_arguments:
+        answer = _corrected(call, base, answer, arguments)
+    elif decision.entry.keeps_output and not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
     rendered = render_guidance(
         answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number
     )
-    return Draft(answer, base, rendered)
+    return GuidanceDraft(answer, base, rendered)
 
 
 def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
@@ -158,7 +159,9 @@ def give_guidance(
     raise LostRaceError("the call kept changing while it was answered; send the answer again")
 
 
-def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, now: datetime, door: Door) -> Guidance:
+def _give(
+    escalation: Escalation, call: Call, draft: GuidanceDraft, operator: User, *, now: datetime, door: Door
+) -> Guidance:
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
         held = Call.objects.select_for_update().get(pk=call.pk)

@@ -36,7 +36,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     now = clock()
     token = secrets.token_hex(16)
     until = now + timedelta(seconds=settings.RETRYCONTRACT.lease_seconds)
-    attempt = Attempt.objects.claim(attempt_id, token=token, now=now, until=until)
+    attempt = Attempt.claim(attempt_id, token=token, now=now, until=until)
     if attempt is None:
         return False
     follow(
@@ -45,7 +45,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         correlation_id=attempt.call.correlation_id,
         traceparent=attempt.traceparent,
     )
-    if attempt.deliveries + attempt.is_dear > settings.RETRYCONTRACT.max_deliveries:
+    if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now)
     try:
         payload = unseal(bytes(attempt.sealed or b""))
@@ -64,9 +64,10 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     )
     if not attempt.is_dear:
         return _finish(attempt, token, check_here(submitted, contract), payload, clock())
+    # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may be.
+    attempt.count_delivery(token, -1)
     checked = check_apart(submitted, contract, call.agent_id)
-    # While a child judged, whatever ended this process was not the output. From here on it may be.
-    return Attempt.objects.begin(attempt.pk, token) and _finish(attempt, token, checked, payload, clock())
+    return attempt.count_delivery(token, +1) and _finish(attempt, token, checked, payload, clock())
 
 
 def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, Any], now: datetime) -> bool:

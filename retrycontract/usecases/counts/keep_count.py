@@ -11,8 +11,9 @@ from typing import Any, Final
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity
-from retrycontract.contract.lifecycle import CallState, Decision, Move
+from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
 
@@ -23,6 +24,7 @@ MAX_DEPTH: Final = 4  # names of a place; deeper ones are counted where they han
 MAX_PLACE: Final = 80  # characters
 MAX_LABEL: Final = 120  # characters, once what is invisible is written out
 LONGEST: Final = "longer"
+UNNAMED: Final = "unknown"  # the model of an attempt that told its tokens only
 # Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
 BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
 BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
@@ -60,7 +62,10 @@ def count_end(call: Call, *, source: str, now: datetime) -> None:
 def steps_of_attempt(attempt: Attempt) -> Steps:
     """Say what a judged attempt adds: one by its number, one for each code and place that failed, and what it cost."""
     label = str(attempt.number) if attempt.number <= LAST_NUMBER else LATER
-    steps: Steps = [(Measure.JUDGED, label, 1), (Measure.RETRY_TEXT, "", _cost(attempt))]
+    steps: Steps = [(Measure.JUDGED, label, 1), *_cost(attempt)]
+    if attempt.model is not None:
+        of_model = f"{label} {_model(attempt)}"
+        steps += [(Measure.MODEL_JUDGED, of_model, 1), (Measure.MODEL_VALID, of_model, int(bool(attempt.is_valid)))]
     if attempt.is_valid:
         return [*steps, (Measure.VALID, label, 1)]
     errors = [error for error in attempt.errors_json if error["severity"] == BLOCKING]
@@ -91,10 +96,22 @@ def steps_of_move(source: str, target: str) -> Steps:
     return [(Measure.OUTCOME, str(target), 1)] if has_ended else []
 
 
-def _cost(attempt: Attempt) -> int:
-    """Count the characters that would not have been sent, had the first attempt been valid."""
-    again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
-    return again + len(attempt.feedback)
+def _cost(attempt: Attempt) -> Steps:
+    """Count what would not have been sent, had the first attempt been valid: tokens where they were told.
+
+    Feedback is read with the next attempt, so that an agent that counts its tokens has counted it there.
+    """
+    if attempt.tokens_in is None and attempt.tokens_out is None:
+        again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+        return [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
+    told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
+    retried = sum(told.values()) if attempt.number > 1 else 0
+    by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
+    return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
+
+
+def _model(attempt: Attempt) -> str:
+    return visible(elide_middle(attempt.model or UNNAMED, MAX_PLACE))[:MAX_PLACE]
 
 
 def _place(error: Mapping[str, Any]) -> str:

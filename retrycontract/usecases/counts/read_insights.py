@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Measure
 from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (
     RATED,
+    CountScope,
     Point,
-    Scope,
     read_failed,
     read_places,
     read_points,
@@ -21,6 +21,7 @@ from retrycontract.usecases.counts.read_counts import (
 )
 
 MOST_HEAT: Final = 200  # cells of a map, the hottest
+COSTS: Final = frozenset({Measure.RETRY_TEXT, Measure.RETRY_TOKENS})
 CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 
 
@@ -121,12 +122,13 @@ class CostPoint:
     """Hold what retries cost in one step of a series."""
 
     at: datetime
-    characters: int
+    characters: int  # of agents that did not count their tokens
+    counted: int = 0  # tokens of agents that did
 
     @property
     def tokens(self) -> int:
-        """Estimate the tokens."""
-        return self.characters // CHARACTERS_OF_TOKEN
+        """Give the tokens that were told, and estimate the rest."""
+        return self.counted + self.characters // CHARACTERS_OF_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +170,16 @@ class Insights:
 
     @property
     def tokens(self) -> int:
-        """Estimate the tokens that retries cost."""
-        return sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+        """Give the tokens that retries cost, estimated where no agent told them."""
+        return self.counted_tokens + sum(point.characters for point in self.costs) // CHARACTERS_OF_TOKEN
+
+    @property
+    def counted_tokens(self) -> int:
+        """Give those of them that agents told."""
+        return sum(point.counted for point in self.costs)
 
 
-def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
+def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
     """Read everything, in as many queries for an hour as for a year; failures by tool where they are asked for."""
     points = read_points(scope)
     totals = _totals(points)
@@ -188,22 +195,21 @@ def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
         answer_times=_answer_times(totals),
         decisions=_decisions(totals),
         costs=tuple(
-            CostPoint(point.at, amount)
-            for point, amount in sorted(points.items())
-            if point.measure == Measure.RETRY_TEXT
+            CostPoint(at, points[Point(at, Measure.RETRY_TEXT, "")], points[Point(at, Measure.RETRY_TOKENS, "")])
+            for at in sorted({point.at for point in points if point.measure in COSTS})
         ),
         escalations=totals[Measure.ESCALATION, ""],
         outcomes={label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME},
     )
 
 
-def read_tool_rates(scope: Scope) -> tuple[ToolRate, ...]:
+def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
     """Read how each tool fared, the busiest first."""
     rates = [ToolRate(*names, *map(totals.__getitem__, RATED)) for names, totals in read_tool_totals(scope).items()]
     return tuple(sorted(rates, key=lambda rate: (-rate.judged, rate.namespace, rate.tool_name)))
 
 
-def read_heat_map(scope: Scope) -> tuple[Heat, ...]:
+def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     """Read which fields failed with which codes, the hottest first."""
     hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     return tuple(_heat(label, amount) for label, amount in hottest)

@@ -17,6 +17,7 @@ from retrycontract.usecases.tools.contracts import sanitizer
 
 PREFIX: Final = "retrycontract_"
 MOST_TOOLS: Final = 50  # agents name tools: what is not among those with the most attempts is one label
+MOST_MODELS: Final = 20  # so are models
 OTHERS: Final = "other"
 UNKNOWN: Final = "unknown"
 MAX_NAME: Final = 80
@@ -30,7 +31,9 @@ Totals = Counter[Key]
 HELP: Final = {
     "attempts_total": "Judged attempts, by their number within the call and their result.",
     "failures_total": "Failed attempts, by each code that they had.",
-    "escalations_total": "Calls that were Blocked and put before a person.",
+    "model_attempts_total": "Judged attempts whose model was named, by it, their number and their result.",
+    "model_tokens_total": "Tokens that agents told of, by model and direction.",
+    "escalations_total": "Calls that were Blocked and escalated to a person.",
     "outcomes_total": "Ends of calls, by state.",
     "guidance_total": "Answers of people, by decision.",
     "guidance_seconds": "Time from an escalation to its answer.",
@@ -87,6 +90,11 @@ def _shown(name: str) -> str:
 def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
+    names = _model_names(totals)
+    yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
+    tokens = _by_model(totals, Measure.TOKENS, names)
+    told = (Sample(amount, (("model", name), ("direction", way))) for (name, way), amount in sorted(tokens.items()))
+    yield _family("model_tokens_total", "counter", told)
     yield _family("escalations_total", "counter", _of_tools(totals, Measure.ESCALATION))
     yield _family("outcomes_total", "counter", _of_tools(totals, Measure.OUTCOME, "state"))
     decisions = _by_label(totals, Measure.GUIDANCE)
@@ -102,6 +110,31 @@ def _attempts(totals: Totals) -> Iterator[Sample]:
             of = (("namespace", namespace), ("tool", tool), ("attempt", number))
             yield Sample(valid, (*of, ("result", "valid")))
             yield Sample(judged - valid, (*of, ("result", "failed")))
+
+
+def _model_names(totals: Totals) -> dict[str, str]:
+    """Give the names that the busiest models are shown by; all others are one."""
+    seen: Counter[str] = Counter()
+    for (_, _, measure, label), amount in totals.items():
+        if measure == Measure.MODEL_JUDGED:
+            seen[label.partition(" ")[2]] += amount
+    return {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
+
+
+def _by_model(totals: Totals, wanted: Measure, names: dict[str, str]) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for label, amount in _by_label(totals, wanted).items():
+        first, _, model = label.partition(" ")
+        found[names.get(model, OTHERS), first] += amount
+    return found
+
+
+def _model_attempts(totals: Totals, names: dict[str, str]) -> Iterator[Sample]:
+    valid = _by_model(totals, Measure.MODEL_VALID, names)
+    for (model, number), judged in sorted(_by_model(totals, Measure.MODEL_JUDGED, names).items()):
+        of = (("model", model), ("attempt", number))
+        yield Sample(valid[model, number], (*of, ("result", "valid")))
+        yield Sample(judged - valid[model, number], (*of, ("result", "failed")))
 
 
 def _of_tools(totals: Totals, wanted: Measure, label_name: str = "") -> Iterator[Sample]:

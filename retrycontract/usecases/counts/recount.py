@@ -56,7 +56,16 @@ def recount(*, since: datetime) -> Tally:
     """Count what happened from an hour on."""
     start = hour_of(since)
     attempts = Attempt.objects.only(
-        "call_id", "number", "is_valid", "errors_json", "submitted_at", "output", "feedback"
+        "call_id",
+        "number",
+        "is_valid",
+        "errors_json",
+        "submitted_at",
+        "output",
+        "feedback",
+        "model",
+        "tokens_in",
+        "tokens_out",
     )
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
     whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")

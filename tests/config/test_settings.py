@@ -1,0 +1,229 @@
+"""The settings of the service: where values come from, what is refused, and the keys that are made once."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from pydantic import ValidationError
+
+from retrycontract.config.logs import json_formatter
+from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+from tests.file_database import all_at_once
+
+ROOT = Path(__file__).resolve().parents[2]
+# The same in every process that collects the tests: it stands in their names.
+KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
+
+
+def load_with(folder: Path, **variables: str) -> ServiceSettings:
+    environ = {f"{PREFIX}{name.upper()}": value for name, value in variables.items()}
+    return load({f"{PREFIX}DATA_DIR": str(folder), **environ})
+
+
+GIVEN: list[tuple[str, str, Any]] = [
+    ("judge", "worker", "worker"),
+    ("debug", "true", True),
+    ("https", "0", False),
+    ("allowed_hosts", "a.example, b.example ,", ["a.example", "b.example"]),
+    ("trusted_origins", "", []),
+    ("trusted_origins", "https://a.example", ["https://a.example"]),
+    ("secret_key", "a,b", "a,b"),
+    ("encryption_keys", f"{KEY}, {KEY}", [KEY, KEY]),
+    ("lease_seconds", "1.5", 1.5),
+    ("max_deliveries", "7", 7),
+    ("config_file", "other.yml", Path("other.yml")),
+    ("doorbell", "a.b.C", "a.b.C"),
+    ("public_url", "https://desk.example/", "https://desk.example"),
+    ("public_url", "http://10.0.0.5:8000/desk/", "http://10.0.0.5:8000/desk"),
+    ("notify_webhook_url", "https://hooks.example/services/T0/B0/x?a=b", "https://hooks.example/services/T0/B0/x?a=b"),
+    ("email_port", "25", 25),
+    ("email_from", "desk@desk.example", "desk@desk.example"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "value"), GIVEN)
+def test_a_setting_comes_from_its_variable(tmp_path: Path, name: str, text: str, value: Any) -> None:
+    assert getattr(load_with(tmp_path, **{name: text}), name) == value
+
+
+@pytest.mark.parametrize(("name", "text", "value"), GIVEN)
+def test_a_setting_may_stand_in_a_file(tmp_path: Path, name: str, text: str, value: Any) -> None:
+    (tmp_path / "secret").write_text(f"{text}\n")
+    assert getattr(load_with(tmp_path, **{f"{name}_file": str(tmp_path / "secret")}), name) == value
+
+
+def test_what_is_not_given_has_its_default(tmp_path: Path) -> None:
+    given = load_with(tmp_path)
+    defaults = ServiceSettings()
+    made = {"data_dir", "secret_key", "encryption_keys"}
+    for name in set(ServiceSettings.model_fields) - made:
+        assert getattr(given, name) == getattr(defaults, name), name
+
+
+def test_nothing_is_read_behind_the_callers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}JUDGE", "worker")
+    assert load_with(tmp_path).judge == "auto"
+    assert ServiceSettings().judge == "auto"
+
+
+WRONG: list[tuple[str, str, str]] = [
+    ("judge", "sometimes", "'auto' or 'worker'"),
+    ("lease_seconds", "soon", "valid number"),
+    ("lease_seconds", "0", "greater than 0"),
+    ("sweep_seconds", "-1", "greater than or equal to 0"),
+    ("max_deliveries", "0", "greater than or equal to 1"),
+    ("max_body_bytes", "10", "greater than or equal to 1024"),
+    ("door_max_bytes", "-1", "greater than or equal to 0"),
+    ("debug", "perhaps", "boolean"),
+    ("allowed_hosts", " , ", "name the hosts"),
+    ("public_url", "desk.example", "must be an address such as https://host/path"),
+    ("public_url", "https://desk.example/?a=b", "without a query"),
+    ("notify_webhook_url", "http://hooks.example/x", "must begin with https"),
+    ("notify_webhook_url", "hooks.example/x", "must be an address"),
+    ("notify_webhook_url", "https:///x", "must be an address"),
+    ("notify_webhook_url", "https://hooks.example:99999/x", "must be an address"),
+    ("notify_webhook_url", "https://user:pass@hooks.example/x", "without a user"),
+    ("notify_webhook_url", "https://hooks.example/x#y", "#part"),
+    ("notify_webhook_url", "https://hooks.example/x y", "must be an address"),
+    ("notify_webhook_url", "https://hooks.example/x\r\nHost: evil", "must be an address"),
+    ("notify_webhook_url", "https://hööks.example/x", "must be an address"),
+    ("notify_webhook_url", "ftp://hooks.example/x", "must be an address"),
+    ("notify_webhook_url", "https://[::1/x", "must be an address"),
+    ("notify_email", "ana@example.com, bo", "plain e-mail address"),
+    ("notify_email", "Ana <ana@example.com>", "plain e-mail address"),
+    ("notify_email", "ana@example.com", "needs RETRYCONTRACT_EMAIL_HOST and RETRYCONTRACT_EMAIL_FROM"),
+    ("email_from", "desk@desk.example\nBcc: eve@example.com", "plain e-mail address"),
+    ("email_password", "canary", "needs RETRYCONTRACT_EMAIL_USER"),
+    ("email_security", "ssl", "'starttls', 'tls' or 'none'"),
+    ("email_port", "0", "greater than or equal to 1"),
+    ("encryption_keys", "not-a-key-at-all", "Fernet key"),
+    ("encryption_keys", f"{KEY},short", "Fernet key"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "advice"), WRONG)
+def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
+    tmp_path: Path, name: str, text: str, advice: str
+) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, **{name: text})
+    message = str(refused.value)
+    assert message.startswith(f"{PREFIX}{name.upper()}")
+    assert advice in message
+
+
+@pytest.mark.parametrize("name", ["encryption_keys", "judge", "lease_seconds", "debug"])
+def test_a_wrong_value_is_not_repeated(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, **{name: "a-secret-in-the-wrong-place"})
+    assert "a-secret" not in str(refused.value)
+
+
+def test_a_webhook_may_use_http_inside_the_own_network(tmp_path: Path) -> None:
+    url = "http://chat.internal:8065/hooks/x"
+    given = load_with(tmp_path, notify_webhook_url=url, allow_private_webhooks="true")
+    assert given.notify_webhook_url == url
+
+
+def test_people_are_told_by_email_when_server_and_sender_are_known(tmp_path: Path) -> None:
+    given = load_with(
+        tmp_path, notify_email="ana@example.com, bo@example.com", email_host="mail.example", email_from="d@desk.example"
+    )
+    assert given.notify_email == ["ana@example.com", "bo@example.com"]
+
+
+def test_all_wrong_values_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load_with(tmp_path, judge="x", lease_seconds="y")
+    assert len(str(refused.value).splitlines()) == 2
+
+
+def test_settings_are_not_changed_in_passing() -> None:
+    with pytest.raises(ValidationError):
+        ServiceSettings().judge = "worker"  # type: ignore[misc]
+
+
+def test_keys_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "data"
+    first, second = load_with(folder), load_with(folder)
+    assert (first.secret_key, first.encryption_keys) == (second.secret_key, second.encryption_keys)
+    assert len(first.secret_key) >= 50
+    Fernet(first.encryption_keys[0])
+    assert sorted(path.name for path in folder.iterdir()) == ["encryption_key", "secret_key"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_keys_that_are_given_are_not_written_down(tmp_path: Path) -> None:
+    load_with(tmp_path, secret_key="given", encryption_keys=KEY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
+    for number in range(20):
+        made = all_at_once(load_with, [tmp_path / str(number)] * 8)
+        assert len({(one.secret_key, *one.encryption_keys) for one in made}) == 1
+
+
+def test_processes_that_start_together_agree_on_the_keys(tmp_path: Path) -> None:
+    look = (
+        "import sys; from retrycontract.config.service_settings import load\n"
+        f"made = load({{'{PREFIX}DATA_DIR': sys.argv[1]}})\n"
+        "print(made.secret_key, *made.encryption_keys)"
+    )
+    command = [sys.executable, "-c", look, str(tmp_path / "data")]
+    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    keys = {process.communicate(timeout=60)[0] for process in started}
+    assert [process.returncode for process in started] == [0] * 6
+    assert len(keys) == 1
+    assert len(list((tmp_path / "data").iterdir())) == 2
+
+
+def test_the_service_does_not_start_with_a_wrong_value(tmp_path: Path) -> None:
+    environ = os.environ | {f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}JUDGE": "sometimes"}
+    environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
+    run = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert run.returncode != 0
+    assert f"{PREFIX}JUDGE: Input should be 'auto' or 'worker'" in run.stderr
+
+
+def formatted(**extra: Any) -> dict[str, Any]:
+    record = logging.makeLogRecord({"name": "retrycontract", "levelname": "WARNING", "msg": "It happened", **extra})
+    line: dict[str, Any] = json.loads(json_formatter().format(record))
+    return line
+
+
+def test_a_log_line_is_one_json_object_with_its_fields() -> None:
+    line = formatted(tool_name="deploy", error_count=2)
+    assert (line["message"], line["level"], line["logger"]) == ("It happened", "warn", "retrycontract")
+    assert (line["tool_name"], line["error_count"]) == ("deploy", 2)
+
+
+def test_a_log_line_holds_no_request() -> None:
+    assert "request" not in formatted(request="GET /?token=secret")
+
+
+def raised(message: str) -> dict[str, Any]:
+    error = ValueError(message)
+    return formatted(exc_info=(ValueError, error, None))
+
+
+def test_a_log_line_tells_what_was_raised() -> None:
+    assert "ValueError: the reason" in raised("the reason")["exception"]
+
+
+def test_a_secret_in_what_was_raised_stays_out_of_the_log() -> None:
+    secret = "ghp_" + "aZ3kQ9xW7bN2mL5vR8tY1cF4hJ6dS0gPuE9i"
+    assert secret not in json.dumps(raised(f"cannot read {secret}"))

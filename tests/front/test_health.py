@@ -1,0 +1,85 @@
+"""Probes: alive is answered whatever hangs, ready says what is missing, and neither asks who you are."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.health import Health
+from retrycontract.front.waiting import Bells, FrontOfHouse
+from tests.serving.threads import eventually, fetch, serving
+
+
+class Hanging:
+    """An application whose every request hangs until it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.entered = 0
+
+    def __call__(self, _: Any, start_response: Any) -> list[bytes]:
+        self.entered += 1
+        self.let_go.wait(20)
+        start_response("200 OK", [])
+        return [b"page"]
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    app = Hanging()
+    yield app
+    app.let_go.set()
+
+
+def behind(app: Any, look: Any = dict, **options: Any) -> Health:
+    front = FrontOfHouse(WsgiBridge(app, page_threads=2, max_body_bytes=1024), Bells())
+    return Health(front, look, **options)
+
+
+def test_alive_is_answered_while_every_page_hangs(hanging: Hanging) -> None:
+    with serving(behind(hanging)) as port:
+        pages = [threading.Thread(target=fetch, args=(port, "/")) for _ in range(3)]
+        for page in pages:
+            page.start()
+        eventually(lambda: hanging.entered == 2)
+        reply = fetch(port, "/livez", headers={"Host": "whatever.example"})
+        assert (reply.status, json.loads(reply.body)) == (200, {"status": "alive"})
+        hanging.let_go.set()
+        for page in pages:
+            page.join()
+
+
+@pytest.mark.parametrize(("state", "status"), [("ready", 200), ("degraded", 200), ("unavailable", 503)])
+def test_ready_says_what_was_found(hanging: Hanging, state: str, status: int) -> None:
+    with serving(behind(hanging, lambda: {"status": state, "workers": 2})) as port:
+        reply = fetch(port, "/readyz")
+        assert (reply.status, json.loads(reply.body)) == (status, {"status": state, "workers": 2})
+        assert reply.header("cache-control") == "no-store"
+        assert fetch(port, "/readyz", method="HEAD").body == b""
+
+
+def test_a_look_that_hangs_is_unavailable_and_is_not_begun_twice(hanging: Hanging) -> None:
+    looks: list[int] = []
+
+    def look() -> Mapping[str, Any]:
+        looks.append(1)
+        hanging.let_go.wait(20)
+        return {"status": "ready"}
+
+    with serving(behind(hanging, look, timeout=0.05)) as port:
+        assert [fetch(port, "/readyz").status for _ in range(3)] == [503] * 3
+        assert len(looks) == 1
+        hanging.let_go.set()
+        eventually(lambda: fetch(port, "/readyz").status == 200)
+
+
+def test_everything_else_is_the_applications(hanging: Hanging) -> None:
+    hanging.let_go.set()
+    with serving(behind(hanging)) as port:
+        for method, path in (("GET", "/livez/"), ("GET", "/"), ("POST", "/livez"), ("GET", "/readyz/x")):
+            assert fetch(port, path, method=method).body == b"page"

@@ -1,0 +1,211 @@
+"""The real service for story tests: `manage.py up` as a process of its own, reached over HTTP only."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60  # a busy machine migrates a new database in a few
+# Commands of one service one after the other: to start a process for each takes longer than most stories.
+CONSOLE = """
+import io, json, sys
+from django.core.management import call_command
+from django.db import connections
+for line in sys.stdin:
+    told = io.StringIO()
+    call_command(*json.loads(line), stdout=told)
+    connections.close_all()
+    print(json.dumps(told.getvalue().strip()), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer: status, headers and the parsed body."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+    text: str
+
+
+@dataclass
+class Service:
+    """Start, stop and talk to one service with a data folder of its own."""
+
+    data_dir: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ("--no-demo",)
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    operator_password: str = ""
+    _console: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """Give the address of the service."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Give everything that the service has printed."""
+        return (self.data_dir / "service.log").read_text(encoding="utf-8")
+
+    def start(self) -> None:
+        """Start the service and wait until it says that it is ready."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or _free_port()
+        seen = len(self.log) if (self.data_dir / "service.log").exists() else 0
+        with (self.data_dir / "service.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self._manage("up"), "--port", str(self.port), *self.arguments],
+                cwd=ROOT,
+                env=self._environ(),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while "is ready" not in self.log[seen:]:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the service did not start:\n{self.log[seen:]}")
+            time.sleep(0.05)
+        password = self.data_dir / "operator_password"
+        self.operator_password = password.read_text(encoding="utf-8").strip() if password.exists() else ""
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Stop the service with a signal and return its exit status."""
+        assert self.process is not None
+        self.close_console()
+        self.process.send_signal(how)
+        return self.process.wait(60)
+
+    def new_key(self, name: str) -> str:
+        """Make an agent, if it is new, and a key for it."""
+        return self.command("create_agent", name)
+
+    def new_keys(self, *names: str) -> list[str]:
+        """Make many agents, each with a key."""
+        return [self.new_key(name) for name in names]
+
+    def new_operator(self, name: str, role: str) -> str:
+        """Make an operator, and give the password."""
+        return self.command("create_operator", name, "--role", role)
+
+    def command(self, *words: str) -> str:
+        """Run a command in the process that runs them all, and give what it printed."""
+        if self._console is None:
+            with (self.data_dir / "console.log").open("ab") as log:
+                self._console = subprocess.Popen(
+                    [*self._manage("shell"), "--verbosity", "0", "--command", CONSOLE],
+                    cwd=ROOT, env=self._environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                )  # fmt: skip
+        assert self._console.stdin
+        assert self._console.stdout
+        self._console.stdin.write(json.dumps(words) + "\n")
+        self._console.stdin.flush()
+        told = self._console.stdout.readline()
+        assert told, (self.data_dir / "console.log").read_text(encoding="utf-8")
+        answer: str = json.loads(told)
+        return answer
+
+    def close_console(self) -> None:
+        """End the process that runs commands; the next command starts another one."""
+        if self._console is not None:
+            self._console.communicate(timeout=60)
+            self._console = None
+
+    def manage(self, command: str, *arguments: str) -> str:
+        """Run a command in a process of its own, and give what it printed."""
+        done = subprocess.run(
+            [*self._manage(command), *arguments],
+            cwd=ROOT,
+            env=self._environ(),
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        key: str | None = None,
+        headers: dict[str, str] | None = None,
+        timeout: float = 90,
+    ) -> Answer:
+        """Send one request; `body` is sent as JSON unless it is bytes already."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        sent = {"Authorization": f"Bearer {key}"} if key else {}
+        payload = body
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            connection.request(method, path, payload, sent | (headers or {}))
+            response = connection.getresponse()
+            text = response.read().decode("utf-8")
+        finally:
+            connection.close()
+        is_json = "json" in (response.headers.get("Content-Type") or "")
+        found = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, found, json.loads(text) if is_json else None, text)
+
+    def _manage(self, command: str) -> list[str]:
+        return [sys.executable, str(ROOT / "manage.py"), command]
+
+    def _environ(self) -> dict[str, str]:
+        # Only what a shell would have: nothing of the tests' own settings may leak into the service.
+        ours = ("RETRYCONTRACT", "DJANGO")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        return inherited | {
+            "RETRYCONTRACT_DATA_DIR": str(self.data_dir),
+            "RETRYCONTRACT_CONFIG_FILE": str(self.data_dir / "config.yml"),
+            "PYTHONUNBUFFERED": "1",
+            **self.environment,
+        }
+
+
+@dataclass
+class AgentClient:
+    """An agent with its key: the few requests that stories need."""
+
+    service: Service
+    key: str
+
+    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
+        """Send a request below /api/v1 with the agent's key."""
+        return self.service.send(method, f"/api/v1{path}", body, key=self.key, **options)
+
+    def register(self, name: str, schema: Any, **settings: Any) -> Answer:
+        """Register a tool."""
+        return self.send("PUT", f"/tools/{quote(name)}", {"input_schema": schema, **settings})
+
+    def submit(self, tool: str, tool_call_id: str, arguments: Any = None, **fields: Any) -> Any:
+        """Submit an attempt and return the verdict, however long it takes; fails when the answer is none."""
+        body = {"tool": tool, "tool_call_id": tool_call_id, **fields}
+        if "raw" not in fields:
+            body["arguments"] = arguments
+        answer = self.send("POST", "/calls", body, headers={"Prefer": "wait=60"})
+        assert answer.status == 200, answer.text
+        return answer.body
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
