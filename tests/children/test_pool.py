@@ -56,7 +56,7 @@ def test_a_job_is_cut_off_by_the_clock_where_nothing_else_does() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space")
 def test_a_job_that_takes_too_much_memory_ends_alone() -> None:
-    pool = Pool(Limits(memory=128 * MEGABYTE, processes=1))
+    pool = Pool(Limits(memory=64 * MEGABYTE, processes=1))
     try:
         with pytest.raises(ChildDiedError) as died:
             pool.run("judge", endless())
