@@ -10,7 +10,7 @@ from typing import Any
 from retrycontract.children.pool import shared_pool
 from retrycontract.children.process import ChildDiedError, Death
 from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.tool_arguments import unfinished_check
+from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
@@ -25,10 +25,19 @@ SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that ar
 
 # What the model is told of an output that was too much, and what to do about it.
 UNFINISHED = {
-    Death.WORK: ("it is too much work to check, so the check was cut off", "send fewer and shorter values at once"),
-    Death.MEMORY: ("it takes more memory to check than a check may have", "send fewer and shorter values at once"),
-    Death.DEPTH: ("it is nested too deeply to be checked", "send a flatter value"),
-    Death.CRASH: ("its check ended without an answer, as it does for too deep or large values", "send a smaller value"),
+    Death.WORK: (
+        "The output is too much work to check, so the check was cut off",
+        "send fewer and shorter values at once",
+    ),
+    Death.MEMORY: (
+        "The output takes more memory to check than a check may have",
+        "send fewer and shorter values at once",
+    ),
+    Death.DEPTH: ("The output is nested too deeply to be checked", "send a flatter value"),
+    Death.CRASH: (
+        "The check of the output ended without an answer, as it does for too deep or large values",
+        "send a smaller value",
+    ),
 }
 
 
@@ -47,7 +56,7 @@ class Question:
     kind: Kind = Kind.TOOL_CALL
     known_tools: tuple[str, ...] = ()
     finish_reason: str | None = None
-    callback_error: str | None = None
+    callback_error: Rejection | None = None
 
     @classmethod
     def of(cls, output: Any, tool: Tool | None, configuration: RetryConfiguration, **fields: Any) -> Question:

@@ -13,6 +13,7 @@ from retrycontract.children.limits import MEGABYTE, Limits
 from retrycontract.children.pool import bound_shared_pool
 from retrycontract.children.process import Death
 from retrycontract.contract.checks.reading import unwrapped
+from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import depth_fault, parse_json
@@ -35,7 +36,7 @@ class Submitted:
     tool_name: str
     known_tools: tuple[str, ...] = ()
     finish_reason: str | None = None
-    callback_error: str | None = None
+    callback_error: Rejection | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.config.logs import follow
-from retrycontract.contract.checks.tool_arguments import unfinished_check
+from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
@@ -26,9 +27,9 @@ from retrycontract.usecases.tools.contracts import PinnedContract, pinned
 
 logger = logging.getLogger("retrycontract")
 
-UNREADABLE = "the service could not read this submission again (its key was changed), so it was not judged"
+UNREADABLE = "The service could not read this submission again (its key was changed), so it was not judged"
 SEND_AGAIN = "send the same arguments again"
-UNFINISHED = "the checker could not finish: its work on this output crashed or took too long"
+UNFINISHED = "The checker could not finish: its work on this output crashed or took too long"
 
 
 def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
@@ -60,7 +61,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         tool_name=call.tool_name,
         known_tools=() if contract else tuple(Tool.objects.names(call.agent.namespace)),
         finish_reason=payload["finish_reason"],
-        callback_error=payload["callback_error"],
+        callback_error=_rejection(payload["callback_error"]),
     )
     if not attempt.is_dear:
         return _finish(attempt, token, check_here(submitted, contract), payload, clock())
@@ -182,3 +183,7 @@ def _as_submitted(call: Call, payload: dict[str, Any]) -> Call:
 
 def _contract(call: Call) -> PinnedContract | None:
     return pinned(call.tool, call.version) if call.tool and call.version else None
+
+
+def _rejection(sealed: str | list[Any] | None) -> Rejection | None:
+    return [ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed
