@@ -103,8 +103,11 @@ class Pool:
         """Start a child before somebody waits for it."""
         with suppress(ChildUnavailableError):
             process = ChildProcess(self.limits)
-            with suppress(ChildDiedError):
+            try:
                 process.run("judge", None, cpu_seconds=0)  # imports what outputs need
+            except ChildDiedError:  # on a machine so busy that importing takes too long: the next job starts its own
+                process.stop()
+                return
             with self._lock:
                 if not self._is_closed and len(self._idle) < self.limits.processes:
                     self._idle.append(process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from typing import Any
 
 from retrycontract.children.child import LENGTH_BYTES
 from retrycontract.children.limits import Limits
+
+logger = logging.getLogger("retrycontract")
 
 STARTUP_SECONDS = 30.0  # a machine under load needs long to start a process
 PACKAGES = ("retrycontract", "jsonschema_rs", "yaml", "tree_sitter")  # whose folders the child may import from
@@ -111,7 +114,10 @@ class ChildProcess:
     def _death(self, *, is_late: bool) -> Death:
         """Tell an end by the limits from one that the job brought about."""
         status = self._child.wait()
-        return Death.WORK if is_late or status == -getattr(signal, "SIGPROF", 0) else Death.CRASH
+        if is_late or status == -getattr(signal, "SIGPROF", 0):
+            return Death.WORK
+        logger.warning("A child process ended in the middle of its work", extra={"status": status})
+        return Death.CRASH
 
     def _exchange(self, request: bytes, seconds: float) -> tuple[bytes, bool]:
         """Send a request and wait for its line of answer, empty when the child died; tells, too, if it was too late."""
