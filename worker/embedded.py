@@ -13,6 +13,7 @@ from django.utils import timezone
 from retrycontract.children.pool import shared_pool
 from retrycontract.front.waiting import bells
 from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.forget_calls import forget_calls
 from retrycontract.usecases.calls.repeat_request import forget_requests
@@ -88,6 +89,7 @@ class EmbeddedWorker:
                 close_old_connections()
                 judge_waiting(clock=timezone.now)
                 if sweeps and (not rung or time.monotonic() - swept >= pause):
+                    send_held(now=timezone.now())
                     expire_overdue(now=timezone.now())
                     tidy_queue(now=timezone.now())
                     forget_answers(now=timezone.now())
