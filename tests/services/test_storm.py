@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -77,7 +77,8 @@ class Faults:
         parent = self.random.choice(self.service.worker_processes).pid
         found = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout.split()
         for child in found[:1]:
-            os.kill(int(child), signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end by itself this moment
+                os.kill(int(child), signal.SIGKILL)
 
     def web(self) -> None:
         number = self.random.randrange(2)
