@@ -267,9 +267,10 @@ class _Extraction:
 
 
 def _located(location: Sequence[str | int], message: str) -> ValidationError:
-    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
     pointer = pointers.from_tokens([str(part) for part in location])
-    return ValidationError(code, pointer, code.template.format(reason=message), keyword="plugin", hint=message)
+    # What pydantic puts before a validator's own words.
+    said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword="plugin")
 
 
 def _raw(run: Run) -> str:

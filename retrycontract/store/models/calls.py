@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
 
 from retrycontract.contract.configuration import OnExpiry
@@ -61,17 +61,15 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
-        """Keep the calls with exactly this id or session, and those of tools whose name begins with the text."""
-        tools = Tool.objects.filter(name__istartswith=text).values_list("name", flat=True)
-        names = {text, *tools[:MAX_TOOLS_FOUND]}
-        return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
+        """Keep the calls of tools whose name holds the text, and those that bear an id that begins with it.
 
-    def with_id(self, text: str) -> CallQuerySet:
-        """Keep the calls that bear exactly this id: their own, their session's, a correlation or a tool call id."""
-        of_attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk").values_list("call_id", flat=True)
-        named = Q(public_id=text) | Q(session_id=text) | Q(correlation_id=text)
+        An id is a call's own, its session's, a correlation or, exactly, a tool call id. PostgreSQL finds sessions and
+        correlations by the whole id: their indexes are in the order of the language, which knows no beginnings.
+        """
+        tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
+        names = {text, *tools[:MAX_TOOLS_FOUND]}
         # As a list: of a subquery in an OR, PostgreSQL would read every call.
-        return self.filter(named | Q(pk__in=list(of_attempts[:MAX_CALLS_OF_ID])))
+        return self.filter(Q(tool_name__in=names) | Q(pk__in=_bearing(text)))
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -82,8 +80,24 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state__in=ENDED, updated_at__lt=moment)
 
     def overdue(self, now: datetime) -> CallQuerySet:
-        """Keep the Blocked calls that nobody answered in time."""
-        return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+        """Keep the Blocked calls that nobody answered in time; what is held at the desk was answered."""
+        held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
+        late = self.filter(state=CallState.BLOCKED, expires_at__lte=now)
+        return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
+
+
+def _bearing(text: str) -> list[int]:
+    """List calls by an id of theirs, as many of each kind as a search looks at."""
+    if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
+        after = text + "\U0010ffff"
+        fields = ("public_id", "session_id", "correlation_id")
+        found = [Call.objects.filter(**{f"{name}__gte": text, f"{name}__lt": after}) for name in fields]
+    else:
+        wholes = (Q(session_id=text), Q(correlation_id=text))
+        found = [Call.objects.filter(public_id__startswith=text), *map(Call.objects.filter, wholes)]
+    keys = [key for calls in found for key in calls.order_by().values_list("pk", flat=True)[:MAX_CALLS_OF_ID]]
+    attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk")
+    return [*keys, *attempts.values_list("call_id", flat=True)[:MAX_CALLS_OF_ID]]
 
 
 class Call(models.Model):
@@ -136,7 +150,6 @@ class Call(models.Model):
                 name="call_open_by_session",
                 condition=~Q(state__in=ENDED),
             ),
-            models.Index(fields=("agent", "last_tool_call_id"), name="call_open_by_id", condition=~Q(state__in=ENDED)),
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
@@ -200,11 +213,6 @@ class Call(models.Model):
     def budget(self) -> Budget:
         """Give the attempts made and allowed."""
         return Budget(self.attempts_made, self.attempts_allowed)
-
-    @property
-    def last_attempt(self) -> Attempt | None:
-        """Give the newest attempt, if there is one."""
-        return self.attempts.order_by("-number").first()
 
     # Mutators
 
@@ -275,10 +283,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
     def claimable(self, now: datetime) -> AttemptQuerySet:
-        """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
+        """Keep what a worker may take: queued or left behind by a dead one, and first of its call.
+
+        Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
+        """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+        in_hand = Attempt.objects.filter(
+            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
+        )
+        may_begin = Q(is_dear=False) | ~models.Exists(in_hand)
+        return self.filter(free, ~models.Exists(earlier), may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
@@ -316,6 +331,8 @@ class Attempt(models.Model):
     seconds = models.FloatField(null=True)
 
     sealed = models.BinaryField(null=True)
+    # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.
+    is_dear = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     deliveries = models.PositiveSmallIntegerField(default=0)
@@ -374,6 +391,11 @@ class Attempt(models.Model):
         if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
             return None
         return TO_JUDGE.first(attempt_id=attempt_id)
+
+    def count_delivery(self, token: str, change: int) -> bool:
+        """Count a delivery, or count it no longer; False when the lease is lost."""
+        mine = Attempt.objects.filter(pk=self.pk, lease_token=token, state=AttemptState.LEASED)
+        return bool(mine.update(deliveries=F("deliveries") + change))
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

@@ -14,13 +14,11 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     Attempt,
@@ -32,16 +30,18 @@ from retrycontract.store.models import (
     Guidance,
     GuidanceStage,
     GuidanceVersion,
+    HeldAnswer,
     LostRaceError,
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.follow_answers import remember_answer
 from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
-from retrycontract.usecases.tools.contracts import compiled, sanitizer
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
 MAX_PLACES = 5  # that a refusal names
 MAX_PLACE = 80  # characters of each
@@ -51,11 +51,13 @@ MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps tr
 
 
 class AlreadyAnsweredError(RuntimeError):
-    """Raised for the second answer; `guidance` is the first, or None when the call ended otherwise."""
+    """Raised for the second answer; `guidance` is the first, also while it is held, or None when there is none."""
 
     def __init__(self, escalation: Escalation) -> None:
         self.escalation = escalation
-        self.guidance = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        given = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        held = HeldAnswer.objects.select_related("operator").filter(escalation=escalation)
+        self.guidance: Guidance | HeldAnswer | None = given or held.first()
         super().__init__(f"the escalation is {escalation.state} already")
 
 
@@ -121,7 +123,8 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
     contract = _contract(call)
     if contract is None:
         return ()
-    findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
+    submitted = Submitted(output=arguments, tool_name=call.tool_name)
+    findings = check(submitted, contract, key=DESK).examined.findings
     hidden = set(redacted_places(arguments))
     return tuple(
         error
@@ -141,11 +144,13 @@ def give_guidance(
     grant: int = 0,
     base_number: int | None = None,
     mistake: str | None = None,
+    held: HeldAnswer | None = None,
     door: Door = Door.DASHBOARD,
 ) -> Guidance:
     """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError.
 
     An answer that names the fingerprint of a `mistake` raises OtherMistakeError when the call has made another one.
+    `held` is the answer itself while it waited at the desk: it is gone with the transaction that gives it.
     """
     for _ in range(MAX_RACES):
         call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
@@ -153,23 +158,34 @@ def give_guidance(
             raise OtherMistakeError(f"{call} has made another mistake meanwhile")
         draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
         try:
-            return _give(escalation, call, draft, operator, now=now, door=door)
+            return _give(escalation, call, draft, operator, now=now, held=held, door=door)
         except LostRaceError:
             continue  # its agent tried again meanwhile: the text names the attempts, so it is written anew
     raise LostRaceError("the call kept changing while it was answered; send the answer again")
 
 
 def _give(
-    escalation: Escalation, call: Call, draft: GuidanceDraft, operator: User, *, now: datetime, door: Door
+    escalation: Escalation,
+    call: Call,
+    draft: GuidanceDraft,
+    operator: User,
+    *,
+    now: datetime,
+    held: HeldAnswer | None,
+    door: Door,
 ) -> Guidance:
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
-        held = Call.objects.select_for_update().get(pk=call.pk)
+        locked = Call.objects.select_for_update().get(pk=call.pk)
+        waiting = HeldAnswer.objects.filter(escalation=escalation)
+        # Somebody's answer waits at the desk; or this one did, and was taken back at this moment.
+        if waiting.exists() if held is None else not waiting.filter(pk=held.pk).delete()[0]:
+            raise AlreadyAnsweredError(escalation)
         mine = Escalation.objects.answerable().filter(pk=escalation.pk)
         if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
             escalation.refresh_from_db()
             raise AlreadyAnsweredError(escalation)
-        if (held.state, held.budget) != (call.state, call.budget):
+        if (locked.state, locked.budget) != (call.state, call.budget):
             raise LostRaceError(f"{call} has changed")
         call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
         if call.has_ended:
@@ -282,9 +298,9 @@ def _refused_marks(places: list[str]) -> RefusedAnswerError:
     )
 
 
-def _contract(call: Call) -> CompiledTool | None:
+def _contract(call: Call) -> PinnedContract | None:
     try:
-        return compiled(call.tool, call.version) if call.tool and call.version else None
+        return pinned(call.tool, call.version) if call.tool and call.version else None
     except UnreadableError:
         raise RefusedAnswerError(
             "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."
@@ -294,7 +310,7 @@ def _contract(call: Call) -> CompiledTool | None:
 def _secret_places(call: Call, arguments: Any) -> str:
     """Name the places whose values or names the sanitiser would redact; empty when there are none."""
     contract = _contract(call)
-    marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
+    marked = sensitive_pointers(contract.index, arguments) if contract else ()
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
     return _named(places)
 
