@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0002_generations'),
+        ('retrycontract', '0005_checks_are_charged'),
     ]
 
     operations = [
