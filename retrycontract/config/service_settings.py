@@ -103,6 +103,10 @@ class ServiceSettings(BaseModel):
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
     )
+    trace_url: str = Field(
+        "",
+        description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
+    )
     notify_webhook_url: str = Field(
         "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
     )
@@ -157,6 +161,22 @@ class ServiceSettings(BaseModel):
     )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
+    trusted_proxies: list[str] = Field(
+        [],
+        description="Addresses of proxies whose `X-Forwarded-For` `manage.py up` believes, comma separated; `*` all.",
+    )
+    connections: int = Field(
+        0, ge=0, description="Connections that `manage.py up` holds at once; 0: as many as descriptors allow, less 256."
+    )
+    connections_per_address: int = Field(
+        4_096, ge=0, description="Connections that one address may hold at `manage.py up`; 0: any number."
+    )
+    header_seconds: float = Field(
+        10, ge=0, description="How long a connection may take to say what it wants, at `manage.py up`; 0: any time."
+    )
+    body_seconds: float = Field(
+        60, ge=0, description="How long the body of a request may take, at `manage.py up`; 0: any time."
+    )
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
     session_max_hours: float = Field(
         24,
@@ -192,6 +212,13 @@ class ServiceSettings(BaseModel):
     def _absolute(cls, url: str) -> str:
         if url and not is_plain_url(url):
             raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
+        return url
+
+    @field_validator("trace_url")
+    @classmethod
+    def _with_trace_id(cls, url: str) -> str:
+        if url and ("{trace_id}" not in url or not is_plain_url(url.replace("{trace_id}", "0" * 32))):
+            raise ValueError("must be an address such as https://traces.example/t/{trace_id}")
         return url
 
     @field_validator("public_url")
