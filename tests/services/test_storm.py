@@ -32,7 +32,8 @@ from tests.serving.servers import (
 )
 from tests.serving.service import Service
 
-pytestmark = [pytest.mark.services, pytest.mark.soak]
+# A hang guard: on a quiet machine a storm takes ten minutes, beside others' work several times that.
+pytestmark = [pytest.mark.services, pytest.mark.soak, pytest.mark.timeout(7_200)]
 
 EMBEDDED_KILLS = int(os.environ.get("RETRYCONTRACT_STORM_KILLS", "60"))
 # Each kind of fault, and how often it comes; one run shuffles them with the same seed every time.
