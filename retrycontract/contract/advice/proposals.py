@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
@@ -46,6 +46,15 @@ OF_A_FIELD: tuple[Detector, ...] = (
 )
 OF_A_UNION: tuple[Detector, ...] = (values.level_too_many,)
 UNIONS = ("anyOf", "oneOf")
+# Keywords whose verdict on an object or array hangs on several of its members at once.
+COUPLING = frozenset(
+    {
+        "anyOf", "oneOf", "not", "if", "enum", "const", "dependencies", "dependentRequired", "dependentSchemas",
+        "minProperties", "maxProperties", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedProperties",
+        "unevaluatedItems",
+    }
+)  # fmt: skip
+PLACES = ("path", "from")  # of an operation
 # The most literal reading comes first: it is taken where two mend equally much.
 DETECTORS: dict[ErrorCode, tuple[Detector, ...]] = {
     ErrorCode.TYPE_MISMATCH: OF_A_VALUE,
@@ -66,8 +75,7 @@ def propose(
     if len(errors) > MAX_ERRORS:
         return errors
     trial = Trial(value, errors, judge, sanitizer.redact_pointer)
-    spots = (Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None for error in errors)
-    found = dict(islice(_near_misses(errors, spots, trial), MAX_PATCHES))
+    found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
     if not found:
         return errors
     kept = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
@@ -78,16 +86,54 @@ def propose(
     ]
 
 
+Options = dict[int, tuple[Spot, list[Proposal]]]  # by the error's position
+
+
+def _options(errors: Sequence[ValidationError], value: Any, index: SchemaIndex, sanitizer: ValueSanitizer) -> Options:
+    """List what could mend each error, the most literal reading first."""
+    options: Options = {}
+    for position, error in enumerate(errors):
+        spot = Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None
+        if spot is not None and (proposals := [each for detect in _detectors(error) for each in detect(spot)]):
+            options[position] = spot, proposals
+    return options
+
+
 def _near_misses(
-    errors: Iterable[ValidationError], spots: Iterable[Spot | None], trial: Trial
+    errors: Sequence[ValidationError], options: Options, trial: Trial
 ) -> Iterator[tuple[int, tuple[Spot, Proposal]]]:
     """Yield the positions of the errors that a patch would mend, each with the place and the proposal."""
-    for position, (error, spot) in enumerate(zip(errors, spots, strict=True)):
-        if spot is not None:
-            proposals = (proposal for detect in _detectors(error) for proposal in detect(spot))
-            best = _best(proposals, error, trial)
-            if best is not None:
-                yield position, (spot, best)
+    settled = _settled_together(errors, options, trial)
+    for position, (spot, proposals) in options.items():
+        best = proposals[0] if position in settled else _best(proposals, errors[position], trial)
+        if best is not None:
+            yield position, (spot, best)
+
+
+def _settled_together(errors: Sequence[ValidationError], options: Options, trial: Trial) -> Collection[int]:
+    """Try all errors' only proposals in one go; gives their positions when that mends each of them, else none.
+
+    Most often it does, and then no error is judged anew for the sake of another. It holds for each patch alone as
+    long as no keyword looks at what two of them change; where there is a choice, only single trials tell the best.
+    """
+    sole = {at: proposals[0].patch for at, (_, proposals) in options.items() if len(proposals) == 1}
+    if not 1 < len(sole) <= MAX_PATCHES or _meet([(options[at][0], patch) for at, patch in sole.items()]):
+        return ()
+    return sole if trial.mends_all(_joined(sole.values()), [errors[at] for at in sole]) else ()
+
+
+def _meet(patches: Iterable[tuple[Spot, Patch]]) -> bool:
+    """Tell whether some keyword looks at the changes of two patches at once, as a union around both does."""
+    first: dict[str, Patch] = {}
+    for spot, patch in patches:
+        around = f"{spot.container.pointer}/" if spot.container else ""
+        if not all(operation[key].startswith(around) for operation in patch for key in operation if key in PLACES):
+            return True  # it reaches further than its error's own object
+        for step in spot.steps:
+            couples = any(not COUPLING.isdisjoint(schema) for schema in step.place.schemas)
+            if couples and first.setdefault(step.pointer, patch) != patch:
+                return True
+    return False
 
 
 def _detectors(error: ValidationError) -> tuple[Detector, ...]:
