@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import fields, values
 from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.advice.trial import Judge, Trial
+from retrycontract.contract.advice.trial import Judge, Trial, written
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -78,8 +77,8 @@ def propose(
     found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
     if not found:
         return errors
-    kept = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
-    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), _joined(kept.values()))
+    kept, joined = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
+    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), joined)
     return [
         _mended(error, *found[position], may_travel=found[position][1].patch in allowed) if position in kept else error
         for position, error in enumerate(errors)
@@ -152,12 +151,13 @@ def combined_patch(errors: Iterable[ValidationError]) -> Patch:
 
 
 def _joined(patches: Iterable[Patch]) -> Patch:
-    distinct = {(_breadth(patch), json.dumps(patch, sort_keys=True)): patch for patch in patches if patch}
-    return tuple(operation for _, patch in sorted(distinct.items(), key=itemgetter(0)) for operation in patch)
+    distinct = {written(patch): patch for patch in patches if patch}
+    ordered = sorted((_breadth(patch), text, patch) for text, patch in distinct.items())
+    return tuple([operation for *_, patch in ordered for operation in patch])
 
 
 def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    path = min((operation["path"] for operation in patch), key=lambda path: path.count("/"))
+    path = min([operation["path"] for operation in patch], key=lambda path: path.count("/"))
     return path.count("/"), pointers.sort_key(path)
 
 
@@ -173,15 +173,16 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -
     return best
 
 
-def _compatible(patches: dict[int, Patch], trial: Trial) -> dict[int, Patch]:
-    """Keep the patches that can be applied together without making anything worse."""
-    if len(patches) == 1 or trial.remaining(_joined(patches.values())) is not None:
-        return patches
+def _compatible(patches: dict[int, Patch], trial: Trial) -> tuple[dict[int, Patch], Patch]:
+    """Keep the patches that can be applied together without making anything worse, and join them."""
+    joined = _joined(patches.values())
+    if len(patches) == 1 or trial.remaining(joined) is not None:
+        return patches, joined
     kept: dict[int, Patch] = {}
     for position, patch in patches.items():
         if trial.remaining(_joined([*kept.values(), patch])) is not None:
             kept[position] = patch
-    return kept
+    return kept, _joined(kept.values())
 
 
 def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_travel: bool) -> ValidationError:

@@ -39,12 +39,12 @@ class Trial:
 
     def mends(self, patch: Patch, error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
-        remaining = self.remaining(patch) if self._has_room(_key(patch)) else None
+        remaining = self.remaining(patch) if self._has_room(written(patch)) else None
         return None if remaining is None or _is_left(error, remaining) else remaining
 
     def remaining(self, patch: Patch) -> frozenset[Mistake] | None:
         """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
-        key = _key(patch)
+        key = written(patch)
         if key not in self._results:
             self._results[key] = self._try(patch)
         return self._results[key]
@@ -77,5 +77,5 @@ def _is_left(error: ValidationError, remaining: Iterable[Mistake]) -> bool:
     return any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining)
 
 
-def _key(patch: Patch) -> str:
-    return json.dumps(patch, sort_keys=True)
+# By it equal patches are known.
+written = json.JSONEncoder(sort_keys=True).encode
