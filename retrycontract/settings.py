@@ -45,9 +45,13 @@ MIDDLEWARE = [
     "retrycontract.front.middleware.ClosedHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "retrycontract.front.middleware.RequestLog",
-    "retrycontract.front.middleware.SafeQueries",
     "retrycontract.front.middleware.HeadOfApi",
     "retrycontract.front.middleware.ProblemResponses",
+    "retrycontract.front.middleware.PagesOnly",
+]
+# What the desk and the admin need around them, and the API does not: sessions, forms, logins, messages.
+PAGE_MIDDLEWARE = [
+    "retrycontract.front.middleware.SafeQueries",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
