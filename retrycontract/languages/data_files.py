@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.source_code import SourceFault
+from retrycontract.contract.outputs.source_code import SourceFault, placeholder
 
 TOO_DEEP = SourceFault(FaultKind.DEPTH, "too deeply nested to be read")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -16,7 +17,8 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 def read_toml(source: str) -> Iterator[SourceFault]:
     """Yield why a text is no TOML."""
     try:
-        tomllib.loads(source)
+        if not tomllib.loads(source):
+            yield placeholder("comments")
     except tomllib.TOMLDecodeError as error:
         yield _toml_fault(str(error), source)
     except RecursionError:
@@ -38,14 +40,19 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
     import yaml  # here, so that a child process that reads no YAML stays small
 
     try:
-        for _ in yaml.compose_all(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            pass
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        if all(_is_null(document) for document in yaml.compose_all(source, Loader=loader)):
+            yield placeholder("comments")
     except yaml.MarkedYAMLError as error:
         yield _yaml_fault(error.problem or error.context or "syntax error", error.problem_mark, source)
     except yaml.YAMLError:
         yield SourceFault(FaultKind.SYNTAX, "it holds a character that YAML does not allow")
     except RecursionError:
         yield TOO_DEEP
+
+
+def _is_null(document: Any) -> bool:
+    return document is None or document.tag == "tag:yaml.org,2002:null"
 
 
 def _yaml_fault(reason: str, mark: object, source: str) -> SourceFault:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.source_code import Language, SourceFault
+from retrycontract.contract.outputs.source_code import Language, SourceFault, placeholder
 
 ENGINE = "tree_sitter"
 OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
@@ -32,7 +32,27 @@ GRAMMARS: dict[Language, Grammar] = {
     Language.TSX: Grammar("tree_sitter_typescript", "language_tsx"),
     Language.GO: Grammar("tree_sitter_go"),
     Language.BASH: Grammar("tree_sitter_bash"),
+    Language.HTML: Grammar("tree_sitter_html"),
+    Language.CSS: Grammar("tree_sitter_css"),
+    Language.SQL: Grammar("tree_sitter_sql"),
+    Language.RUST: Grammar("tree_sitter_rust"),
+    Language.JAVA: Grammar("tree_sitter_java"),
+    Language.C: Grammar("tree_sitter_c"),
+    Language.C_SHARP: Grammar("tree_sitter_c_sharp"),
+    Language.RUBY: Grammar("tree_sitter_ruby"),
+    Language.DOCKERFILE: Grammar("tree_sitter_containerfile"),
 }
+# Browsers end elements by themselves, and each database has a SQL of its own: what these grammars do not know may be
+# right all the same, so they only warn, unless the file ends in the middle of something.
+LENIENT = frozenset({Language.HTML, Language.SQL})
+# What a statement is made of that does nothing: words that happen to parse are names.
+NAMES = frozenset(
+    {
+        "expression_statement", "global_statement", "sequence_expression", "parenthesized_expression", "identifier",
+        "constant", "type_identifier", "property_identifier", "empty_statement", "undefined", "null",
+    }
+)  # fmt: skip
+COMMENTS = frozenset({"comment", "line_comment", "block_comment", "js_comment", "marginalia", "hash_bang_line"})
 
 
 class MissingGrammarError(ImportError):
@@ -50,13 +70,34 @@ def require_grammar(language: Language) -> None:
 
 
 def parse(language: Language, source: str) -> Iterator[SourceFault]:
-    """Yield the first place that the grammar does not take."""
-    text = source.encode()
+    """Yield the first place that the grammar does not take, or that the file holds nothing."""
+    text = source.removeprefix("\ufeff").encode()
     root = _parser(language).parse(text).root_node
     if not root.has_error:
+        yield from _placeholder(root, language)
         return
     node = min(_faulty(root), key=lambda found: (found.start_byte, not found.is_missing))
-    yield _fault(node, text)
+    fault = _fault(node, text)
+    yield replace(fault, is_warning=True) if language in LENIENT and not _is_cut(fault, node) else fault
+
+
+def _is_cut(fault: SourceFault, node: Any) -> bool:
+    return fault.kind is FaultKind.TRUNCATED and "implicit" not in node.type
+
+
+def _placeholder(root: Any, language: Language) -> Iterator[SourceFault]:
+    said = [node for node in root.named_children if node.type not in COMMENTS]
+    if not said:
+        yield placeholder("comments")
+    elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
+        yield placeholder("names")
+
+
+def _named(node: Any) -> Iterator[Any]:
+    yield node
+    for child in node.named_children:
+        if child.type not in COMMENTS:
+            yield from _named(child)
 
 
 @cache

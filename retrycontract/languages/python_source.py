@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import tokenize
 import warnings
@@ -9,13 +10,15 @@ from collections.abc import Iterator
 from itertools import islice
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.source_code import SourceFault
+from retrycontract.contract.outputs.source_code import SourceFault, placeholder
 
 # CPython's own flag, by which its console tells a statement that goes on from one that is wrong (codeop has it).
 ALLOW_INCOMPLETE_INPUT = 0x4000
 INCOMPLETE = "incomplete input"
 MAX_WARNINGS = 10
 FILE = "<file>"
+# What an expression has that does something when a file is run.
+EFFECTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 
 def compile_python(source: str) -> Iterator[SourceFault]:
@@ -27,7 +30,8 @@ def compile_python(source: str) -> Iterator[SourceFault]:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            compile(source, FILE, "exec", dont_inherit=True)
+            tree = ast.parse(source, FILE)
+            compile(tree, FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
             yield _syntax_fault(error, source)
             return
@@ -39,6 +43,34 @@ def compile_python(source: str) -> Iterator[SourceFault]:
             return
     for warning in islice(told, MAX_WARNINGS):
         yield SourceFault(FaultKind.SYNTAX, str(warning.message), warning.lineno, is_warning=True)
+
+    if idle := _placeholder(tree.body):
+        yield idle
+
+
+def _placeholder(statements: list[ast.stmt]) -> SourceFault | None:
+    """Find that no statement does anything: words that happen to be Python are names and operators."""
+    # A string alone is a file's documentation; whether it is a refusal is asked elsewhere.
+    said = [each for each in statements if not (isinstance(each, ast.Expr) and _is_text(each.value))]
+    if not said:
+        return None if statements else placeholder("comments")
+    if all(
+        isinstance(each, ast.Expr) and not any(isinstance(node, EFFECTS) for node in ast.walk(each)) for each in said
+    ):
+        return placeholder("`...`" if any(map(_is_ellipsis, said)) else "names")
+    return None
+
+
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.JoinedStr) or (
+        isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
+    )
+
+
+def _is_ellipsis(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
+    )
 
 
 def _encoding_fault(source: str) -> SourceFault | None:

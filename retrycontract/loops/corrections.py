@@ -13,9 +13,10 @@ from typing import Any, TypedDict, Unpack
 
 from retrycontract.contract import events
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.echo import NOTE, echo, without_thoughts
+from retrycontract.contract.feedback.echo import NOTE, echo
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Contract, Examiner, configuration_of, judge_for

@@ -33,7 +33,7 @@ from retrycontract.contract.lifecycle import Decision, Status
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
-from retrycontract.loops.failures import Failure, ModelUnusableError, failure_of
+from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
@@ -187,7 +187,7 @@ class Run:
         """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
         return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
 
-    def _failed(self, failure: Failure, error: Exception) -> Steps[None]:
+    def _failed(self, failure: ApiFailure, error: Exception) -> Steps[None]:
         if failure.is_final:
             yield from self.give_up()
             raise ModelUnusableError(failure.reason, failure.status) from error

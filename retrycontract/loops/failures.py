@@ -39,7 +39,7 @@ class ModelUnusableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ApiFailure:
     """Say in a few words, without the provider's, why a model call failed."""
 
     reason: str
@@ -47,26 +47,26 @@ class Failure:
     is_final: bool = False
 
 
-def failure_of(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> ApiFailure | None:
     """Judge what a model call raised; None for what is no failure of the call, but a bug of the caller's."""
     name = type(error).__name__
     if isinstance(error, ModelApiError):
-        return Failure(str(error) or name)
+        return ApiFailure(str(error) or name)
     status = _status(error)
     if status is not None:
         return _refusal(error, status)
     broken = not BROKEN_CONNECTION.isdisjoint(kind.__name__ for kind in type(error).__mro__)
     if broken or isinstance(error, OSError | EOFError | json.JSONDecodeError):
-        return Failure(f"no answer ({name})")
+        return ApiFailure(f"no answer ({name})")
     return None
 
 
-def _refusal(error: Exception, status: int) -> Failure:
+def _refusal(error: Exception, status: int) -> ApiFailure:
     passes = (status in PASSING or status >= 500 or status < 400) and getattr(error, "code", None) != EMPTY_ACCOUNT
     said = f"HTTP {status} ({type(error).__name__})"
     if passes:
-        return Failure(said, status)
-    return Failure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
+        return ApiFailure(said, status)
+    return ApiFailure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
 
 
 def _status(error: Exception) -> int | None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.feedback.echo import echo, without_thoughts
+from retrycontract.contract.feedback.echo import echo
+from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
@@ -48,7 +49,7 @@ def test_no_output_closes_its_own_fence(text: str, limit: int) -> None:
         ("<think>hm</think>\n{}", "{}"),
         ("  <Thinking>a\nb</Thinking>{}", "{}"),
         ("{}<think>hm</think>", "{}<think>hm</think>"),
-        ("<think>never closed {}", "<think>never closed {}"),
+        ("<think>never closed {}", ""),
     ],
 )
 def test_thoughts_before_an_answer_are_cut_off(text: str, rest: str) -> None:

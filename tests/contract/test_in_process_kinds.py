@@ -38,7 +38,7 @@ def test_an_attempt_without_output_says_why_and_is_no_mistake_of_the_models() ->
     third = contract.check("t", "3", '{"a": "x"}', call_id=first.call_id)
     assert [error.keyword for error in second.errors] == ["no-output"]
     assert second.tool_result is not None
-    assert "there is no output: HTTP 429" in second.tool_result.content
+    assert "There is no output: HTTP 429" in second.tool_result.content
     assert third.status == "blocked"
     progress = compare(third.errors, [AttemptRecord(1, first.errors), AttemptRecord(2, second.errors)])
     assert progress is not None

@@ -206,7 +206,7 @@ def test_what_the_developer_got_wrong_is_told_before_the_model_is_asked() -> Non
     with pytest.raises(ValueError, match="at least 1"):
         in_thread(max_retries=0)
     with pytest.raises(UnknownLanguageError):
-        in_thread(filepath="Makefile")
+        in_thread(filepath="Makefile", language="make")
     assert in_thread("a: 1\n", filepath="Makefile", language="yaml")[1] == ("a: 1\n", True)
 
 

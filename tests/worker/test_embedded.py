@@ -17,8 +17,8 @@ from retrycontract.front.waiting import bells
 from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
-from tests.live_server import eventually
-from tests.receivers import Receiver, receiving
+from tests.serving.receivers import Receiver, receiving
+from tests.serving.threads import eventually
 from worker import embedded
 
 pytestmark = pytest.mark.usefixtures("shared_database")

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from retrycontract.store.models import Attempt, Call, WorkerBeat
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
-from tests.servers import Redis
+from tests.serving.servers import Redis
 from tests.worker.conftest import queue
 from worker.celery_doorbell import CeleryDoorbell
 from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper

@@ -12,7 +12,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.advice import fields, values
 from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.advice.trial import Judge, Trial, written
+from retrycontract.contract.advice.trial import Judge, PatchTrial, written
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -73,7 +73,7 @@ def propose(
     """
     if len(errors) > MAX_ERRORS:
         return errors
-    trial = Trial(value, errors, judge, sanitizer.redact_pointer)
+    trial = PatchTrial(value, errors, judge, sanitizer.redact_pointer)
     found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
     if not found:
         return errors
@@ -99,7 +99,7 @@ def _options(errors: Sequence[ValidationError], value: Any, index: SchemaIndex, 
 
 
 def _near_misses(
-    errors: Sequence[ValidationError], options: Options, trial: Trial
+    errors: Sequence[ValidationError], options: Options, trial: PatchTrial
 ) -> Iterator[tuple[int, tuple[Spot, Proposal]]]:
     """Yield the positions of the errors that a patch would mend, each with the place and the proposal."""
     settled = _settled_together(errors, options, trial)
@@ -109,7 +109,7 @@ def _near_misses(
             yield position, (spot, best)
 
 
-def _settled_together(errors: Sequence[ValidationError], options: Options, trial: Trial) -> Collection[int]:
+def _settled_together(errors: Sequence[ValidationError], options: Options, trial: PatchTrial) -> Collection[int]:
     """Try all errors' only proposals in one go; gives their positions when that mends each of them, else none.
 
     Most often it does, and then no error is judged anew for the sake of another. It holds for each patch alone as
@@ -161,7 +161,7 @@ def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     return path.count("/"), pointers.sort_key(path)
 
 
-def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -> Proposal | None:
+def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTrial) -> Proposal | None:
     """Take the proposal that leaves the fewest mistakes, the first of equals."""
     best, fewest = None, MAX_ERRORS + 1
     for proposal in proposals:
@@ -173,7 +173,7 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -
     return best
 
 
-def _compatible(patches: dict[int, Patch], trial: Trial) -> tuple[dict[int, Patch], Patch]:
+def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> tuple[dict[int, Patch], Patch]:
     """Keep the patches that can be applied together without making anything worse, and join them."""
     joined = _joined(patches.values())
     if len(patches) == 1 or trial.remaining(joined) is not None:

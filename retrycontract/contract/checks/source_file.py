@@ -12,10 +12,12 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.outputs.code_blocks import find_code
+from retrycontract.contract.outputs.code_blocks import Candidate, find_code
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.source_code import Language, SourceFault, declared_language
+from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt, without_thoughts
+from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, declared_language, may_be_empty
 from retrycontract.contract.outputs.source_excerpts import excerpt
+from retrycontract.contract.outputs.unfenced import doubt
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
@@ -23,6 +25,7 @@ MAX_SOURCE = 2_000_000  # characters; a file that a person could never read is n
 CUT_OFF = SourceFault(FaultKind.TRUNCATED, "the file was cut off by the length limit")
 OPEN_FENCE = SourceFault(FaultKind.TRUNCATED, "the file was cut off: no fence ends its block")
 NO_FILE = SourceFault(FaultKind.EMPTY, "the file is empty")
+UNMARKED = SourceFault(FaultKind.FENCED, "nothing marks these words as the file")
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
 
@@ -36,7 +39,7 @@ def check_source(
     text, fault = _decoded(output)
     if fault is not None:
         return Findings((source_error(fault, text, language, sanitizer),))
-    source, faults = _compiled(text, contract, language)
+    source, faults = _compiled(without_thoughts(text), contract, language)
     if was_cut_off(finish_reason):
         faults = (*faults, CUT_OFF)
     found = [source_error(fault, source, language, sanitizer) for fault in faults]
@@ -58,8 +61,8 @@ def _decoded(output: str | bytes) -> tuple[str, SourceFault | None]:
         return "", SourceFault(FaultKind.ENCODING, "the text is not UTF-8")
     if len(text) > MAX_SOURCE:
         return text, TOO_LONG
-    if not text.strip():
-        return text, NO_FILE
+    if not without_thoughts(text).strip():
+        return text, _answered(no_attempt(text) or FaultKind.EMPTY)
     null = text.find("\0")
     if null >= 0:
         line, column = text.count("\n", 0, null) + 1, null - text.rfind("\n", 0, null)
@@ -73,15 +76,37 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
         raise ValueError(f"no compiler was handed in for {contract.tool.name!r}: CompiledTool.of(tool, compilers)")
     found = find_code(text, language)
     told: tuple[str, tuple[SourceFault, ...]] = text, (_no_block(found.blocks, language),)
+    is_free = may_be_empty(contract.tool.name, contract.tool.input_schema)
     for candidate in found.candidates:
-        faults = contract.compiler(candidate.text)
-        if not candidate.is_closed:
-            faults = (*faults, OPEN_FENCE)
+        faults = _faults_of(candidate, contract.compiler, language, is_free=is_free)
         if all(fault.is_warning for fault in faults):
             return candidate.text, faults
         if candidate is found.told:
             told = candidate.text, faults
-    return told
+    # Asked last: what compiles is a file, however it reads.
+    reason = no_attempt(text)
+    return (text, (_answered(reason),)) if reason else told
+
+
+def _faults_of(
+    candidate: Candidate, compiler: Compiler, language: Language, *, is_free: bool
+) -> tuple[SourceFault, ...]:
+    """Compile a candidate, and doubt one that compiles only because its language takes nearly anything."""
+    if not candidate.text.strip():
+        return () if is_free else (NO_FILE,)
+    faults = tuple(fault for fault in compiler(candidate.text) if not (is_free and fault.kind is FaultKind.PLACEHOLDER))
+    if not candidate.is_closed:
+        faults = (*faults, OPEN_FENCE)
+    if any(not fault.is_warning for fault in faults):
+        return faults
+    doubted = doubt(candidate.text, language, is_fenced=candidate.is_fenced)
+    if doubted is FaultKind.FENCED:
+        return (UNMARKED,)
+    return (_answered(doubted),) if doubted else faults
+
+
+def _answered(reason: FaultKind) -> SourceFault:
+    return NO_FILE if reason is FaultKind.EMPTY else SourceFault(reason, SAID[reason])
 
 
 def _no_block(blocks: int, language: Language) -> SourceFault:
@@ -91,6 +116,8 @@ def _no_block(blocks: int, language: Language) -> SourceFault:
 
 def source_error(fault: SourceFault, source: str, language: Language, sanitizer: ValueSanitizer) -> ValidationError:
     """Report what a compiler dislikes, with the line and its neighbours."""
+    if fault.kind in NO_ATTEMPT:
+        return _no_file(fault, language)
     where = "" if fault.line is None else f" at line {fault.line}"
     where += f", column {fault.column}" if fault.line is not None and fault.column is not None else ""
     said = f"{safe(fault.reason, sanitizer)}{where}"
@@ -104,6 +131,17 @@ def source_error(fault: SourceFault, source: str, language: Language, sanitizer:
         actual_value=None if fault.line is None else excerpt(source, fault.line, fault.column, sanitizer),
         keyword="warning" if fault.is_warning else fault.kind.value,
         hint=_hint(fault, language),
+    )
+
+
+def _no_file(fault: SourceFault, language: Language) -> ValidationError:
+    """Report an answer without a file, in few words: there is no place in it to be shown."""
+    return ValidationError(
+        error_code=ErrorCode.INVALID_JSON_SYNTAX,
+        field_path="",
+        message=f"There is no {language.title} file: {fault.reason}",
+        keyword=fault.kind.value,
+        hint=HINTS[FaultKind.FENCED].format(language=language.title),
     )
 
 
@@ -125,6 +163,7 @@ HINTS = {
     FaultKind.TRUNCATED: "send the whole file again, shorter: it was cut off",
     FaultKind.FENCED: "send the whole file as one fenced block of {language} and nothing else in a fence",
     FaultKind.EMPTY: "send the file's whole text",
+    FaultKind.PLACEHOLDER: "write the file out and send the whole of it",
     FaultKind.ENCODING: "send the file as UTF-8 text",
     FaultKind.DEPTH: "write the file shorter and less deeply nested",
 }

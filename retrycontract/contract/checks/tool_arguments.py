@@ -21,7 +21,6 @@ from retrycontract.contract.tool import CompiledTool, PluginCheck
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 MAX_TOOLS_NAMED = 5
 MAX_PLUGIN_ERRORS = 100  # of one plug-in check: more would fill the feedback with one check's opinion
-NO_OUTPUT = "no-output"  # where a schema's error names its keyword
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
@@ -112,12 +111,6 @@ def callback_rejection(reason: str, sanitizer: ValueSanitizer) -> Findings:
     return Findings(
         (_whole(safe(reason, sanitizer), keyword="callback", hint="correct the arguments for that reason"),)
     )
-
-
-def no_output(reason: str, sanitizer: ValueSanitizer) -> Findings:
-    """Report an attempt that gave no output at all, because the model could not be asked or said nothing of use."""
-    reason = f"there is no output: {safe(reason, sanitizer)}"
-    return Findings((_whole(reason, keyword=NO_OUTPUT, hint="send the whole value"),))
 
 
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:

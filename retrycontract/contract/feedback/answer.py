@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.missing_output import instead_of_output, no_output
 from retrycontract.contract.checks.reading import read_output
-from retrycontract.contract.checks.tool_arguments import callback_rejection, no_output, unknown_tool
+from retrycontract.contract.checks.tool_arguments import callback_rejection, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.formatter import ErrorFormatter
@@ -19,6 +21,7 @@ from retrycontract.contract.feedback.formatters import Feedback, Formatters
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Move, Status
+from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
@@ -35,23 +38,38 @@ def examine(
     known_tools: Iterable[str] = (),
     finish_reason: str | None = None,
     callback_error: str | None = None,
+    said: str | None = None,
 ) -> Findings:
     """Find everything wrong with an output; `tool` is None for a tool that nobody registered.
 
     A callback's rejection counts only when the output is otherwise right: the schema's errors come first. Without an
-    output, None, it says why there is none, and is all that there is to tell.
+    output, None, it says why there is none; `said` is what the model said instead. Thoughts are no part of any output.
     """
     if output is None and callback_error is not None:
-        return no_output(callback_error, sanitizer)
+        return no_output(callback_error, sanitizer, said=said, tool=tool)
     if tool is None:
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
         return Findings(errors, value if fault is None else None, is_parsed=fault is None)
-    findings = CHECKS[tool.tool.kind](output, tool, sanitizer, finish_reason=finish_reason)
+    kind = tool.tool.kind
+    findings = CHECKS[kind](_answer_in(output, kind), tool, sanitizer, finish_reason=finish_reason)
+    if not findings.is_valid:
+        findings = instead_of_output(output, findings, kind)
     if findings.is_valid and callback_error is not None:
         rejection = callback_rejection(callback_error, sanitizer)
         return replace(findings, errors=rejection.errors + findings.errors)
     return findings
+
+
+def _answer_in(output: Any, kind: Kind) -> Any:
+    """Leave the thoughts out; source files are looked through as they came, since they may hold such marks."""
+    if kind is Kind.SOURCE_FILE or not isinstance(output, str | bytes):
+        return output
+    with suppress(UnicodeDecodeError):
+        text = output.decode() if isinstance(output, bytes) else output
+        answer = without_thoughts(text)
+        return output if answer is text else answer
+    return output
 
 
 def write_answer(

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.tool_arguments import NO_OUTPUT
+from retrycontract.contract.checks.missing_output import NO_OUTPUT
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint
 from retrycontract.contract.feedback.feedback_text import NO_PROGRESS, listed_pointer
+from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT
 from retrycontract.contract.tracker import AttemptRecord
 
 MAX_LISTED = 60  # characters of one pointer in the line; its bullet has more of it
@@ -27,13 +28,14 @@ HIDING = frozenset(
     }
 )  # fmt: skip
 # ... unless one of these keywords found it.
+MISSING = frozenset({NO_OUTPUT, *NO_ATTEMPT})
 OPEN = frozenset({"minProperties", "maxProperties", "callback", "plugin"})
 # What is asked only when the schema has found nothing.
 LATE = frozenset({"callback", "plugin"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrongPlace:
     """Hold one wrong place: its pointer, or its pattern for several items, and the attempt that first had the mistake.
 
     `since` is None for a mistake that no earlier attempt made.
@@ -47,9 +49,9 @@ class Place:
 class Progress:
     """Hold what became of the mistakes; `same_as` is the first attempt with exactly these, None when some changed."""
 
-    fixed: tuple[Place, ...] = ()
-    still: tuple[Place, ...] = ()
-    new: tuple[Place, ...] = ()
+    fixed: tuple[WrongPlace, ...] = ()
+    still: tuple[WrongPlace, ...] = ()
+    new: tuple[WrongPlace, ...] = ()
     same_as: int | None = None
 
     def line(self, shown: int) -> str:
@@ -87,14 +89,14 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
     mistakes, places, last = fingerprint(now), _places(now), earlier[-1]
     if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
         same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
-        return Progress(still=tuple(map(Place, places.values())), same_as=same)
+        return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)
     read = next((attempt for attempt in reversed(earlier) if not _is_unread(attempt.errors)), last)
     before = _places(read.errors if read is last else (*read.errors, *last.errors))
     since = _since(mistakes, earlier)
     progress = Progress(
-        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
-        tuple(Place(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
-        tuple(Place(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
+        tuple(WrongPlace(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
+        tuple(WrongPlace(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
+        tuple(WrongPlace(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
     )
     return progress if progress != Progress() else None
 
@@ -117,7 +119,7 @@ def _new(places: dict[str, str], before: dict[str, str], read: _Earlier) -> Iter
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
     """Keep the mistakes; that there was no output is none of them, and nothing was seen of the others then."""
-    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword != NO_OUTPUT)
+    return tuple(error for error in errors if error.severity is ErrorSeverity.ERROR and error.keyword not in MISSING)
 
 
 def _places(errors: Iterable[ValidationError]) -> dict[str, str]:
@@ -161,7 +163,7 @@ def _is_hidden(pattern: str, hiding: set[str]) -> bool:
     return False
 
 
-def _listed(places: Sequence[Place], shown: int, *, stood: bool) -> str:
+def _listed(places: Sequence[WrongPlace], shown: int, *, stood: bool) -> str:
     """List places with the attempt that first had their mistake; `stood` says that they were wrong before."""
     parts: list[str] = []
     for since, group in groupby(sorted(places[:shown], key=_by_attempt), key=_by_attempt):
@@ -177,5 +179,5 @@ def _remark(since: int, *, several: bool, stood: bool) -> str:
     return f" ({'other mistakes' if several else 'another mistake'})" if stood else ""
 
 
-def _by_attempt(place: Place) -> int:
+def _by_attempt(place: WrongPlace) -> int:
     return place.since or 0

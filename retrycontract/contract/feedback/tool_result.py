@@ -10,6 +10,8 @@ from typing import Any, Literal
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.feedback_text import FORMAT
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs.no_attempt import METADATA as NO_ATTEMPT_KEY
+from retrycontract.contract.outputs.no_attempt import reason_of
 
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
@@ -63,8 +65,8 @@ def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts:
 
 
 def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
-    """Build it of errors as they were stored."""
-    return {
+    """Build it of errors as they were stored; `no_attempt` says why an answer was none, where it was none."""
+    twin = {
         "format": FORMAT,
         "status": status,
         "attempt": attempt,
@@ -72,6 +74,8 @@ def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: i
         "errors": told,
         "warnings": [error for error in told if error["severity"] != ERROR],
     }
+    reason = reason_of(told)
+    return twin | {NO_ATTEMPT_KEY: reason} if reason else twin
 
 
 def _openai(result: ToolResult) -> dict[str, Any]:

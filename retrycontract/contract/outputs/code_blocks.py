@@ -21,10 +21,11 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Hold a text that may be the file; one that is not closed was cut off."""
+    """Hold a text that may be the file; one that is not closed was cut off, one without a fence may be talk."""
 
     text: str
     is_closed: bool = True
+    is_fenced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,34 @@ class Extraction:
 
 def find_code(answer: str, language: Language) -> Extraction:
     """Find what may be the file in an answer: fences that stand inside a string or a comment are part of the file."""
-    whole = Candidate(answer)
+    whole = Candidate(answer, is_fenced=False)
     blocks = list(fenced_blocks(answer))
     if not blocks or _is_inside_text(answer[: blocks[0].start]):
         return Extraction((whole,), whole, 0)
+    if language is Language.MARKDOWN:
+        return _find_document(answer, blocks, whole)
     fitting = _of_language(blocks, language)
     chosen = _chosen(answer, fitting, language)
     # Words with fences in between are no code, except in languages that take nearly anything.
     is_possible = not language.takes_prose and _FENCE.match(answer) is None
     return Extraction((whole, *chosen) if is_possible else chosen, chosen[0] if chosen else None, len(fitting))
+
+
+def _find_document(answer: str, blocks: Sequence[CodeBlock], whole: Candidate) -> Extraction:
+    """Find a Markdown file, whose own fences look like those around it."""
+    outer = next((block for block in blocks if _names(block.tag, Language.MARKDOWN)), None)
+    if outer is None and (blocks[0].tag or answer[: blocks[0].start].count("\n") > 1):
+        return Extraction((whole,), whole, 0)  # its fences hold examples
+    outer = outer or blocks[0]
+    # A fence with a tag opens a block of the file's own, one without ends the newest that is open.
+    depth, end = 1, None
+    for fence in _FENCE.finditer(answer, outer.start):
+        depth += 1 if fence["info"].strip() else -1
+        if depth == 0:
+            end = fence.start()
+            break
+    found = Candidate(answer[outer.start : len(answer) if end is None else end], end is not None)
+    return Extraction((found,), found, 1)
 
 
 def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
@@ -73,13 +93,15 @@ def _block(opening: re.Match[str], end: int, *, is_closed: bool) -> CodeBlock:
 
 
 def _of_language(blocks: Sequence[CodeBlock], language: Language) -> list[CodeBlock]:
-    """Give the blocks that name the language, else those that name none."""
-    return [block for block in blocks if _names(block.tag, language)] or [block for block in blocks if not block.tag]
+    """Give the blocks that name the language, else those that name none; text may be called anything."""
+    named = [block for block in blocks if _names(block.tag, language)]
+    unnamed = named or [block for block in blocks if not block.tag]
+    return unnamed or (list(blocks) if language is Language.TEXT else [])
 
 
 def _names(tag: str, language: Language) -> bool:
     """Tell whether a tag names the language, as `python`, `{.python}`, `python:app.py` or `app.py` do."""
-    return any(word in language.names for word in _WORD.findall(tag))
+    return any(word in language.names for word in (tag, *_WORD.findall(tag)))
 
 
 def _chosen(answer: str, fitting: Sequence[CodeBlock], language: Language) -> tuple[Candidate, ...]:

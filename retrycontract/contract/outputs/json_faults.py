@@ -30,6 +30,11 @@ class FaultKind(StrEnum):
     NOT_A_NUMBER = "nan"
     DUPLICATE_KEY = "duplicate-key"
     SURROGATE = "surrogate"
+    # What a whole answer is instead of an attempt; EMPTY is the fourth of these.
+    REFUSED = "refused"
+    ONLY_THOUGHTS = "only_thoughts"
+    ONLY_TALK = "only_talk"
+    PLACEHOLDER = "placeholder"  # a file that holds a comment, a bare name or `...`
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,17 @@ class Language(StrEnum):
     TSX = "tsx"
     GO = "go"
     BASH = "bash"
+    HTML = "html"
+    CSS = "css"
+    SQL = "sql"
+    RUST = "rust"
+    JAVA = "java"
+    C = "c"
+    C_SHARP = "csharp"
+    RUBY = "ruby"
+    DOCKERFILE = "dockerfile"
+    MARKDOWN = "markdown"
+    TEXT = "text"
 
     @property
     def title(self) -> str:  # type: ignore[override]  # the language's own spelling; nobody title-cases it
@@ -38,7 +49,7 @@ class Language(StrEnum):
     @property
     def takes_prose(self) -> bool:
         """Tell whether plain words, too, may be a file of this language."""
-        return self in (Language.YAML, Language.BASH)
+        return self in TAKES_PROSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +76,35 @@ SPELLINGS: dict[Language, Spelling] = {
     ),
     Language.TSX: Spelling("TSX", frozenset({"tsx", "typescript", "ts"}), frozenset({"tsx"})),
     Language.GO: Spelling("Go", frozenset({"go", "golang"}), frozenset({"go"})),
-    Language.BASH: Spelling("Bash", frozenset({"bash", "sh", "shell"}), frozenset({"sh", "bash"})),
+    Language.BASH: Spelling("Bash", frozenset({"bash", "sh", "shell", "zsh"}), frozenset({"sh", "bash"})),
+    Language.HTML: Spelling("HTML", frozenset({"html", "htm", "xhtml"}), frozenset({"html", "htm"})),
+    Language.CSS: Spelling("CSS", frozenset({"css"}), frozenset({"css"})),
+    Language.SQL: Spelling("SQL", frozenset({"sql", "postgresql", "mysql", "sqlite", "plpgsql"}), frozenset({"sql"})),
+    Language.RUST: Spelling("Rust", frozenset({"rust", "rs"}), frozenset({"rs"})),
+    Language.JAVA: Spelling("Java", frozenset({"java"}), frozenset({"java"})),
+    Language.C: Spelling("C", frozenset({"c", "h"}), frozenset({"c", "h"})),
+    Language.C_SHARP: Spelling("C#", frozenset({"csharp", "cs", "c#"}), frozenset({"cs"})),
+    Language.RUBY: Spelling("Ruby", frozenset({"ruby", "rb"}), frozenset({"rb", "rake", "gemspec"})),
+    Language.DOCKERFILE: Spelling(
+        "Dockerfile", frozenset({"dockerfile", "docker", "containerfile"}), frozenset({"dockerfile", "containerfile"})
+    ),
+    Language.MARKDOWN: Spelling("Markdown", frozenset({"markdown", "md"}), frozenset({"md", "markdown"})),
+    Language.TEXT: Spelling("text", frozenset({"text", "txt", "plaintext", "plain"}), frozenset({"txt", "text"})),
 }
-_BY_NAME = {language.value: language for language in Language}
+TAKES_PROSE = frozenset(
+    {
+        Language.YAML, Language.BASH, Language.HTML, Language.SQL, Language.RUBY, Language.MARKDOWN, Language.TEXT,
+    }
+)  # fmt: skip
+# Files whose names have no ending that tells.
+WHOLE_NAMES = {
+    "dockerfile": Language.DOCKERFILE, "containerfile": Language.DOCKERFILE, "gemfile": Language.RUBY,
+    "rakefile": Language.RUBY, "pipfile": Language.TOML, ".bashrc": Language.BASH, ".profile": Language.BASH,
+}  # fmt: skip
+# Files that are right without content: what marks a folder as a package, or keeps it.
+MAY_BE_EMPTY = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep", ".nojekyll", ".gitignore"})
+ALLOW_EMPTY = "x-allow-empty"  # the key of a schema that says whether a file may be without content
+_BY_NAME = {language.value: language for language in Language} | {"c#": Language.C_SHARP}
 _BY_ENDING = {ending: language for language, spelling in SPELLINGS.items() for ending in spelling.endings}
 
 
@@ -85,37 +122,53 @@ class SourceFault:
     is_warning: bool = False
 
 
+def placeholder(what: str) -> SourceFault:
+    """Say that a file holds nothing that does or says anything."""
+    return SourceFault(FaultKind.PLACEHOLDER, f"the file holds nothing but {what}")
+
+
 Compiler = Callable[[str], tuple[SourceFault, ...]]  # never raises on what the model wrote
 Compilers = Callable[[Language], Compiler]
 
 
 class UnknownLanguageError(LookupError):
-    """Raised when nobody can tell the language of a file, or nothing here checks it."""
+    """Raised for the name of a language that nobody here knows."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        known = ", ".join(Language)
         super().__init__(
-            f"{name!r} doesn't say in which language it is written: name one of {known} (as {LANGUAGE!r} in the "
-            "schema of a tool), or a file with one of their endings"
+            f"{name!r} is no language whose files are known here: name one of {', '.join(Language)} (as {LANGUAGE!r} "
+            "in the schema of a tool), 'text' for any other"
         )
 
 
 def language_of(name: str, given: Any = None) -> Language:
-    """Tell the language of a file, by the name of a language when given, else by the ending of the file's name.
+    """Tell the language of a file, by the name of a language when given, else by the file's own name.
 
-    Raises UnknownLanguageError.
+    What neither tells is text. Raises UnknownLanguageError for a given name that is none.
     """
     if given is not None:
         found = _BY_NAME.get(str(given).lower())
-    else:
-        _, dot, ending = name.rpartition(".")
-        found = _BY_ENDING.get(ending.lower()) if dot else None
-    if found is None:
-        raise UnknownLanguageError(str(given or name))
-    return found
+        if found is None:
+            raise UnknownLanguageError(str(given))
+        return found
+    base = _base(name)
+    first, _, rest = base.partition(".")
+    _, dot, ending = base.rpartition(".")
+    by_ending = _BY_ENDING.get(ending) if dot else None
+    return by_ending or WHOLE_NAMES.get(base) or (WHOLE_NAMES.get(first) if rest else None) or Language.TEXT
 
 
 def declared_language(name: str, schema: Any) -> Language:
     """Tell the language of the files that a tool writes: by its schema's `x-language`, else by the tool's name."""
     return language_of(name, schema.get(LANGUAGE) if isinstance(schema, Mapping) else None)
+
+
+def may_be_empty(name: str, schema: Any) -> bool:
+    """Tell whether a file may be without content: by its schema's `x-allow-empty`, else by its name."""
+    given = schema.get(ALLOW_EMPTY) if isinstance(schema, Mapping) else None
+    return given if isinstance(given, bool) else _base(name) in MAY_BE_EMPTY
+
+
+def _base(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2].lower()

@@ -28,7 +28,7 @@ class Scope(StrEnum):
 class KeyState(StrEnum):
     """Whether a key opens the door, and why it doesn't."""
 
-    GOOD = "good"
+    ACTIVE = "active"
     EXPIRED = "expired"
     REVOKED = "revoked"
 
@@ -68,7 +68,7 @@ class ApiKeyManager(models.Manager["ApiKey"]):
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
         key = KEY_BY_DIGEST.first(digest=ApiKey.digest_of(presented))
-        return key if key is not None and key.state_at(now) is KeyState.GOOD else None
+        return key if key is not None and key.state_at(now) is KeyState.ACTIVE else None
 
 
 class ApiKey(models.Model):
@@ -114,7 +114,7 @@ class ApiKey(models.Model):
         """Tell whether the key opens the door."""
         if self.revoked_at is not None:
             return KeyState.REVOKED
-        return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.GOOD
+        return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.ACTIVE
 
     @staticmethod
     def digest_of(text: str) -> str:

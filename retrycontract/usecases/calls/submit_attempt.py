@@ -62,7 +62,7 @@ class NewAttempt:
     key: RequestKey | None = None
 
 
-class UnknownCallError(LookupError):
+class CallNotFoundError(LookupError):
     """Raised for a `call_id` that this agent does not have."""
 
 
@@ -74,7 +74,7 @@ class CallEndedError(RuntimeError):
         super().__init__(f"the call has ended: it is {call.state}")
 
 
-class OtherToolError(ValueError):
+class CallOfOtherToolError(ValueError):
     """Raised when an attempt names a call of another tool."""
 
     def __init__(self, call: Call) -> None:
@@ -97,8 +97,8 @@ class UnknownVersionError(LookupError):
 def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
-    Raises UnknownCallError, CallEndedError, OtherToolError, OtherKindError, UnknownVersionError, AmbiguousCallError
-    and IdempotencyConflictError.
+    Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
+    AmbiguousCallError and IdempotencyConflictError.
     """
     new = _without_secrets(new)
     is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
@@ -253,11 +253,11 @@ def _find(agent: Agent, new: NewAttempt) -> Call | None:
         calls = Call.objects.of(agent).select_related("agent", "tool", "version")
         call = calls.filter(public_id=new.call_id).first()
         if call is None:
-            raise UnknownCallError
+            raise CallNotFoundError
         if call.has_ended:
             raise CallEndedError(call)
         if call.tool_name != new.tool and not call.is_of_unknown_tool:
-            raise OtherToolError(call)
+            raise CallOfOtherToolError(call)
         return call
     submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
     return match(submission, candidates(agent, submission))
