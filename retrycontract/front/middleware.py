@@ -151,7 +151,8 @@ class PagesOnly:
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = self._pages = get_response
+        self._get_response = get_response
+        self._pages: Callable[[HttpRequest], Any] = get_response
         self._views: list[Callable[..., HttpResponseBase | None]] = []
         for path in reversed(settings.PAGE_MIDDLEWARE):
             middleware = import_string(path)(self._pages)
@@ -161,7 +162,8 @@ class PagesOnly:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith(AGENTS_PREFIX):
-            return self._pages(request)
+            response: HttpResponse = self._pages(request)
+            return response
         request.get_host()  # refuses foreign hosts, as CommonMiddleware does for pages
         return self._get_response(request)
 
