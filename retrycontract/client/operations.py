@@ -34,7 +34,6 @@ from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Decision, Status
-from retrycontract.contract.redaction.sanitizer import elide_middle
 
 PAGE = 100  # calls; the most that the service lists at once
 LONGEST_TEXTS = {"callback_error": 4_000, "prompt": MAX_WORDS, "said": MAX_WORDS}  # as the service takes or keeps them
@@ -294,7 +293,11 @@ def _text(arguments: Any) -> str:
 def _sendable(name: str, value: Any) -> Any:
     """Shorten what is told of an attempt, and escape what UTF-8 cannot carry: neither may keep it from its verdict."""
     limit = LONGEST_TEXTS.get(name)
-    return value if limit is None or not isinstance(value, str) else elide_middle(_text(value), limit)
+    if limit is None or not isinstance(value, str):
+        return value
+    from retrycontract.contract.redaction.previews import elide_middle  # its regex tables are slow to import
+
+    return elide_middle(_text(value), limit)
 
 
 def _id(call: AnyCall) -> str:
