@@ -29,7 +29,7 @@ from typing import Any
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
@@ -162,20 +162,17 @@ class Run:
         while self.is_blocked:
             assert self.verdict is not None
             answer = yield from self.judge.guidance(self.verdict.call_id, self.asker.wait_for_guidance)
-            if answer is None:
-                raise Exhausted(self.history)
-            match answer.decision:
-                case Decision.ACCEPT:
-                    return self.verdict.accepted(answer.arguments)
-                case Decision.CORRECTED:
-                    verdict = yield from self.submit(self._as_submitted(answer.arguments))
-                    if verdict.is_valid:
-                        return verdict
-                case Decision.HINT:
-                    self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
-                    return None
-                case _:
-                    raise Exhausted(self.history, answer.text)
+            if answer is None or answer.decision is None or answer.decision.status is Status.BLOCKED:
+                raise Exhausted(self.history, answer.text if answer else "")
+            decided = answer.decision.entry
+            if decided.keeps_output:
+                return self.verdict.accepted(answer.arguments)
+            if not decided.takes_arguments:
+                self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
+                return None
+            verdict = yield from self.submit(self._as_submitted(answer.arguments))
+            if verdict.is_valid:
+                return verdict
         return None
 
     def give_up(self) -> Steps[None]:

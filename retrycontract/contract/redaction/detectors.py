@@ -11,7 +11,7 @@ import re2
 from retrycontract.contract.redaction.heads import Allowance, compiled
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """Name one stretch of a text and the kind of secret that stands in it."""
 
     start: int
@@ -31,7 +31,7 @@ class Detector:
     pattern: str
     verify: Callable[[str], bool] | None = None
 
-    def find(self, text: str, allowance: Allowance) -> Iterator[Span]:
+    def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
         pattern = compiled(self.pattern)
         group = 1 if pattern.groups else 0
@@ -39,7 +39,7 @@ class Detector:
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)
-                yield Span(start, end, self.mark)
+                yield SecretSpan(start, end, self.mark)
 
 
 def varied(text: str) -> bool:
