@@ -16,7 +16,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.store.fields import JSONText
+from retrycontract.store.fields import JSONText, Literal, literals
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
@@ -49,7 +49,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def open(self) -> CallQuerySet:
         """Keep the calls that have not ended."""
-        return self.exclude(state__in=ENDED)
+        return self.exclude(state__in=literals(ENDED))
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
@@ -58,7 +58,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
-        return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
+        return self.filter(state=Literal(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
         """Keep the calls with exactly this id or session, and those of tools whose name begins with the text."""
@@ -79,11 +79,12 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def ended_before(self, moment: datetime) -> CallQuerySet:
         """Keep the calls that ended before a moment and were left alone since."""
-        return self.filter(state__in=ENDED, updated_at__lt=moment)
+        return self.filter(state__in=literals(ENDED), updated_at__lt=moment)
 
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time."""
-        return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+        blocked = Literal(CallState.BLOCKED.value)
+        return self.filter(state=blocked, expires_at__lte=now).order_by("expires_at", "pk")
 
 
 class Call(models.Model):
@@ -254,7 +255,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def waiting(self) -> AttemptQuerySet:
         """Keep the attempts that have no verdict yet."""
-        return self.filter(state__in=AttemptState.waiting())
+        return self.filter(state__in=literals(AttemptState.waiting()))
 
     def discard(self) -> int:
         """Drop what waits, since its call has ended, and purge its text; returns how many waited."""
@@ -269,7 +270,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+        return self.waiting().filter(free, ~models.Exists(earlier)).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
