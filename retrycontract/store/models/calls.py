@@ -91,7 +91,8 @@ class Call(models.Model):
     """One thing that an agent is trying to get right; keeps its id through all its attempts."""
 
     public_id = models.CharField(max_length=40, unique=True, default=new_call_id)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls")
+    # Looked for by `call_by_agent`, as an attempt's call is by its unique number.
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls", db_index=False)
     kind = models.CharField(max_length=20, choices=KINDS)
     tool_name = models.CharField(max_length=300)
     tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls")
@@ -123,8 +124,9 @@ class Call(models.Model):
             ),
         )
         indexes = (
-            # The operators' queue and its expiry.
-            models.Index(fields=("blocked_at",), name="call_queue", condition=Q(state="blocked")),
+            # The operators' queue and its expiry. The state comes first, as in all that `call_by_state` could be taken
+            # for: SQLite prefers what is equal to what is in order.
+            models.Index(fields=("state", "blocked_at"), name="call_queue", condition=Q(state="blocked")),
             # What one answer may be given to.
             models.Index(
                 fields=("tool_name", "fingerprint", "agent", "blocked_at"),
@@ -142,7 +144,7 @@ class Call(models.Model):
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
             # What retention forgets.
-            models.Index(fields=("updated_at",), name="call_ended", condition=Q(state__in=ENDED)),
+            models.Index(fields=("state", "updated_at"), name="call_ended", condition=Q(state__in=ENDED)),
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),
@@ -291,7 +293,7 @@ TO_JUDGE = Statement(
 class Attempt(models.Model):
     """One submission for a call. Only redacted output stays; the raw one is sealed until it is judged."""
 
-    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=AttemptState.choices)
     tool_call_id = models.CharField(max_length=200)
@@ -349,9 +351,7 @@ class Attempt(models.Model):
         )
         indexes = (
             # What workers claim and the sweep looks for.
-            models.Index(
-                fields=("lease_until", "id"), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))
-            ),
+            models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
             # The search among all calls.
             models.Index(fields=("tool_call_id", "-id"), name="attempt_by_tool_call"),
         )
