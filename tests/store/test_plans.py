@@ -11,18 +11,16 @@ from django.utils import timezone
 
 from retrycontract.store.fields import Literal
 from retrycontract.store.models import Attempt, Call
-from retrycontract.store.models.open_calls import CONTINUED, CONTINUED_IN_SESSION
+from retrycontract.store.models.open_calls import CONTINUED
 
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads tables as small as these whole"),
 ]
 NOW = timezone.now()
-BY_ID: dict[str, Any] = {"agent_id": 1, "tool_call_id": "id"}
 ASKED: dict[str, tuple[QuerySet[Any], str]] = {
-    "the call of an id": (CONTINUED.queryset(**BY_ID), "call_open_by_id"),
     "the call of a session": (
-        CONTINUED_IN_SESSION.queryset(**BY_ID, session_id="s", tool_name="t"), "call_open_by_session"
+        CONTINUED.queryset(agent_id=1, tool_call_id="id", session_id="s", tool_name="t"), "call_open_by_session"
     ),
     "what waits for a worker": (Attempt.objects.claimable(NOW)[:200], "attempt_waiting"),
     "what was left behind": (Attempt.objects.left_behind(NOW, NOW)[:200], "attempt_waiting"),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0002_generations'),
+        ('retrycontract', '0004_held_answers'),
     ]
 
     operations = [
