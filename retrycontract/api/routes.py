@@ -44,6 +44,9 @@ LastEventId = Annotated[
 ]  # fmt: skip
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
+# What a submission says of itself in values of its own.
+READ_APART = {"arguments", "raw", "render", "kind", "callback_error", *(each.name for each in fields(Generation))}
+
 api = problems.ProblemAPI(
     title="retrycontract",
     version="1",
@@ -72,9 +75,10 @@ def post_call(
     request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
 ) -> Status[schemas.VerdictOut]:
     """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
-    given = body.model_dump(exclude={"arguments", "raw", "render", "kind", *(each.name for each in fields(Generation))})
+    given = body.model_dump(exclude=READ_APART)
     new = NewAttempt(
         **given,
+        callback_error=body.rejection,
         generation=body.generation,
         kind=Kind(body.kind),
         output=body.output,

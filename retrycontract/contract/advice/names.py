@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from functools import lru_cache
 
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
@@ -41,6 +42,16 @@ def _nearest(value: str, names: tuple[str, ...]) -> str | None:
         return by_fold[min(slips, key=slips.__getitem__)]
     around = [name for name in dict.fromkeys(names) if _shares_words(value, name)]
     return around[0] if len(around) == 1 else None
+
+
+def nearest(value: str, options: Iterable[str], most: int) -> list[str]:
+    """Give the options that are most like a value, the nearest first, however far that is."""
+    names = [option for option in options if len(option) <= MAX_LENGTH][:MAX_COMPARED]
+    return sorted(names, key=lambda name: (-_likeness(value[:MAX_LENGTH], name), name))[:most]
+
+
+def _likeness(value: str, name: str) -> float:
+    return SequenceMatcher(None, _fold(value), _fold(name)).ratio()
 
 
 def unmistakable(value: object, options: Iterable[object]) -> str | None:

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.contract.kinds import Kind
@@ -52,7 +53,7 @@ class NewAttempt:
     task_id: str | None = None
     correlation_id: str | None = None
     finish_reason: str | None = None
-    callback_error: str | None = None
+    callback_error: str | tuple[ValidationError, ...] | None = None
     version: str | None = None
     context: dict[str, Any] | None = None
     max_attempts: int | None = None  # of the call that this attempt begins
@@ -198,13 +199,16 @@ def _queue(
     call: Call | None,
     now: datetime,
 ) -> Attempt:
+    rejected = new.callback_error
     sealed = seal(
         {
             "tool": new.tool,
             "is_known": version is not None,
             "output": new.output,
             "finish_reason": new.finish_reason,
-            "callback_error": new.callback_error,
+            "callback_error": rejected
+            if rejected is None or isinstance(rejected, str)
+            else [error.to_json() for error in rejected],
             "request_id": new.request_id,
         }
     )
@@ -272,6 +276,8 @@ def _take(
     """
     if call is not None:
         return call
+    if new.call_id is None and new.session_id is None:
+        return None  # each such attempt begins a call of its own: there is nothing to look for, and nobody to wait for
     agent.lock()  # of submissions that may begin the same call one after the other looks for it
     found = _find(agent, new)
     if found is not None and (found.version_id != (version and version.pk) or (not may_wait and _has_waiting(found))):
