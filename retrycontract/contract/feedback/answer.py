@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract.checks.catalogue import CHECKS
@@ -29,6 +29,38 @@ from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 
 STANDARD = Formatters()
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Hold what was found of an output, and what may be kept of it: its value or its text without secrets.
+
+    `hides` tells that what may be kept is not all of it. From another process `findings.parsed` does not come along.
+    """
+
+    findings: Findings
+    kept: Any
+    hides: bool = True
+
+
+def examine_and_redact(
+    output: Any,
+    tool: CompiledTool | None,
+    sanitizer: ValueSanitizer,
+    *,
+    tool_name: str,
+    known_tools: Iterable[str] = (),
+    finish_reason: str | None = None,
+    callback_error: Rejection | None = None,
+    said: str | None = None,
+) -> Examined:
+    """Do all that takes long with an output: find everything wrong with it, and take the secrets out of it."""
+    findings = examine(
+        output, tool, sanitizer, tool_name=tool_name, known_tools=known_tools, finish_reason=finish_reason,
+        callback_error=callback_error, said=said,
+    )  # fmt: skip
+    kept = redacted_output(findings, output, tool, sanitizer)
+    return Examined(findings, kept, hides=not findings.is_parsed or kept != findings.parsed)
 
 
 def examine(

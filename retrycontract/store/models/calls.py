@@ -137,8 +137,7 @@ class Call(models.Model):
             ),
         )
         indexes = (
-            # The operators' queue and its expiry. The state comes first, as in all that `call_by_state` could be taken
-            # for: SQLite prefers what is equal to what is in order.
+            # The operators' queue and its expiry; by state first, as SQLite prefers what is equal to what is in order.
             models.Index(fields=("state", "blocked_at"), name="call_queue", condition=Q(state="blocked")),
             # What one answer may be given to.
             models.Index(
@@ -148,9 +147,7 @@ class Call(models.Model):
             ),
             # Matching a submission to an open call.
             models.Index(
-                fields=("agent", "session_id", "tool_name"),
-                name="call_open_by_session",
-                condition=~Q(state__in=ENDED),
+                fields=("agent", "session_id", "tool_name"), name="call_open_by_session", condition=~Q(state__in=ENDED)
             ),
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
@@ -276,24 +273,27 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
     def claimable(self, now: datetime) -> AttemptQuerySet:
-        """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
+        """Keep what a worker may take: queued or left behind by a dead one, and first of its call.
+
+        Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
+        """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        return self.waiting().filter(free, ~models.Exists(earlier)).order_by("pk")
+        in_hand = Attempt.objects.waiting().filter(
+            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
+        )
+        is_first, may_begin = ~models.Exists(earlier), Q(is_dear=False) | ~models.Exists(in_hand)
+        return self.waiting().filter(free, is_first, may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
         return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
 
-CLAIMABLE = Statement(
-    lambda attempt_id, now: Attempt.objects.claimable(now).filter(pk=attempt_id).order_by(), "attempt_id", "now"
-)
+CLAIMABLE = Statement(lambda pk, now: Attempt.objects.claimable(now).filter(pk=pk).order_by(), "pk", "now")
 TO_JUDGE = Statement(
-    lambda attempt_id: (
-        Attempt.objects.filter(pk=attempt_id).select_related("call__agent", "call__tool", "call__version").order_by()
-    ),
-    "attempt_id",
+    lambda pk: Attempt.objects.filter(pk=pk).select_related("call__agent", "call__tool", "call__version").order_by(),
+    "pk",
 )
 
 
@@ -317,6 +317,8 @@ class Attempt(models.Model):
     seconds = models.FloatField(null=True)
 
     sealed = models.BinaryField(null=True)
+    # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.
+    is_dear = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     deliveries = models.PositiveSmallIntegerField(default=0)
@@ -370,9 +372,14 @@ class Attempt(models.Model):
     def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
         leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
-        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
+        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
             return None
-        return TO_JUDGE.first(attempt_id=attempt_id)
+        return TO_JUDGE.first(pk=attempt_id)
+
+    def count_delivery(self, token: str, change: int) -> bool:
+        """Count a delivery, or count it no longer; False when the lease is lost."""
+        mine = Attempt.objects.filter(pk=self.pk, lease_token=token, state=AttemptState.LEASED)
+        return bool(mine.update(deliveries=F("deliveries") + change))
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

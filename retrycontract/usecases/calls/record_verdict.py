@@ -9,14 +9,12 @@ from typing import Any
 
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
-from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.feedback.answer import redacted_output, write_answer
+from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.guidance import standing_words
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
@@ -32,9 +30,8 @@ logger = logging.getLogger("retrycontract")
 
 def fill_in(
     attempt: Attempt,
-    findings: Findings,
+    examined: Examined,
     output: Any,
-    tool: CompiledTool | None,
     *,
     now: datetime,
     duration_us: int,
@@ -44,7 +41,7 @@ def fill_in(
 
     `verdict` is given when it does not follow from the findings.
     """
-    call = attempt.call
+    call, findings = attempt.call, examined.findings
     budget = Budget(attempt.number, call.attempts_allowed)
     verdict = verdict or judge(
         CallState(call.state),
@@ -67,7 +64,7 @@ def fill_in(
         formatters=gather_formatters(),
         words=standing_words(hint.text) if hint else "",
     )
-    kept = redacted_output(findings, output, tool, sanitizer())
+    kept = examined.kept
     attempt.state = AttemptState.JUDGED
     attempt.sealed = None
     attempt.judged_at = now
