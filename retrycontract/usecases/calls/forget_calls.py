@@ -16,7 +16,7 @@ from retrycontract.store.transactions import write_transaction
 
 BATCH: Final = 100  # calls or messages of one transaction: nobody waits long for it
 # Of one sweep, unless nothing is left before: retention must keep up with what comes in, and leave room for it.
-LONGEST_SECONDS: Final = 0.5
+LONGEST_SECONDS: Final = 1.0
 
 
 def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
