@@ -14,7 +14,7 @@ from benchmarks.report import Goal, duration, table
 from benchmarks.service import Site, embedded
 from benchmarks.service_rows import Effort
 from tests.browser.conftest import ARGUMENTS, PROGRAMS
-from tests.desk import Desk
+from tests.serving.desk import Desk
 
 CALLS, MOST_CALLS = 300, 5_000  # Blocked: an ordinary bad day, and the worst
 LOOKS = 40

@@ -17,10 +17,10 @@ from time import monotonic, sleep
 
 from benchmarks import calls
 from benchmarks.load import Ask, request
-from tests.desk import Desk
-from tests.scaled_service import ScaledService
-from tests.servers import running_postgresql, running_redis
-from tests.service import ROOT, AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.scaled import ScaledService
+from tests.serving.servers import running_postgresql, running_redis
+from tests.serving.service import ROOT, AgentClient, Service
 
 METRICS_TOKEN = "metrics-of-the-benchmarks"
 FLOOR = {

@@ -12,7 +12,7 @@ from benchmarks import calls
 from benchmarks.load import Ask, Load, hammer
 from benchmarks.report import Goal, duration, ratio, table
 from benchmarks.service import Site, embedded, scaled
-from tests.servers import postgresql_programs, redis_server
+from tests.serving.servers import postgresql_programs, redis_server
 
 CONNECTIONS = 8
 POLLS, STREAMS = 2_000, 500

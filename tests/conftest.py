@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.scaled_service import ScaledService
-from tests.servers import (
+from tests.serving import running, scaled
+from tests.serving.reaper import watch_over_this_run
+from tests.serving.servers import (
     NO_POSTGRESQL,
     NO_REDIS,
     PostgreSQL,
@@ -20,10 +22,15 @@ from tests.servers import (
     running_postgresql,
     running_redis,
 )
-from tests.service import Service
+from tests.serving.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_configure() -> None:
+    """See to it that nothing outlives this run."""
+    watch_over_this_run()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -112,32 +119,30 @@ def redis() -> Iterator[Redis]:
 @pytest.fixture(scope="session", params=["at the door", "by the worker", "scaled out"])
 def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service, once for each place where it judges: in one process, and in many."""
-    if request.param == "scaled out":
-        yield from running(scaled_service(request, tmp_path_factory.mktemp("scaled") / "data"))
-        return
+    folder = tmp_path_factory.mktemp("judged") / "data"
     judge = "auto" if request.param == "at the door" else "worker"
-    yield from running(Service(tmp_path_factory.mktemp(judge) / "data", {"RETRYCONTRACT_JUDGE": judge}))
+    chosen = (
+        scaled(request, folder) if request.param == "scaled out" else Service(folder, {"RETRYCONTRACT_JUDGE": judge})
+    )
+    with running(chosen) as service:
+        yield service
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service as `manage.py up` starts it; tests share it, so each makes an agent of its own."""
-    yield from running(Service(tmp_path_factory.mktemp("service") / "data"))
+    with running(Service(tmp_path_factory.mktemp("service") / "data")) as service:
+        yield service
 
 
-def scaled_service(request: pytest.FixtureRequest, data_dir: Path, **options: Any) -> ScaledService:
-    """Make a service on PostgreSQL and Redis; it is not started yet."""
-    postgresql, redis = request.getfixturevalue("postgresql"), request.getfixturevalue("redis")
-    environment = {
-        "RETRYCONTRACT_DATABASE_URL": postgresql.new_database(),
-        "RETRYCONTRACT_REDIS_URL": redis.new_database(),
-        "RETRYCONTRACT_JUDGE": "worker",
-    }
-    return ScaledService(data_dir, environment | options.pop("environment", {}), **options)
+class StartService(Protocol):
+    """`start_service(tmp_path / "data", {…})` starts a service of the test's own."""
+
+    def __call__(self, data_dir: Path, environment: dict[str, str] | None = None) -> Service: ...
 
 
-def running(service: Service) -> Iterator[Service]:
-    """Start a service, and stop it when the tests that use it are done."""
-    service.start()
-    yield service
-    service.stop()
+@pytest.fixture
+def start_service() -> Iterator[StartService]:
+    """Start services that a test may stop, kill and change; they end with it."""
+    with ExitStack() as services:
+        yield lambda data_dir, environment=None: services.enter_context(running(Service(data_dir, environment or {})))

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.servers import postgresql_programs, running_postgresql
+from tests.serving.servers import postgresql_programs, running_postgresql
 
 # Before the settings are read: they make keys in this folder.
 _folder = tempfile.mkdtemp(prefix="retrycontract-tests-")

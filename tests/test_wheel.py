@@ -19,9 +19,9 @@ from typing import Final
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.service import Service
+from tests.serving.desk import Desk
+from tests.serving.service import Service
+from tests.serving.threads import eventually
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BIN: Final = Path(sys.executable).parent

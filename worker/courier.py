@@ -17,7 +17,7 @@ logger = logging.getLogger("retrycontract")
 THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
 
 
-class Courier:
+class OutboxDrain:
     """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from retrycontract.usecases.calls.tidy_queue import forget_answers, tidy_queue
 from retrycontract.usecases.counts.recount import fold_rollups
 from retrycontract.usecases.counts.sum_up_counts import sum_up_counts
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
-from worker.courier import Courier
+from worker.courier import OutboxDrain
 from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
@@ -49,7 +49,7 @@ class EmbeddedWorker:
     def __init__(self) -> None:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
-        self._courier = Courier()
+        self._courier = OutboxDrain()
 
     def start(self) -> None:
         """Begin to work."""

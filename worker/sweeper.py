@@ -19,7 +19,7 @@ from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from worker.celery_doorbell import CeleryDoorbell
-from worker.courier import Courier
+from worker.courier import OutboxDrain
 from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
@@ -123,7 +123,7 @@ class SweeperStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
         self._sweeper: Sweeper | None = None
-        self._courier: Courier | None = None
+        self._courier: OutboxDrain | None = None
 
     def include_if(self, parent: Any) -> bool:  # noqa: ARG002 - Celery's signature
         """Leave the sweep out where it is switched off."""
@@ -131,7 +131,7 @@ class SweeperStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has 
 
     def start(self, parent: Any) -> None:  # noqa: ARG002
         """Begin to sweep."""
-        self._sweeper, self._courier = Sweeper(), Courier()
+        self._sweeper, self._courier = Sweeper(), OutboxDrain()
         self._sweeper.start()
         self._courier.start()
 

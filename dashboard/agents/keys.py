@@ -19,8 +19,8 @@ SCOPES: Final = {
     Scope.READ: "look at its calls, events, responses and tools",
     Scope.TOOLS: "register tools",
 }
-LASTS: Final = [("", "until revoked"), ("1", "a day"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"),
-                ("365", "a year")]  # fmt: skip
+LASTS: Final = [("", "never"), ("1", "in a day"), ("7", "in 7 days"), ("30", "in 30 days"), ("90", "in 90 days"),
+                ("365", "in a year")]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class AgentLine:
 
     agent: Agent
     last_seen: datetime | None
-    good_keys: int
+    active_keys: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +40,25 @@ class KeyLine:
     state: KeyState
 
     @property
-    def may(self) -> str:
+    def scopes(self) -> str:
         """Name what it may be used for."""
         granted = self.key.granted
-        return "everything" if granted == frozenset(Scope) else ", ".join(scope for scope in Scope if scope in granted)
+        return "all" if granted == frozenset(Scope) else ", ".join(scope for scope in Scope if scope in granted)
 
     @property
     def pill(self) -> str:
         """Give the state of a call whose colour and shape fit."""
-        return {KeyState.GOOD: "valid", KeyState.EXPIRED: "expired", KeyState.REVOKED: "cancelled"}[self.state]
+        return {KeyState.ACTIVE: "valid", KeyState.EXPIRED: "expired", KeyState.REVOKED: "cancelled"}[self.state]
 
 
 def list_agents(*, now: datetime, search: str = "") -> list[AgentLine]:
     """List agents by name; without a search as many as a page can hold."""
-    is_good = Q(keys__revoked_at=None) & (Q(keys__expires_at=None) | Q(keys__expires_at__gt=now))
+    is_active = Q(keys__revoked_at=None) & (Q(keys__expires_at=None) | Q(keys__expires_at__gt=now))
     found = (
         Agent.objects.filter(Q(name__icontains=search) | Q(namespace__icontains=search)) if search else Agent.objects
     )
-    counted = found.annotate(last_seen=Max("keys__last_used_at"), good_keys=Count("keys", filter=is_good))
-    return [AgentLine(agent, agent.last_seen, agent.good_keys) for agent in counted.order_by("name")[:MOST_AGENTS]]
+    counted = found.annotate(last_seen=Max("keys__last_used_at"), active_keys=Count("keys", filter=is_active))
+    return [AgentLine(agent, agent.last_seen, agent.active_keys) for agent in counted.order_by("name")[:MOST_AGENTS]]
 
 
 def list_keys(agent: Agent, *, now: datetime) -> list[KeyLine]:

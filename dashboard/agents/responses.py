@@ -30,7 +30,7 @@ MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResponseLine:
     """Show one reply; `begins` where the one before it, on the page, is of another call."""
 
     response: LoggedResponse
@@ -75,6 +75,6 @@ def _since(period: str, now: datetime) -> datetime | None:
     return now - PERIODS[period] if period in PERIODS else None
 
 
-def _lines(responses: tuple[LoggedResponse, ...]) -> list[Line]:
+def _lines(responses: tuple[LoggedResponse, ...]) -> list[ResponseLine]:
     before = [None, *(response.call_id for response in responses)]
-    return [Line(response, response.call_id != last) for response, last in zip(responses, before, strict=False)]
+    return [ResponseLine(response, response.call_id != last) for response, last in zip(responses, before, strict=False)]

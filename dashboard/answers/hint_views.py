@@ -28,7 +28,7 @@ SHOWN_ERRORS: Final = 3
 MAX_DIGITS: Final = 18
 
 
-class Tab(StrEnum):
+class HintTab(StrEnum):
     """Name the tabs."""
 
     ON = "on"
@@ -37,11 +37,11 @@ class Tab(StrEnum):
     def hints(self, now: datetime) -> QuerySet[StandingHint]:
         """Give the tab's hints, the newest first."""
         active = StandingHint.objects.active(now)
-        return active if self is Tab.ON else StandingHint.objects.exclude(pk__in=active.order_by().values("pk"))
+        return active if self is HintTab.ON else StandingHint.objects.exclude(pk__in=active.order_by().values("pk"))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HintLine:
     """Show one hint."""
 
     hint: StandingHint
@@ -61,7 +61,7 @@ class Line:
 def hints(request: HttpRequest) -> HttpResponse:
     """List what agents are told, or what they were."""
     now, show, after = timezone.now(), request.GET.get("show", ""), request.GET.get("after", "")
-    tab = Tab(show) if show in list(Tab) else Tab.ON
+    tab = HintTab(show) if show in list(HintTab) else HintTab.ON
     found = tab.hints(now).select_related("owner", "source__base", "source__call").order_by("-pk")
     if after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS:
         found = found.filter(pk__lt=int(after))
@@ -70,19 +70,19 @@ def hints(request: HttpRequest) -> HttpResponse:
         "lines": _lines(listed[:PAGE]),
         "following": listed[PAGE - 1].pk if len(listed) > PAGE else None,
         "tab": tab,
-        "tabs": [(Tab.ON, "On"), (Tab.ENDED, "Ended")],
+        "tabs": [(HintTab.ON, "On"), (HintTab.ENDED, "Ended")],
         "now": now,
         "may_answer": may_answer(request.user),
     }
     return render(request, "answers/hints.html", context)
 
 
-def _lines(hints: Sequence[StandingHint]) -> list[Line]:
+def _lines(hints: Sequence[StandingHint]) -> list[HintLine]:
     newest = Attempt.objects.filter(standing_hint=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = StandingHint.objects.filter(pk__in=[hint.pk for hint in hints]).order_by()
     told = Attempt.objects.filter(pk__in=found.values(told=Subquery(newest))).defer("sealed")
     by_hint = {attempt.standing_hint_id: attempt for attempt in told}
-    return [Line(hint, by_hint.get(hint.pk)) for hint in hints]
+    return [HintLine(hint, by_hint.get(hint.pk)) for hint in hints]
 
 
 @require_POST

@@ -72,7 +72,7 @@ class EventChoices(TimedChoices):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AuditLine:
     """Show one event."""
 
     event: Event
@@ -105,7 +105,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AuditOptions:
     """Hold what the filters offer: what the trail has."""
 
     actors: list[str]
@@ -113,12 +113,12 @@ class Options:
     doors: list[tuple[str, str]]
 
 
-def read_options() -> Options:
+def read_options() -> AuditOptions:
     """Read what there is to choose from."""
     names = Event.different("name", most=MAX_OPTIONS)
     actors = Event.different("actor", most=MAX_OPTIONS)
     doors = [(door.value, f"Through {words}") for door, (words, _) in DOORS.items()]
-    return Options(plain(actors), [(name, event_word(name)) for name in names], doors)
+    return AuditOptions(plain(actors), [(name, event_word(name)) for name in names], doors)
 
 
 def event_word(name: str) -> str:

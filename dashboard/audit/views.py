@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
-from dashboard.audit.trail import EventChoices, Line, read_options
+from dashboard.audit.trail import AuditLine, EventChoices, read_options
 from dashboard.navigation import is_staff
 from dashboard.shared.exports import TYPES, export
 from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
@@ -33,7 +33,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     page = read_page(choices.search, after)
     context: dict[str, Any] = {
         "title": "Audit", "route": "dashboard:audit", "files": "dashboard:export_audit", "noun": "events",
-        "choices": choices, "page": page, "lines": [Line(event) for event in page.rows], "after": after,
+        "choices": choices, "page": page, "lines": [AuditLine(event) for event in page.rows], "after": after,
         "now": timezone.now(), "options": read_options(), "most": MOST_EXPORTED,
     }  # fmt: skip
     return render(request, "audit/audit.html", context)

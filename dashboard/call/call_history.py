@@ -107,7 +107,7 @@ class GuidanceEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class CallHistory:
     """Hold everything that the page of one call shows."""
 
     call: Call
@@ -262,9 +262,9 @@ class Story:
             yield from self.call.context.items()
 
 
-def read_story(call: Call) -> Story:
+def read_story(call: Call) -> CallHistory:
     """Read what the page of a call shows."""
-    return Story(
+    return CallHistory(
         call,
         tuple(
             call.attempts.select_related("standing_hint__owner").order_by("-number").defer("sealed")[:SHOWN_ATTEMPTS]
@@ -276,7 +276,7 @@ def read_story(call: Call) -> Story:
 
 
 def read_version(call: Call) -> str:
-    """Digest a call as `Story.version` does, without reading its attempts."""
+    """Digest a call as `CallHistory.version` does, without reading its attempts."""
     return version_of(call, _guidance_of(call))
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from django.http import QueryDict
 
-from dashboard.call.call_history import Story, editable
-from dashboard.call.suggestions import AtHand, Proposal
+from dashboard.call.call_history import CallHistory, editable
+from dashboard.call.suggestions import AtHand, Suggestion
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.outputs.json_text import read_json
 
@@ -19,7 +19,7 @@ def is_asked(typed: QueryDict) -> bool:
     return any(name in typed for name in BUTTONS)
 
 
-def filled(typed: QueryDict, story: Story, at_hand: AtHand) -> QueryDict:
+def filled(typed: QueryDict, story: CallHistory, at_hand: AtHand) -> QueryDict:
     """Return what was typed with what the pressed button stands for put in; nothing that was typed is lost."""
     filling = typed.copy()
     if "suggestion" in typed and story.suggested_arguments is not None:
@@ -33,7 +33,7 @@ def filled(typed: QueryDict, story: Story, at_hand: AtHand) -> QueryDict:
     return filling
 
 
-def _take_over(filling: QueryDict, proposal: Proposal) -> None:
+def _take_over(filling: QueryDict, proposal: Suggestion) -> None:
     if proposal.arguments is not None:
         _correct(filling, proposal.arguments)
     else:

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.contrib.auth.models import User
 
-from dashboard.call.call_history import Story, editable
+from dashboard.call.call_history import CallHistory, editable
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import PatchError, apply_patch
@@ -20,7 +20,7 @@ SHOWN_REPLIES: Final = 20  # those with keys come first; the rest is in the sett
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Suggestion:
     """Hold an answer that was given before, as it would be given to this call."""
 
     guidance: SuggestedGuidance
@@ -38,11 +38,11 @@ class AtHand:
 
     replies: tuple[SavedReply, ...] = ()
     hidden_replies: int = 0
-    proposals: tuple[Proposal, ...] = ()
+    proposals: tuple[Suggestion, ...] = ()
     standing: StandingHint | None = None  # what agents are told already
     can_stand: bool = False
 
-    def proposal(self, record_id: str) -> Proposal | None:
+    def proposal(self, record_id: str) -> Suggestion | None:
         """Give the proposal that a button names."""
         return next((one for one in self.proposals if str(one.guidance.id) == record_id), None)
 
@@ -51,7 +51,7 @@ class AtHand:
         return next((reply for reply in self.replies if str(reply.pk) == reply_id), None)
 
 
-def read_at_hand(story: Story, operator: User, *, now: datetime) -> AtHand:
+def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand:
     """Read what the operator may take for an answer to the call's newest mistake."""
     replies, call, judged = replies_of(operator), story.call, story.newest_judged
     can_stand = judged is not None and bool(judged.fingerprint) and call.tool_id is not None
@@ -73,14 +73,14 @@ def read_at_hand(story: Story, operator: User, *, now: datetime) -> AtHand:
     )
 
 
-def _proposal(story: Story, guidance: SuggestedGuidance) -> Proposal | None:
+def _proposal(story: CallHistory, guidance: SuggestedGuidance) -> Suggestion | None:
     """Write an answer for this call; None for a correction that does not fit its output."""
     if guidance.decision is not Decision.CORRECTED:
-        return Proposal(guidance)
+        return Suggestion(guidance)
     attempt = story.newest_judged
     if attempt is None or not attempt.is_parsed or story.call.kind == Kind.SOURCE_FILE:
         return None
     try:
-        return Proposal(guidance, editable(apply_patch(attempt.output, guidance.patch)))
+        return Suggestion(guidance, editable(apply_patch(attempt.output, guidance.patch)))
     except PatchError:
         return None

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from dashboard.answers.reply_views import keep_words
-from dashboard.call.call_history import Story, read_story, read_version
+from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.work import read_work
@@ -77,7 +77,7 @@ def _filled(request: HttpRequest, found: Call) -> HttpResponse:
     return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
 
 
-def _form_again(request: HttpRequest, story: Story, form: AnswerForm, context: dict[str, Any]) -> HttpResponse:
+def _form_again(request: HttpRequest, story: CallHistory, form: AnswerForm, context: dict[str, Any]) -> HttpResponse:
     """Show the form after it was filled in or kept, within its page where no script asked."""
     context |= _drafted(form, story.call)
     if not is_htmx(request):
@@ -162,7 +162,7 @@ def _live(request: HttpRequest, found: Call) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, story: Story, *, form: AnswerForm | None = None, status: int = 200, **context: Any
+    request: HttpRequest, story: CallHistory, *, form: AnswerForm | None = None, status: int = 200, **context: Any
 ) -> HttpResponse:
     shared = _story_context(request, story)
     escalation = story.open_escalation
@@ -180,11 +180,11 @@ def _page(
     return render(request, "call/call.html", shared | {"form": form} | context, status=status)
 
 
-def _offered(story: Story, at_hand: AtHand) -> dict[str, Any]:
+def _offered(story: CallHistory, at_hand: AtHand) -> dict[str, Any]:
     return {"choices": choices_for(story.call.kind), "at_hand": at_hand}
 
 
-def _asked(story: Story, escalation_id: str) -> dict[str, Any]:
+def _asked(story: CallHistory, escalation_id: str) -> dict[str, Any]:
     """Say which request the form on the page answers, and who answered it first."""
     return {
         "asked": escalation_id,
@@ -209,7 +209,7 @@ def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[Validat
     return [(error, line_at(lines, error.field_path)) for error in refused.errors]
 
 
-def _story_context(request: HttpRequest, story: Story) -> dict[str, Any]:
+def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
     now = timezone.now()
     return {
         "story": story,

@@ -42,7 +42,7 @@ class GroupForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GroupMember:
     """Offer one call of the group."""
 
     row: Row
@@ -54,7 +54,7 @@ class Choice:
 class WaitingGroup:
     """Hold the calls that wait with one mistake, the longest waiting first, as far as they are shown."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[GroupMember, ...]
     has_more: bool
 
     @property
@@ -95,7 +95,7 @@ def read_waiting(
     for row in rows_of(shown, read_claims(shown, now), read_snoozes(shown, now)):
         is_taken = row.claim is not None and row.claim.operator_id != operator
         is_named = row.snooze is None if only is None else row.call.public_id in only
-        choices.append(Choice(row, is_named and not is_taken, is_taken))
+        choices.append(GroupMember(row, is_named and not is_taken, is_taken))
     return WaitingGroup(tuple(choices), len(calls) > SHOWN)
 
 

@@ -66,20 +66,20 @@ class Tab(StrEnum):
             case Tab.SNOOZED:
                 return snoozed_calls(now)
 
-    def counted(self, operator: int, now: datetime) -> Count:
-        """Count the tab's calls, as far as a person wants to know."""
+    def counted(self, operator: int, now: datetime) -> TabCount:
+        """TabCount the tab's calls, as far as a person wants to know."""
         calls = self.calls(operator, now)
         if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
             newest = Guidance.objects.order_by("-pk").values("call_id")[:NEWEST_ANSWERS]
             calls = Call.objects.filter(state__in=ENDED, pk__in=newest)
-        return Count(calls.order_by()[: MOST_COUNTED + 1].count())
+        return TabCount(calls.order_by()[: MOST_COUNTED + 1].count())
 
 
 SHOWN_TABS: Final = tuple(tab for tab in Tab if tab is not Tab.SNOOZED)
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class TabCount:
     """Hold how many calls a tab has, counted up to a bound."""
 
     number: int
@@ -94,7 +94,7 @@ class Queue:
 
     tab: Tab
     filters: Filters
-    counts: dict[Tab, Count]
+    counts: dict[Tab, TabCount]
     calls: tuple[Call, ...]
     found: tuple[Found, ...]  # empty where calls stand one by one
     claims: dict[int, Claim]  # of the calls, by their keys
@@ -125,7 +125,7 @@ class Queue:
         return self.calls[0] if is_first and self.calls else None
 
     @property
-    def tabs(self) -> list[tuple[Tab, Count]]:
+    def tabs(self) -> list[tuple[Tab, TabCount]]:
         """Give each tab with its count."""
         return [(tab, self.counts[tab]) for tab in SHOWN_TABS]
 

@@ -8,8 +8,8 @@ from typing import Final, Self
 
 from django.utils import timezone
 
-from retrycontract.store.models import Span, Tool, hour_of
-from retrycontract.usecases.counts.read_counts import FINE, Scope, steps_of
+from retrycontract.store.models import SummarySpan, Tool, hour_of
+from retrycontract.usecases.counts.read_counts import FINE, CountScope, steps_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 RANGES: Final = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY), "30d": ("30 days", 30 * DAY),
@@ -30,7 +30,7 @@ class TimeRange:
         """Read an address; what nobody offers is the usual time."""
         name = name if name in RANGES else USUAL
         length, end = RANGES[name][1], hour_of(now) + HOUR
-        start = end - length if length <= FINE else Span.DAY.beginning(now) - length + DAY
+        start = end - length if length <= FINE else SummarySpan.DAY.beginning(now) - length + DAY
         return cls(name, start, end)
 
     @property
@@ -43,9 +43,9 @@ class TimeRange:
         """List what may be chosen."""
         return [(name, words) for name, (words, _) in RANGES.items()]
 
-    def scope(self, tool: Tool | None = None) -> Scope:
+    def scope(self, tool: Tool | None = None) -> CountScope:
         """Say what is to be counted."""
-        return Scope(self.start, self.end, tool.namespace, tool.name) if tool else Scope(self.start, self.end)
+        return CountScope(self.start, self.end, tool.namespace, tool.name) if tool else CountScope(self.start, self.end)
 
     @property
     def labels(self) -> dict[datetime, str]:

@@ -158,7 +158,7 @@ def _headlines(found: Insights) -> list[Headline]:
         Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls"),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–",
                  f"{found.recovered:,} of the {failed:,} that failed at first"),
-        Headline("Put before a person", f"{found.escalations:,}", answers),
+        Headline("Escalated", f"{found.escalations:,}", answers),
         Headline("Time to guidance", since(times.mean) if times.answers else "–", "on average"),
         Headline("Spent on retries", f"~{_short(found.tokens)}", _counted(found)),
     ]  # fmt: skip

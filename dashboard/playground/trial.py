@@ -33,7 +33,7 @@ TITLES: Final[dict[Provider, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class PlaygroundExample:
     """Offer something to start from."""
 
     title: str
@@ -69,22 +69,22 @@ TICKET: Final = written({
     "required": ["title", "priority"],
 })  # fmt: skip
 EXAMPLES: Final = {
-    "values": Example(
+    "values": PlaygroundExample(
         title="Wrong values", name="book_flight", schema=FLIGHT,
         output=written({"from": "Zurich", "date": "tomorrow", "cabin": "buisness", "seats": "2"}),
     ),
-    "names": Example(
+    "names": PlaygroundExample(
         title="Wrong names", name="book_flight", schema=FLIGHT,
         output=written({"origin": "ZRH", "Date": "2026-12-01", "cabin": "economy"}),
     ),
-    "cut": Example(
+    "cut": PlaygroundExample(
         title="Cut off", name="create_ticket", schema=TICKET, output='{"title": "Login fails", "labels": ["au',
     ),
-    "reply": Example(
+    "reply": PlaygroundExample(
         title="A reply in prose", name="triage", schema=TICKET, kind=Kind.AGENT_RESPONSE,
         output='Here you go:\n```json\n{"title": "Login fails", "priority": "high"}\n```',
     ),
-    "file": Example(
+    "file": PlaygroundExample(
         title="A Python file", name="greet.py", schema="true", kind=Kind.SOURCE_FILE,
         output='def greet(name):\n    print(f"Hello, {name}"\n\ngreet("Ada")',
     ),
@@ -92,7 +92,7 @@ EXAMPLES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TrialRefusal:
     """Say what keeps something from being tried, at which field and, of a schema, at which place."""
 
     field: str
@@ -144,12 +144,12 @@ class PlaygroundForm(SchemaForm):
         return int(self.cleaned_data["attempt"]) < int(self.cleaned_data["max_attempts"])
 
     @property
-    def refusals(self) -> list[Refusal]:
+    def refusals(self) -> list[TrialRefusal]:
         """List what keeps it from being tried; reasons quote what was typed, so that secrets are taken out."""
         hider = sanitizer()
         place = hider.redact_pointer(self.refused.pointer) if self.refused else None
         return [
-            Refusal(str(self[name].label), hider.redact_text(str(reasons[0])), place if name == "schema" else None)
+            TrialRefusal(str(self[name].label), hider.redact_text(str(reasons[0])), place if name == "schema" else None)
             for name, reasons in self.errors.items()
         ]
 
@@ -168,16 +168,16 @@ class PlaygroundForm(SchemaForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ProviderForm:
     """Show the answer as one provider takes it."""
 
     title: str
     text: str
 
 
-def shapes_of(answer: ToolResult) -> list[Shape]:
+def shapes_of(answer: ToolResult) -> list[ProviderForm]:
     """Write the answer in each provider's shape."""
-    return [Shape(TITLES[provider], written(answer.render(provider))) for provider in RENDERERS]
+    return [ProviderForm(TITLES[provider], written(answer.render(provider))) for provider in RENDERERS]
 
 
 def of_tool(tool: Tool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "�
 TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 
 
-class _Line:
+class _CsvLine:
     """Stand for a file: what is written is given back."""
 
     def write(self, text: str) -> str:
@@ -30,7 +30,7 @@ def export(name: str, kind: str, columns: Sequence[str], rows: Iterable[Sequence
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Write rows as CSV; text that a spreadsheet would run begins with an apostrophe."""
-    writer = csv.writer(_Line())
+    writer = csv.writer(_CsvLine())
     yield str(writer.writerow(columns))
     for row in rows:
         yield str(writer.writerow([_cell(value) for value in row]))

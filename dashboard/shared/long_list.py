@@ -25,7 +25,7 @@ class Search(Generic[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Row]):
+class ListPage(Generic[Row]):
     """Hold some rows and where the next page begins, empty on the last one.
 
     `is_cut` where it ends because enough was looked at: more may follow, and the page may be empty.
@@ -36,7 +36,7 @@ class Page(Generic[Row]):
     is_cut: bool = False
 
 
-def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> Page[Row]:
+def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> ListPage[Row]:
     """Read one page; `after` is the `following` of the page before, or the key of its last row."""
     rows = search.rows.order_by("-pk")
     if _is_key(after):
@@ -48,8 +48,8 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
         rows = rows.filter(search.sieve, pk__gte=seen["lowest"] or 0)
     found = tuple(rows[: size + 1])
     if len(found) > size:
-        return Page(found[:size], str(found[size - 1].pk))
-    return Page(found, str(floor or ""), is_cut=floor is not None)
+        return ListPage(found[:size], str(found[size - 1].pk))
+    return ListPage(found, str(floor or ""), is_cut=floor is not None)
 
 
 def read_all(search: Search[Row], after: str, *, most: int = MOST_EXPORTED, chunk: int = CHUNK) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from retrycontract.contract.lifecycle import CallState, Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class OutputWords:
     """Name an output of one kind, and what its agent does with it."""
 
     noun: str  # what a person corrects
@@ -22,10 +22,10 @@ class Wording:
 
 
 WORDINGS: Final = {
-    Kind.TOOL_CALL: Wording("arguments", "call", "these", "runs it", "executed", "schema"),
-    Kind.AGENT_RESPONSE: Wording("response", "response", "this", "goes on with it", "used", "schema"),
-    Kind.SOURCE_FILE: Wording("file", "file", "this", "writes it", "written", "check"),
-    Kind.EXTRACTION: Wording("extraction", "extraction", "this", "goes on with it", "used", "schema"),
+    Kind.TOOL_CALL: OutputWords("arguments", "call", "these", "runs it", "executed", "schema"),
+    Kind.AGENT_RESPONSE: OutputWords("response", "response", "this", "goes on with it", "used", "schema"),
+    Kind.SOURCE_FILE: OutputWords("file", "file", "this", "writes it", "written", "check"),
+    Kind.EXTRACTION: OutputWords("extraction", "extraction", "this", "goes on with it", "used", "schema"),
 }
 
 
@@ -42,7 +42,7 @@ def state_word(state: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DecisionChoice:
     """Offer one decision."""
 
     decision: Decision
@@ -50,21 +50,21 @@ class Choice:
     what: str
 
 
-def choices_for(kind: str) -> list[Choice]:
+def choices_for(kind: str) -> list[DecisionChoice]:
     """Offer what may be decided about an output of a kind; a file is sent whole, so nobody corrects it here."""
     words = WORDINGS[Kind(kind)]
     offered = [
-        Choice(Decision.HINT, "Hint", f"Say what to change. The agent corrects its {words.whole} itself."),
-        Choice(
+        DecisionChoice(Decision.HINT, "Hint", f"Say what to change. The agent corrects its {words.whole} itself."),
+        DecisionChoice(
             Decision.CORRECTED,
             f"Corrected {words.noun}",
             f"Write the {words.noun}. The agent sends exactly {words.these}.",
         ),
-        Choice(
+        DecisionChoice(
             Decision.ACCEPT,
             "Accept as is",
             f"The output is right, the {words.judge} too strict. The agent {words.use}.",
         ),
-        Choice(Decision.REJECT, "Reject", f"Stop. Nothing is {words.used}, and the agent is told so."),
+        DecisionChoice(Decision.REJECT, "Reject", f"Stop. Nothing is {words.used}, and the agent is told so."),
     ]
     return [choice for choice in offered if kind != Kind.SOURCE_FILE or choice.decision is not Decision.CORRECTED]

@@ -100,7 +100,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FailedSample:
     """Show one failed attempt of a tool."""
 
     attempt: Attempt
@@ -124,7 +124,7 @@ class ToolStory:
     escalations: int
     heat: HeatMap
     versions: tuple[VersionEntry, ...]
-    samples: tuple[Sample, ...]
+    samples: tuple[FailedSample, ...]
     settings: tuple[tuple[str, str, str], ...]
 
 
@@ -150,7 +150,7 @@ def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
     )
     return ToolStory(
         ToolLine(tool, rate), found.escalations, draw_heat(read_heat_map(scope)), _versions(tool, listed),
-        tuple(map(Sample, last_failed(tool, SAMPLES))), tuple(_settings(tool)),
+        tuple(map(FailedSample, last_failed(tool, SAMPLES))), tuple(_settings(tool)),
     )  # fmt: skip
 
 

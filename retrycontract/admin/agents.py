@@ -122,7 +122,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # as above
         fields = ("agent", "scopes", "expires_at")
 
 
-class KeyState(admin.SimpleListFilter):
+class KeyStateFilter(admin.SimpleListFilter):
     """Filter keys by whether they open the door."""
 
     title = "state"
@@ -130,13 +130,13 @@ class KeyState(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 - Django's
         """Name the states."""
-        return [("good", "Good"), ("revoked", "Revoked"), ("expired", "Expired")]
+        return [("active", "Active"), ("revoked", "Revoked"), ("expired", "Expired")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 - Django's
         """Keep the keys of the chosen state."""
         now = timezone.now()
         match self.value():
-            case "good":
+            case "active":
                 return queryset.filter(revoked_at=None).exclude(expires_at__lte=now)
             case "revoked":
                 return queryset.filter(revoked_at__isnull=False)
@@ -157,7 +157,7 @@ class ApiKeyPage(Page):
 
     form = KeyForm
     list_display = ("prefix", "agent", "may", "created_at", "expires_at", "revoked_at", "last_used_at")
-    list_filter = (KeyState,)
+    list_filter = (KeyStateFilter,)
     list_select_related = ("agent",)
     search_fields = ("prefix", "agent__name")
     date_hierarchy = "created_at"

@@ -46,7 +46,7 @@ class EscalationInline(HistoryInline):
 
 
 @admin.register(Call)
-class CallPage(Page):
+class CallAdmin(Page):
     """Show calls; the desk is where they are answered."""
 
     list_display = ("public_id", "shown_tool", "agent", "state", "attempts_made", "attempts_allowed", "updated_at")
@@ -254,7 +254,7 @@ class GuidancePage(HistoryPage):
 
 
 @admin.register(Event)
-class EventPage(HistoryPage):
+class EventAdmin(HistoryPage):
     """Show the audit trail."""
 
     list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")

@@ -160,7 +160,7 @@ class OperatorPage(EditablePage, UserAdmin):  # type: ignore[type-arg]  # as abo
         if any("password" in str(part).lower() for part in message):
             change_operator(obj, ["password"], **by(request))
 
-    @admin.action(description="Let in again after too many failed logins", permissions=["view"])
+    @admin.action(description="Unlock after too many failed logins", permissions=["view"])
     def let_in_again(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Call the use case for each."""
         freed = sum(free_operator(operator, **by(request)) for operator in queryset)

@@ -81,7 +81,7 @@ class VersionInline(HistoryInline):
 
 
 @admin.register(Tool)
-class ToolPage(EditablePage):
+class ToolAdmin(EditablePage):
     """Change how a tool is judged."""
 
     form = ToolForm

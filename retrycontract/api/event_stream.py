@@ -8,7 +8,7 @@ from typing import Any, Final
 from retrycontract.api.problems import Problem
 from retrycontract.store.event_position import Position
 from retrycontract.store.models import Agent, Event
-from retrycontract.usecases.notify.follow_events import EventPage
+from retrycontract.usecases.notify.follow_events import EventBatch
 
 MEDIA_TYPE: Final = "text/event-stream"
 DECLARED: Final[dict[str, Any]] = {
@@ -43,7 +43,7 @@ def begin(agent: Agent, cursor: str | None, last_event_id: str | None) -> Beginn
     return Beginning(now, f"id: {max(now.beyond, default=now.settled)}\n\n")
 
 
-def frames(page: EventPage) -> str:
+def frames(page: EventBatch) -> str:
     """Write the events of a page."""
     return "".join(f"id: {event.id}\nevent: {event.type.value}\ndata: {event.body}\n\n" for event in page.events)
 

@@ -31,9 +31,9 @@ from retrycontract.store.models import LostRaceError
 from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
 from retrycontract.usecases.calls.submit_attempt import (
     CallEndedError,
+    CallNotFoundError,
+    CallOfOtherToolError,
     OtherKindError,
-    OtherToolError,
-    UnknownCallError,
     UnknownVersionError,
 )
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -168,7 +168,7 @@ def _not_found(_: HttpRequest, __: Http404) -> HttpResponse:
     return problem_response(404, "not-found", "Nothing of yours has this address. Check the id and the API key.")
 
 
-def _unknown_call(_: HttpRequest, __: UnknownCallError) -> HttpResponse:
+def _unknown_call(_: HttpRequest, __: CallNotFoundError) -> HttpResponse:
     detail = "You have no call with this call_id; leave it out to begin a new one."
     return problem_response(404, "call-not-found", detail)
 
@@ -178,7 +178,7 @@ def _ended(_: HttpRequest, error: CallEndedError) -> HttpResponse:
     return problem_response(409, "call-ended", detail, state=error.call.state, call_id=error.call.public_id)
 
 
-def _other_tool(_: HttpRequest, error: OtherToolError) -> HttpResponse:
+def _other_tool(_: HttpRequest, error: CallOfOtherToolError) -> HttpResponse:
     detail = "The call belongs to another tool; leave call_id out to begin a new one."
     return problem_response(409, "other-tool", detail, call_id=error.call.public_id)
 
@@ -268,9 +268,9 @@ HANDLERS: dict[Any, Any] = {
     BodyError: _body,
     HttpError: _http,
     Http404: _not_found,
-    UnknownCallError: _unknown_call,
+    CallNotFoundError: _unknown_call,
     CallEndedError: _ended,
-    OtherToolError: _other_tool,
+    CallOfOtherToolError: _other_tool,
     OtherKindError: _other_kind,
     AmbiguousCallError: _ambiguous,
     IdempotencyConflictError: _reused_key,

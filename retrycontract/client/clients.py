@@ -18,11 +18,11 @@ from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
 from retrycontract.client.operations import (
     AnyCall,
-    CallFilters,
+    CallQuery,
     Details,
     DryRunOptions,
+    LogQuery,
     Operations,
-    ResponseFilters,
     ToolOptions,
 )
 from retrycontract.client.patience import Patience
@@ -108,7 +108,7 @@ class Client:
         """Give a call up, and learn how it ended."""
         return self._drive(self._operations.cancel(call))
 
-    def calls(self, **filters: Unpack[CallFilters]) -> Iterator[CallSummary]:
+    def calls(self, **filters: Unpack[CallQuery]) -> Iterator[CallSummary]:
         """List the agent's calls, the newest first, read page by page as they are asked for."""
         page = self._drive(self._operations.first_calls(filters))
         yield from page.calls
@@ -116,7 +116,7 @@ class Client:
             page = self._drive(self._operations.following_calls(page.following))
             yield from page.calls
 
-    def agent_responses(self, **filters: Unpack[ResponseFilters]) -> Iterator[LoggedResponse]:
+    def agent_responses(self, **filters: Unpack[LogQuery]) -> Iterator[LoggedResponse]:
         """Read the agent-response log: the newest call first, its replies one after the other."""
         page = self._drive(self._operations.first_responses(filters))
         yield from page.responses
@@ -238,7 +238,7 @@ class AsyncClient:
         """Give a call up, and learn how it ended."""
         return await self._drive(self._operations.cancel(call))
 
-    async def calls(self, **filters: Unpack[CallFilters]) -> AsyncIterator[CallSummary]:
+    async def calls(self, **filters: Unpack[CallQuery]) -> AsyncIterator[CallSummary]:
         """List the agent's calls, the newest first, read page by page as they are asked for."""
         page = await self._drive(self._operations.first_calls(filters))
         for call in page.calls:
@@ -248,7 +248,7 @@ class AsyncClient:
             for call in page.calls:
                 yield call
 
-    async def agent_responses(self, **filters: Unpack[ResponseFilters]) -> AsyncIterator[LoggedResponse]:
+    async def agent_responses(self, **filters: Unpack[LogQuery]) -> AsyncIterator[LoggedResponse]:
         """Read the agent-response log; see `Client.agent_responses`."""
         page = await self._drive(self._operations.first_responses(filters))
         for response in page.responses:

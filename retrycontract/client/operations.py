@@ -85,7 +85,7 @@ class ToolOptions(TypedDict, total=False):
     on_expiry: str
 
 
-class CallFilters(TypedDict, total=False):
+class CallQuery(TypedDict, total=False):
     """Which calls are listed; filters narrow each other, and what is left out, or None, does not."""
 
     state: CallState | str | None
@@ -96,7 +96,7 @@ class CallFilters(TypedDict, total=False):
     model: str | None
 
 
-class ResponseFilters(TypedDict, total=False):
+class LogQuery(TypedDict, total=False):
     """Which lines of the agent-response log are read; filters narrow each other. Times need their zone."""
 
     call_id: str | None
@@ -184,7 +184,7 @@ class Operations:
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
 
-    def first_calls(self, filters: CallFilters) -> Conversation[CallPage]:
+    def first_calls(self, filters: CallQuery) -> Conversation[CallPage]:
         """Read the first page of the agent's calls."""
         asked = {name: value for name, value in filters.items() if value is not None}
         return (yield from self.following_calls(f"/calls?{urlencode(asked | {'limit': PAGE})}"))
@@ -193,7 +193,7 @@ class Operations:
         """Read the page that one before has named."""
         return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
 
-    def first_responses(self, filters: ResponseFilters) -> Conversation[ResponsePage]:
+    def first_responses(self, filters: LogQuery) -> Conversation[ResponsePage]:
         """Read the first page of the agent-response log."""
         asked = {name: value for name, value in filters.items() if value is not None}
         times = {name: value.isoformat() for name, value in asked.items() if isinstance(value, datetime)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypedDict
 
-from retrycontract.loops.failures import Failure
+from retrycontract.loops.failures import ApiFailure
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
@@ -93,14 +93,14 @@ class Asker:
             options.get("chance", random.random),
         )
 
-    def pause(self, failure: Failure, number: int, waited: float) -> float | None:
+    def pause(self, failure: ApiFailure, number: int, waited: float) -> float | None:
         """Give the seconds to wait after API error `number`; None where patience is at its end, or there is none."""
         if self.patience is None or number > self.patience.errors:
             return None
         pause = max(self.patience.pause(number, self.chance()), failure.retry_after)
         return pause if waited + pause <= self.patience.seconds else None
 
-    def usual_pause(self, failure: Failure) -> float:
+    def usual_pause(self, failure: ApiFailure) -> float:
         """Give the seconds to wait after an API error that costs an attempt."""
         return max(self.delay, min(failure.retry_after, LONGEST_WAIT))
 

@@ -39,7 +39,7 @@ from retrycontract.judging.steps import Steps
 from retrycontract.loops import asking
 from retrycontract.loops.asking import Account, Asker
 from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
-from retrycontract.loops.failures import Failure, ModelUnusableError, failure_of
+from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
 from retrycontract.loops.model import Completion, Message, OfferedTool
 
 MAX_LOGGED = 5  # errors named in one line of the log
@@ -253,7 +253,7 @@ class Run:
         """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
         return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
 
-    def _waited(self, failure: Failure, number: int) -> Steps[bool]:
+    def _waited(self, failure: ApiFailure, number: int) -> Steps[bool]:
         """Wait after an API error; False where it has cost an attempt."""
         pause = self.asker.pause(failure, number, self.account.waited)
         if pause is not None:
@@ -268,7 +268,7 @@ class Run:
             yield partial(self.asker.sleep, self.asker.usual_pause(failure))
         return False
 
-    def _unusable(self, failure: Failure) -> ModelUnusableError:
+    def _unusable(self, failure: ApiFailure) -> ModelUnusableError:
         return ModelUnusableError(failure.reason, failure.status)
 
 

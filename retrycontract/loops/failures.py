@@ -72,7 +72,7 @@ class ModelUnusableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ApiFailure:
     """Say in a few words, without the provider's, why a model call failed; `retry_after` is in seconds."""
 
     reason: str
@@ -81,7 +81,7 @@ class Failure:
     retry_after: float = field(default=0.0, compare=False)
 
 
-def failure_of(error: Exception, *, now: datetime | None = None) -> Failure | None:
+def failure_of(error: Exception, *, now: datetime | None = None) -> ApiFailure | None:
     """Judge what a model call raised; None for what is no failure of the call, but a bug of the caller's.
 
     `now` is what a date in Retry-After counts from where the answer bears none of its own.
@@ -89,24 +89,24 @@ def failure_of(error: Exception, *, now: datetime | None = None) -> Failure | No
     name = type(error).__name__
     after = _retry_after(error, now)
     if isinstance(error, ModelApiError):
-        return Failure(str(error) or name, retry_after=after)
+        return ApiFailure(str(error) or name, retry_after=after)
     code, status = _code(error), _status(error)
     if code in PASSING_CODES:
-        return Failure(f"{code} ({name})", status, retry_after=after)
+        return ApiFailure(f"{code} ({name})", status, retry_after=after)
     if status is not None:
         return _refusal(error, status, after)
     broken = not BROKEN_CONNECTION.isdisjoint(kind.__name__ for kind in type(error).__mro__)
     if broken or (isinstance(error, OSError | EOFError | json.JSONDecodeError) and not isinstance(error, OF_FILES)):
-        return Failure(f"no answer ({name})", retry_after=after)
+        return ApiFailure(f"no answer ({name})", retry_after=after)
     return None
 
 
-def _refusal(error: Exception, status: int, after: float) -> Failure:
+def _refusal(error: Exception, status: int, after: float) -> ApiFailure:
     passes = (status in PASSING or status >= 500 or status < 400) and getattr(error, "code", None) != EMPTY_ACCOUNT
     said = f"HTTP {status} ({type(error).__name__})"
     if passes:
-        return Failure(said, status, retry_after=after)
-    return Failure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
+        return ApiFailure(said, status, retry_after=after)
+    return ApiFailure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
 
 
 def _status(error: Exception) -> int | None:

@@ -42,14 +42,14 @@ class NoVerdictError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ClientPatience:
     """Say until when a client waits, on the event loop's clock, and what tells it that we are still there."""
 
     until: float
     tick: Tick
 
     @classmethod
-    def of(cls, seconds: float, tick: Tick) -> Patience:
+    def of(cls, seconds: float, tick: Tick) -> ClientPatience:
         """Begin to wait now."""
         return cls(anyio.current_time() + seconds, tick)
 
@@ -118,7 +118,7 @@ async def guidance_on(judge: Judge, call_id: str, *, wait: float) -> Guidance | 
         await anyio.sleep(PAUSE)
 
 
-async def ask(judge: Judge, call_id: str, patience: Patience) -> Guidance | None:
+async def ask(judge: Judge, call_id: str, patience: ClientPatience) -> Guidance | None:
     """Wait for the answer to a Blocked call, with a sign of life every few seconds; raises NoVerdictError."""
     answer, failure = None, None
     async with anyio.create_task_group() as signs:

@@ -11,8 +11,16 @@ from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Decision, Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
-from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, Patience, Tick, ask, guidance_on, verdict_on
-from retrycontract.mcp.open_calls import OpenCall, OpenCalls
+from retrycontract.mcp.asking import (
+    CallNotOpenError,
+    ClientPatience,
+    NoVerdictError,
+    Tick,
+    ask,
+    guidance_on,
+    verdict_on,
+)
+from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
 
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
 NOTHING_RAN = "Nothing was executed."
@@ -43,7 +51,7 @@ class Checkpoint:
     async def decide(self, tool_name: str, arguments: Any, tick: Tick) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for."""
         call = self._calls.take(tool_name)
-        patience = Patience.of(self._wait, tick)
+        patience = ClientPatience.of(self._wait, tick)
         try:
             if call.is_blocked and call.call_id is not None:
                 answer = await guidance_on(self._judge, call.call_id, wait=0)
@@ -56,7 +64,7 @@ class Checkpoint:
             self._calls.put_back(call)
 
     async def _submit(
-        self, call: OpenCall, arguments: Any, patience: Patience, note: str | None = None
+        self, call: ConnectionCall, arguments: Any, patience: ClientPatience, note: str | None = None
     ) -> Forward | Refusal:
         verdict = await self._verdict(call, arguments)
         call.take_over(verdict)
@@ -69,14 +77,14 @@ class Checkpoint:
                 return await self._ask(call, verdict, patience)
         assert_never(verdict.status)
 
-    async def _verdict(self, call: OpenCall, arguments: Any) -> Verdict:
+    async def _verdict(self, call: ConnectionCall, arguments: Any) -> Verdict:
         output = ModelOutput(call.tool_name, as_text(arguments), call_id=call.call_id)
         try:
             return await verdict_on(self._judge, output)
         except CallNotOpenError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
             return await verdict_on(self._judge, replace(output, call_id=None))
 
-    async def _ask(self, call: OpenCall, verdict: Verdict, patience: Patience) -> Refusal | Forward:
+    async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
         blocked = _feedback(verdict)
         if self._wait <= 0:
             return blocked
@@ -85,7 +93,7 @@ class Checkpoint:
             return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
         return await self._follow(call, answer, patience)
 
-    async def _follow(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
+    async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
         call.is_blocked = answer.decision is None
         match answer.decision:
             case Decision.HINT | None:  # without a decision the text says that the time for an answer is over
@@ -97,7 +105,7 @@ class Checkpoint:
                 return await self._run(call, answer, patience)
         assert_never(answer.decision)
 
-    async def _run(self, call: OpenCall, answer: Guidance, patience: Patience) -> Forward | Refusal:
+    async def _run(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
         try:
             arguments = answer.arguments
         except CorrectionError:  # it was the attempt of another connection

@@ -25,7 +25,7 @@ CALL_ID = {"type": "string", "description": "From the answer to an earlier attem
 CONFORMS = "The data conforms. Call {submit} with the same data to end the extraction."
 
 
-class Step(StrEnum):
+class ExtractionStep(StrEnum):
     """Name what a model does on the way to its data."""
 
     VALIDATE = "validate"
@@ -42,17 +42,17 @@ class Step(StrEnum):
 
 
 DESCRIPTIONS = {
-    Step.VALIDATE: "Say what is wrong with the data of '{name}', without ending the extraction.",
-    Step.EXAMPLE: "Give a sample of '{name}' that conforms to its schema.",
-    Step.SUBMIT: "End the extraction '{name}' with the data.",
+    ExtractionStep.VALIDATE: "Say what is wrong with the data of '{name}', without ending the extraction.",
+    ExtractionStep.EXAMPLE: "Give a sample of '{name}' that conforms to its schema.",
+    ExtractionStep.SUBMIT: "End the extraction '{name}' with the data.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExtractionRequest:
     """Ask for one step of an extraction."""
 
-    step: Step
+    step: ExtractionStep
     tool: Tool
 
     @property
@@ -74,7 +74,7 @@ class Request:
     @property
     def advice(self) -> str:
         """Say what follows a successful validate."""
-        return CONFORMS.format(submit=Step.SUBMIT.tool_name(self.name))
+        return CONFORMS.format(submit=ExtractionStep.SUBMIT.tool_name(self.name))
 
 
 class Extractions:
@@ -89,15 +89,15 @@ class Extractions:
         tools = [await settled(self._judge.tool(name)) for name in names]
         return [declared for tool in tools for declared in _declared(tool.name, tool.input_schema)]
 
-    async def find(self, tool_name: str) -> Request | None:
+    async def find(self, tool_name: str) -> ExtractionRequest | None:
         """Tell which step of which extraction a tool is."""
-        if not tool_name.startswith(tuple(f"{step}_" for step in Step)):
+        if not tool_name.startswith(tuple(f"{step}_" for step in ExtractionStep)):
             return None
         asked = _steps(await settled(self._judge.tools(Kind.EXTRACTION))).get(tool_name)
         if asked is None:
             return None
         step, name = asked
-        return Request(step, await settled(self._judge.tool(name)))
+        return ExtractionRequest(step, await settled(self._judge.tool(name)))
 
 
 def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
@@ -108,16 +108,16 @@ def read_data(arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
     return dict(arguments), None
 
 
-def _steps(names: Iterable[str]) -> dict[str, tuple[Step, str]]:
-    return {step.tool_name(name): (step, name) for name in names for step in Step}
+def _steps(names: Iterable[str]) -> dict[str, tuple[ExtractionStep, str]]:
+    return {step.tool_name(name): (step, name) for name in names for step in ExtractionStep}
 
 
 def _declared(name: str, schema: Schema) -> Iterator[types.Tool]:
     takes = data_input(schema)
     takes["properties"] |= {"call_id": CALL_ID}
-    for step in Step:
+    for step in ExtractionStep:
         yield types.Tool(
             name=step.tool_name(name),
             description=DESCRIPTIONS[step].format(name=name),
-            input_schema={"type": "object", "properties": {}} if step is Step.EXAMPLE else takes,
+            input_schema={"type": "object", "properties": {}} if step is ExtractionStep.EXAMPLE else takes,
         )

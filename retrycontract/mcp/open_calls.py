@@ -10,7 +10,7 @@ from retrycontract.judging import Verdict
 
 
 @dataclass(slots=True, eq=False)
-class OpenCall:
+class ConnectionCall:
     """Hold a call between its attempts."""
 
     tool_name: str
@@ -33,24 +33,24 @@ class OpenCalls:
     """
 
     def __init__(self) -> None:
-        self._idle: dict[str, deque[OpenCall]] = {}
+        self._idle: dict[str, deque[ConnectionCall]] = {}
 
-    def take(self, tool_name: str, call_id: str | None = None) -> OpenCall:
+    def take(self, tool_name: str, call_id: str | None = None) -> ConnectionCall:
         """Take out the call to continue, the one with that id if one is given; or begin a new one."""
         waiting = self._idle.get(tool_name, deque())
         call = next((call for call in waiting if call_id in (None, call.call_id)), None)
         if call is None:
-            return OpenCall(tool_name, call_id)
+            return ConnectionCall(tool_name, call_id)
         waiting.remove(call)
         if not waiting:
             del self._idle[tool_name]
         return call
 
-    def idle(self) -> list[OpenCall]:
+    def idle(self) -> list[ConnectionCall]:
         """List the calls that wait for their next attempt."""
         return [call for waiting in self._idle.values() for call in waiting]
 
-    def put_back(self, call: OpenCall) -> None:
+    def put_back(self, call: ConnectionCall) -> None:
         """Let the next attempt continue a call, unless the call has ended or never began."""
         if call.call_id is not None and not call.has_ended:
             self._idle.setdefault(call.tool_name, deque()).append(call)

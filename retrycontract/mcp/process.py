@@ -31,7 +31,7 @@ def serve(connect: Connect) -> int:
 def log_to_stderr() -> None:
     """Send warnings where people look: stdout belongs to the protocol."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Line())
+    handler.setFormatter(_InputLine())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
@@ -70,7 +70,7 @@ async def _stop_at_signal(tasks: TaskGroup, caught: list[int]) -> None:
             return
 
 
-class _Line(logging.Formatter):
+class _InputLine(logging.Formatter):
     """Write an event on one line, with the tool, the attempt and the codes where it has some."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -20,8 +20,8 @@ from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Judge, ModelOutput, as_text
-from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, Patience, Tick, ask, settled, verdict_on
-from retrycontract.mcp.extractions import Extractions, Request, Step, read_data
+from retrycontract.mcp.asking import CallNotOpenError, ClientPatience, NoVerdictError, Tick, ask, settled, verdict_on
+from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
 from retrycontract.mcp.open_calls import OpenCalls
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
@@ -104,15 +104,15 @@ class ContractServer:
         except NoVerdictError as error:
             return _result(ToolResult("", f"This could not be done: {error}"))
 
-    async def _extract(self, request: Request, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def _extract(self, request: ExtractionRequest, arguments: dict[str, Any]) -> types.CallToolResult:
         """Take one step; only what fails, or is submitted, uses an attempt."""
-        if request.step is Step.EXAMPLE:
+        if request.step is ExtractionStep.EXAMPLE:
             return _result(ToolResult("", await run_sync(request.example), is_error=False))
         data, call_id = read_data(arguments)
-        if request.step is Step.VALIDATE and await run_sync(request.conforms, data):
+        if request.step is ExtractionStep.VALIDATE and await run_sync(request.conforms, data):
             return _result(ToolResult("", request.advice, is_error=False))
         # Where nothing is blocked but only observed, a failed validate is no end either.
-        done = SUBMITTED if request.step is Step.SUBMIT else request.advice
+        done = SUBMITTED if request.step is ExtractionStep.SUBMIT else request.advice
         return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
 
     async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
@@ -138,7 +138,7 @@ class ContractServer:
         return _result(ToolResult("", text, metadata=verdict.tool_result.metadata | twin))
 
     async def _guidance(self, context: Any, call_id: str, wait: int = 60) -> types.CallToolResult:
-        answer = await ask(self._judge, call_id, Patience.of(wait, _signs_of_life(context.session)))
+        answer = await ask(self._judge, call_id, ClientPatience.of(wait, _signs_of_life(context.session)))
         if answer is None:
             return _result(ToolResult("", "Nobody has answered. Ask again later.", is_error=False))
         found = {"decision": answer.decision, "arguments": answer.corrected, "patch": answer.patch}

@@ -12,7 +12,7 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """Name a row of the log; `is_settled` when no row before it can appear any more."""
 
     id: int
@@ -33,11 +33,11 @@ class Position:
         """Say how many rows after `settled` are sure to hold the next `size` unread ones."""
         return len(self.beyond) + size
 
-    def unread(self, rows: Sequence[Row], size: int) -> list[int]:
+    def unread(self, rows: Sequence[EventRow], size: int) -> list[int]:
         """List the next ids of these rows, which follow `settled` in order."""
         return [row.id for row in rows if row.id not in self.beyond][:size]
 
-    def after(self, read: Collection[int], rows: Sequence[Row]) -> Position:
+    def after(self, read: Collection[int], rows: Sequence[EventRow]) -> Position:
         """Go on behind what was read, and settle what no row can precede any more."""
         known = self.beyond | set(read)
         settled = self.settled

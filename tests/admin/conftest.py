@@ -29,8 +29,8 @@ from retrycontract.store.models import (
     Rollup,
     SavedReply,
     Snooze,
-    Span,
     Summary,
+    SummarySpan,
     WebhookDelivery,
     WorkerBeat,
 )
@@ -81,7 +81,7 @@ def answered(ada: User) -> Call:
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
     begin_factor(ada, now=now)
     Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
-    Summary.objects.write(Span.DAY, Span.DAY.beginning(now), Rollup.objects.all().tally())
+    Summary.objects.write(SummarySpan.DAY, SummarySpan.DAY.beginning(now), Rollup.objects.all().tally())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)
     return call
 

@@ -249,7 +249,7 @@ def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:
         page = admin.get(address(Call), query).content.decode()
         assert {call.public_id for call in (valid, answered) if call.public_id in page} == {shown.public_id}
     assert admin.get(address(Event), {"door__exact": "dashboard"}).content.decode().count("guidance.given") == 1
-    for state, count in (("good", 1), ("revoked", 0), ("expired", 0)):
+    for state, count in (("active", 1), ("revoked", 0), ("expired", 0)):
         assert admin.get(address(ApiKey), {"state": state}).content.decode().count('class="action-select"') == count
 
 

@@ -30,13 +30,13 @@ def kinds(found: list[str]) -> list[str]:
     return [" ".join(sql.replace('"', "").split()[:1]) for sql in found]
 
 
-def test_the_first_attempt_of_a_call_costs_nine_statements(door: Door) -> None:
+def test_the_first_attempt_of_a_call_costs_eight_statements(door: Door) -> None:
     found = statements(door, WRONG, session_id="s", turn=1)
-    # key, tool, candidates, candidates again within the transaction, a standing hint for the mistake;
+    # key, tool, candidates within the transaction, a standing hint for the mistake;
     # call, event, counts, attempt
     # and, where several may write at once, the lock that makes them begin one call
     locks = 1 if connection.features.has_select_for_update else 0
-    assert kinds(found) == ["SELECT"] * (5 + locks) + ["INSERT"] * 4
+    assert kinds(found) == ["SELECT"] * (4 + locks) + ["INSERT"] * 4
 
 
 def test_the_second_attempt_costs_ten_statements(door: Door) -> None:

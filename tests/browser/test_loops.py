@@ -21,7 +21,7 @@ from retrycontract.loops import (
 )
 from tests.browser.test_story import log_in
 from tests.loops.wire import Wire, answering, openai_says
-from tests.service import Service
+from tests.serving.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NewPage
-from tests.service import AgentClient, Service
+from tests.serving.service import AgentClient, Service
 
 pytestmark = pytest.mark.browser
 

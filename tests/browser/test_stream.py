@@ -13,7 +13,7 @@ from tests.browser.test_story import log_in, stuck
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.service import AgentClient, Service
+    from tests.serving.service import AgentClient, Service
 
 pytestmark = pytest.mark.browser
 

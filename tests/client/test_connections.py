@@ -12,7 +12,7 @@ import uvicorn
 from retrycontract.client.connection import KEEP_ALIVE_SECONDS
 from tests.client.flavours import opened
 from tests.client.scripted import guided
-from tests.live_server import serving
+from tests.serving.threads import serving
 
 if TYPE_CHECKING:
     from retrycontract.front.bridge import Receive, Scope, Send

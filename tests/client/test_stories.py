@@ -17,9 +17,10 @@ from examples import client_agent
 from retrycontract.client import NotAuthenticatedError, UnreachableError
 from tests.client.flavours import opened
 from tests.client.lossy_proxy import losing_answers
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.service import ROOT, AgentClient, Service
+from tests.conftest import StartService
+from tests.serving.desk import Desk
+from tests.serving.service import ROOT, AgentClient, Service
+from tests.serving.threads import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,9 +182,8 @@ def test_a_first_attempt_whose_answer_was_lost_begins_one_call(
     assert len(AgentClient(service, key).send("GET", "/calls").body["calls"]) == 1
 
 
-def test_agents_wait_and_submit_through_a_restart(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
+def test_agents_wait_and_submit_through_a_restart(start_service: StartService, tmp_path: Path) -> None:
+    service = start_service(tmp_path / "data")
     [key] = service.new_keys("restarted")
     with both(service.url, key, patience=120) as clients, ThreadPoolExecutor(4) as agents:
         clients[0].register_tool("open_file", SCHEMA)
@@ -203,12 +203,10 @@ def test_agents_wait_and_submit_through_a_restart(tmp_path: Path) -> None:
         for outcome in outcomes:
             desk.answer(outcome.call_id, text="Absolute paths only.")
         assert [found.result(60).decision for found in waiting] == ["hint"] * 2
-    service.stop()
 
 
-def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data", {"RETRYCONTRACT_JUDGE": "worker"})
-    service.start()
+def test_a_verdict_that_a_worker_gives_later_is_waited_for(start_service: StartService, tmp_path: Path) -> None:
+    service = start_service(tmp_path / "data", {"RETRYCONTRACT_JUDGE": "worker"})
     [key] = service.new_keys("later")
     with both(service.url, key) as clients:
         clients[0].register_tool("open_file", SCHEMA)
@@ -219,7 +217,6 @@ def test_a_verdict_that_a_worker_gives_later_is_waited_for(tmp_path: Path) -> No
             assert (second.status, second.attempt_number) == (None, 2)
             done = client.wait_for_verdict(second)
             assert (done.status, done.arguments) == ("valid", RIGHT)
-    service.stop()
 
 
 @contextmanager

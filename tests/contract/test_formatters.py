@@ -13,7 +13,7 @@ from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse
 from retrycontract.config.installed_formatters import _installed, gather_formatters
 from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatter, Formatters
-from tests.packages import install_polite_words
+from tests.contract.polite_words import install_polite_words
 
 ERRORS = (
     ValidationError(ErrorCode.REQUIRED_FIELD_MISSING, "/path", "Required field 'path' is missing"),

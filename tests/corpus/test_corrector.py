@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from retrycontract import RetryContract, Tool
+from tests.corpus.corrector import correct
 from tests.corpus.test_near_misses import BEYOND_KNOWING, REPORTED
-from tests.corrector import correct
 
 if TYPE_CHECKING:
     from tests.conftest import Corpus

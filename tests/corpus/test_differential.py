@@ -18,7 +18,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.schemas.admission import examine
-from tests.schema_instances import Instances
+from tests.corpus.schema_instances import Instances
 
 if TYPE_CHECKING:
     from tests.conftest import Corpus

@@ -106,8 +106,9 @@ def test_the_page_shows_keys_by_their_beginning_with_what_they_may(viewer: Clien
     make_key(agent, revoked_at=now)
     make_key(agent, expires_at=now, last_used_at=now)
     text = text_of(viewer.get(f"/agents/{agent.pk}/"))
-    for words in (f"{good.prefix}…", "Good", "May submit, read", "Expires in 3 d", "Revoked", "Expired", "never used",
-                  "May everything", "Tools of the namespace 1", "export RETRYCONTRACT_API_KEY=rc_…"):  # fmt: skip
+    for words in (f"{good.prefix}…", "Active", "Scopes submit, read", "Expires in 3 d", "Revoked", "Expired",
+                  "never used", "Scopes all",
+                  "Tools of the namespace 1", "export RETRYCONTRACT_API_KEY=rc_…"):  # fmt: skip
         assert words in text
     assert "Make a key" not in text
     assert "/revoke/" not in text

@@ -40,7 +40,7 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
     text = text_of(worked.get("/insights/"))
     said = [
         "Valid at first try 25% 1 of 4 calls", "Recovered 67% 2 of the 3 that failed at first",
-        "Put before a person 1 1 answer given", "Time to guidance 4 min", "Failures by mistake", "Failures by tool",
+        "Escalated 1 1 answer given", "Time to guidance 4 min", "Failures by mistake", "Failures by tool",
         "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
         "How calls ended", "tokens, estimated at four characters each where no agent counted them",
     ]  # fmt: skip

@@ -30,7 +30,7 @@ from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_blocked, make_user
-from tests.receivers import receiving
+from tests.serving.receivers import receiving
 from tests.usecases.conftest import configure
 
 pytestmark = pytest.mark.django_db

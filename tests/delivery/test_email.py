@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from retrycontract.delivery.email import send_email
 from retrycontract.usecases.notify.courier import UndeliveredError
-from tests.receivers import Mailbox, lead_mail_to, taking_mail
+from tests.serving.receivers import Mailbox, lead_mail_to, taking_mail
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from retrycontract.delivery import webhook
 from retrycontract.usecases.notify.courier import UndeliveredError
 from tests.delivery.test_addresses import CLOSED
-from tests.receivers import Receiver, receiving
+from tests.serving.receivers import Receiver, receiving
 
 BODY = {"text": "Blocked: ü"}
 HEADERS = {"Webhook-Id": "msg_1"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import require
-from tests.service import ROOT
+from tests.serving.service import ROOT
 
 LOCK = ROOT / "examples" / "requirements.lock"
 ENVIRONMENT = ROOT / "examples" / ".venv"

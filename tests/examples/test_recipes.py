@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.desk import Desk
-from tests.live_server import eventually
 from tests.loops.wire import Wire, answering, anthropic_says, openai_responds, openai_says
-from tests.service import ROOT, AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import ROOT, AgentClient, Service
+from tests.serving.threads import eventually
 
 WRONG = {"origin": "Zurich", "destination": "LHR", "cabin": "business"}
 RIGHT = {"origin": "ZRH", "destination": "LHR", "cabin": "business"}

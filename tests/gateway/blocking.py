@@ -9,8 +9,8 @@ import anyio
 from anyio.to_thread import run_sync
 from mcp import Client
 
-from tests.desk import Desk
 from tests.gateway.connections import twin_of
+from tests.serving.desk import Desk
 
 WRONG = {"path": "report.txt", "encoding": "uft8"}
 

@@ -12,12 +12,12 @@ import pytest
 from anyio.to_thread import run_sync
 from mcp import Client
 
-from retrycontract.mcp.extractions import Step, read_data
-from tests.desk import Desk
+from retrycontract.mcp.extractions import ExtractionStep, read_data
 from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.gateway.test_over_http import both_protocols
 from tests.gateway.test_over_http import run as run_over_http
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 INVOICE = {
     "type": "object",
@@ -127,13 +127,13 @@ def test_a_person_helps_an_extraction_out(service: Service, mode: str) -> None:
 
 @pytest.mark.parametrize("name", ["invoice", "invoice lines", "rechnung/größe", "x" * 64, "a.b", "a_b"])
 def test_every_name_is_one_that_clients_take(name: str) -> None:
-    for step in Step:
+    for step in ExtractionStep:
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", step.tool_name(name))
 
 
 def test_names_that_differ_stay_different() -> None:
     names = ["a.b", "a_b", "a b", "x" * 64, "x" * 65]
-    assert len({Step.SUBMIT.tool_name(name) for name in names}) == len(names)
+    assert len({ExtractionStep.SUBMIT.tool_name(name) for name in names}) == len(names)
 
 
 @pytest.mark.parametrize(

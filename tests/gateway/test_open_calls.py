@@ -3,12 +3,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.mcp.open_calls import OpenCall, OpenCalls
+from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
 
 NAMES = st.sampled_from(["read_file", "write_file"])
 
 
-def failed(calls: OpenCalls, name: str, call_id: str) -> OpenCall:
+def failed(calls: OpenCalls, name: str, call_id: str) -> ConnectionCall:
     call = calls.take(name)
     call.call_id = call.call_id or call_id
     calls.put_back(call)
@@ -33,7 +33,7 @@ def test_parallel_calls_are_continued_in_their_order() -> None:
 
 def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
     calls = OpenCalls()
-    ended, cancelled = OpenCall("read_file", "c1", has_ended=True), OpenCall("read_file")
+    ended, cancelled = ConnectionCall("read_file", "c1", has_ended=True), ConnectionCall("read_file")
     calls.put_back(ended)
     calls.put_back(cancelled)
     assert calls.take("read_file") not in (ended, cancelled)
@@ -42,7 +42,7 @@ def test_an_ended_call_and_one_that_never_began_are_not_continued() -> None:
 @given(st.lists(st.tuples(NAMES, st.booleans())))
 def test_no_call_is_ever_tried_twice_at_the_same_time(steps: list[tuple[str, bool]]) -> None:
     calls = OpenCalls()
-    in_flight: list[OpenCall] = []
+    in_flight: list[ConnectionCall] = []
     for number, (name, begins) in enumerate(steps):
         if begins or not in_flight:
             taken = calls.take(name)

@@ -15,9 +15,10 @@ from anyio.to_thread import run_sync
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.desk import Desk
+from tests.conftest import StartService
 from tests.gateway.connections import SECONDS, text_of, twin_of
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 WRONG = {"tool": "read_file", "arguments": {"path": 5}}
@@ -152,9 +153,8 @@ def test_a_key_for_some_things_is_told_what_it_may_not(agent: AgentClient, scope
     run(story, agent.service, agent.service.manage("create_agent", "over-http", "--scopes", scopes))
 
 
-def test_a_service_that_is_told_to_stop_lets_nobody_wait(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
+def test_a_service_that_is_told_to_stop_lets_nobody_wait(start_service: StartService, tmp_path: Path) -> None:
+    service = start_service(tmp_path / "data")
     agent = AgentClient(service, service.new_key("stopped"))
     agent.register("read_file", SCHEMA)
     call_id = [agent.submit("read_file", "same", {"path": 5}, session_id="s") for _ in range(3)][-1]["call_id"]
@@ -174,10 +174,8 @@ def test_a_service_that_is_told_to_stop_lets_nobody_wait(tmp_path: Path) -> None
     run(story, service, agent.key)
 
 
-def test_without_the_extra_the_service_starts_all_the_same(tmp_path: Path) -> None:
+def test_without_the_extra_the_service_starts_all_the_same(start_service: StartService, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcp'] = sys.modules['httpx2'] = None")
-    service = Service(tmp_path / "data", {"PYTHONPATH": str(tmp_path)})
-    service.start()
+    service = start_service(tmp_path / "data", {"PYTHONPATH": str(tmp_path)})
     assert service.send("GET", "/mcp").status == 404
     assert service.send("GET", "/livez").status == 200
-    service.stop()

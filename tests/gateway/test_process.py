@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.connections import INITIALIZE, ROOT, UPSTREAM, gateway_command, told
-from tests.live_server import eventually
+from tests.serving.threads import eventually
 
 INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
 PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"

@@ -11,9 +11,9 @@ import pytest
 from anyio.to_thread import run_sync
 from mcp import Client, MCPError
 
-from tests.desk import Desk
 from tests.gateway.connections import Story, run_command, text_of, twin_of
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 TOOLS = {
     "tools": [

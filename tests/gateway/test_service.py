@@ -12,10 +12,11 @@ import pytest
 from anyio.to_thread import run_sync
 from mcp import Client
 
-from tests.desk import Desk
+from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
 from tests.gateway.connections import run, text_of, told, twin_of
-from tests.service import Service
+from tests.serving.desk import Desk
+from tests.serving.service import Service
 
 AGENTS = 20  # each test has one of its own
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
@@ -216,9 +217,8 @@ def test_a_key_that_the_service_does_not_know_lets_nothing_through(service: Serv
     run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": "rc_00000000_unknown"})
 
 
-def test_a_service_that_restarts_meanwhile_is_asked_again(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
+def test_a_service_that_restarts_meanwhile_is_asked_again(start_service: StartService, tmp_path: Path) -> None:
+    service = start_service(tmp_path / "data")
     key = service.new_key("gateway")
 
     async def story(client: Client) -> None:
@@ -233,7 +233,4 @@ def test_a_service_that_restarts_meanwhile_is_asked_again(tmp_path: Path) -> Non
 
         assert "> Absolute paths." in text_of(await third_failure_while(client, answer))
 
-    try:
-        run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
-    finally:
-        service.stop()
+    run(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})

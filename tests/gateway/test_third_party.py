@@ -13,10 +13,10 @@ import pytest
 from mcp import Client
 
 from tests.conftest import require
-from tests.desk import Desk
 from tests.gateway.blocking import answered_with, third_failure_while, two_failures
 from tests.gateway.connections import gateway_command, raw_answers, run, text_of
-from tests.service import Service
+from tests.serving.desk import Desk
+from tests.serving.service import Service
 
 LOCK = Path(__file__).with_name("upstream.lock")
 LIST = [("tools/list", {})]

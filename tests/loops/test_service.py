@@ -23,10 +23,10 @@ from retrycontract.loops import (
     Rejected,
     respond_with_correction,
 )
-from tests.desk import Desk
-from tests.live_server import eventually
 from tests.loops.scripted import Script, calling, submitting
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable

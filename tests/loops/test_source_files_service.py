@@ -7,7 +7,7 @@ import pytest
 from retrycontract.client import Client
 from retrycontract.loops.source_files import ImplementationError, generate_file_with_retry
 from tests.loops.test_source_files import BAD, GOOD, PROMPT, Scripted, fenced
-from tests.service import Service
+from tests.serving.service import Service
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
 from tests.management.test_doctor import Setup, lose_key, open_folder
 from tests.management.test_doctor import service as service
-from tests.service import ROOT, Service
+from tests.serving import running
+from tests.serving.service import ROOT, Service
 
 
 def test_the_lines_are_aligned_and_the_exit_status_says_whether_all_is_well(
@@ -73,12 +74,8 @@ def test_a_service_that_cannot_even_start_is_told_why(
 
 
 def test_the_doctor_examines_a_running_service_from_outside(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
-    try:
+    with running(Service(tmp_path / "data")) as service:
         command = [sys.executable, str(ROOT / "manage.py"), "doctor"]
         run = subprocess.run(command, cwd=ROOT, env=service._environ(), capture_output=True, text=True, check=False)
-    finally:
-        service.stop()
     assert run.returncode == 0, run.stdout + run.stderr
     assert "FAIL" not in run.stdout

@@ -15,10 +15,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.conftest import require, scaled_service
-from tests.scaled_service import ScaledService
-from tests.servers import NO_REDIS, Redis, redis_server, running_redis
-from tests.service import AgentClient
+from tests.conftest import require
+from tests.serving import scaled
+from tests.serving.scaled import ScaledService
+from tests.serving.servers import NO_REDIS, Redis, redis_server, running_redis
+from tests.serving.service import AgentClient
 
 pytestmark = pytest.mark.services
 
@@ -116,7 +117,7 @@ def make_chaos(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
         def make(**environment: str) -> Chaos:
             own = {"RETRYCONTRACT_REDIS_URL": redis.url, "RETRYCONTRACT_LEASE_SECONDS": str(LEASE_SECONDS)}
-            service = scaled_service(request, tmp_path / "data", environment=own | environment, webs=1, workers=2)
+            service = scaled(request, tmp_path / "data", environment=own | environment, webs=1, workers=2)
             started.append(service)
             service.start()
             return Chaos(service, redis)

@@ -23,7 +23,7 @@ from retrycontract.usecases.notify.follow_events import follow_events
 from tests.factories import RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database
 from tests.file_database import using
-from tests.servers import PostgreSQL
+from tests.serving.servers import PostgreSQL
 
 pytestmark = pytest.mark.services
 

@@ -23,7 +23,7 @@ from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, 
 from tests.file_database import file_database as file_database
 from tests.file_database import using
 from tests.management.conftest import everything, fill, printed
-from tests.servers import PASSWORD, PostgreSQL, postgresql_programs
+from tests.serving.servers import PASSWORD, PostgreSQL, postgresql_programs
 
 pytestmark = pytest.mark.services
 

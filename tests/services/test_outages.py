@@ -14,9 +14,9 @@ import pytest
 from redis import Redis as Client
 
 from tests.conftest import require
-from tests.live_server import eventually
-from tests.scaled_service import ScaledService
-from tests.servers import (
+from tests.serving import running
+from tests.serving.scaled import ScaledService
+from tests.serving.servers import (
     NO_POSTGRESQL,
     NO_REDIS,
     PostgreSQL,
@@ -26,7 +26,8 @@ from tests.servers import (
     running_postgresql,
     running_redis,
 )
-from tests.service import AgentClient
+from tests.serving.service import AgentClient
+from tests.serving.threads import eventually
 
 pytestmark = pytest.mark.services
 
@@ -60,10 +61,8 @@ def scaled(
         "RETRYCONTRACT_LEASE_SECONDS": "2",
         "RETRYCONTRACT_SWEEP_SECONDS": "1",
     }
-    service = ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)
-    service.start()
-    yield service
-    service.stop()
+    with running(ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.store.event_position import Position, Row
+from retrycontract.store.event_position import EventRow, Position
 
 IDS = st.integers(1, 10**12)
 
@@ -26,7 +26,7 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 def read(position: Position, visible: set[int], in_flight: set[int], size: int) -> tuple[list[int], Position]:
     """Read a page of a log in which these rows are visible, and those may still appear."""
     after = sorted(row for row in visible if row > position.settled)[: position.rows_to_look_at(size)]
-    rows = [Row(row, is_settled=all(row < other for other in in_flight)) for row in after]
+    rows = [EventRow(row, is_settled=all(row < other for other in in_flight)) for row in after]
     ids = position.unread(rows, size)
     return ids, position.after(ids, rows)
 

@@ -19,7 +19,7 @@ from retrycontract.contract.matching import Submission
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import ALPHABET, new_id
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
-from retrycontract.store.models.calls import MAX_CANDIDATES
+from retrycontract.store.models.open_calls import MAX_CANDIDATES, candidates
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal
 from tests.factories import make_agent, make_blocked, make_tool
 
@@ -204,9 +204,9 @@ def test_the_call_with_the_same_id_is_found_among_any_number_of_open_ones() -> N
         for number in range(MAX_CANDIDATES * 2 + 1)
     )  # fmt: skip
     for wanted in (calls[0], calls[MAX_CANDIDATES], calls[-1]):
-        candidates = Call.objects.of(agent).candidates(Submission("deploy", wanted.last_tool_call_id, "s"))
-        assert wanted in candidates
-        assert len(candidates) == MAX_CANDIDATES
+        found = candidates(agent, Submission("deploy", wanted.last_tool_call_id, "s"))
+        assert wanted in found
+        assert len(found) == MAX_CANDIDATES
 
 
 def test_schemas_hash_alike_whatever_the_order_of_their_keys() -> None:

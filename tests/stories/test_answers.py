@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"mode": {"enum": ["read", "write"]}}, "required": ["mode"]}
 

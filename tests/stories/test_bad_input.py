@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Corpus
-from tests.service import AgentClient, Answer, Service
+from tests.serving.service import AgentClient, Answer, Service
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import running
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.service import AgentClient, Answer, Service
+from tests.serving import running
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Answer, Service
+from tests.serving.threads import eventually
 
 CLIENTS = 32
 TOKEN = "read the metrics, 32 characters long"
@@ -49,7 +49,8 @@ class SmallShell(Service):
 
 @pytest.fixture
 def small_service(tmp_path: Path) -> Iterator[Service]:
-    yield from running(SmallShell(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN}))
+    with running(SmallShell(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN})) as service:
+        yield service
 
 
 def test_more_agents_wait_than_the_shell_of_the_service_lets_it_open_files(small_service: Service) -> None:

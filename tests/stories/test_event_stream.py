@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from retrycontract.client import Client
-from tests.conftest import require, running, scaled_service
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.scaled_service import ScaledService
-from tests.service import AgentClient, Service
-from tests.test_streaming import enough_files
+from tests.conftest import require
+from tests.front.test_streaming import enough_files
+from tests.serving import running, scaled
+from tests.serving.desk import Desk
+from tests.serving.scaled import ScaledService
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -96,10 +97,9 @@ def test_an_agent_hears_of_verdicts_of_the_block_and_of_the_answer(judged_servic
 @pytest.fixture(params=["in one process", "scaled out"])
 def doomed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
     """A service that a test may kill."""
-    if request.param == "scaled out":
-        yield from running(scaled_service(request, tmp_path / "data", webs=1))
-    else:
-        yield from running(Service(tmp_path / "data"))
+    is_scaled = request.param == "scaled out"
+    with running(scaled(request, tmp_path / "data", webs=1) if is_scaled else Service(tmp_path / "data")) as service:
+        yield service
 
 
 def kill_web(service: Service) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-from tests.service import AgentClient, Answer, Service
+from tests.serving.service import AgentClient, Answer, Service
 
 CLIENTS = 50
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

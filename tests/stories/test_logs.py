@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.desk import Desk
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 SCHEMA = {"type": "object", "properties": {"place": {"enum": ["here"]}}, "required": ["place"]}
 CORRELATION = "trace-of-the-story"

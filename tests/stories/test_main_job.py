@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from retrycontract.management.demo import BOOK_FLIGHT
-from tests.desk import Desk
-from tests.service import ROOT, AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import ROOT, AgentClient, Service
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import running
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.receivers import Mailbox, Receiver, receiving, taking_mail
-from tests.service import AgentClient, Service
+from tests.serving import running
+from tests.serving.desk import Desk
+from tests.serving.receivers import Mailbox, Receiver, receiving, taking_mail
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -57,7 +57,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver, mailbox: 
         "RETRYCONTRACT_EMAIL_FROM": "desk@desk.example",
         "RETRYCONTRACT_SWEEP_SECONDS": "0.1",
     }
-    yield from running(Service(folder / "data", environment))
+    with running(Service(folder / "data", environment)) as service:
+        yield service
 
 
 def blocked(service: Service, name: str, **settings: Any) -> tuple[AgentClient, str]:

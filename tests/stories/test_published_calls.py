@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Corpus
-from tests.service import AgentClient, Service
+from tests.serving.service import AgentClient, Service
 from tests.stories.test_retry_chains import is_reported
 
 # The publishers did not check formats: "webarena.pdf" stands where the schema wants a URI.

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.service import AgentClient, Service
+from tests.serving.service import AgentClient, Service
 
 BODY = b'{"tool": "nobody", "tool_call_id": "id", "arguments": {}}'
 

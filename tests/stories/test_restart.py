@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.service import AgentClient, Service
+from tests.conftest import StartService
+from tests.serving.service import AgentClient
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_blocked_call_survives_a_restart(tmp_path: Path, how: signal.Signals) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
+def test_a_blocked_call_survives_a_restart(start_service: StartService, tmp_path: Path, how: signal.Signals) -> None:
+    service = start_service(tmp_path / "data")
     agent = AgentClient(service, service.new_key("restart"))
     agent.register("count", SCHEMA)
     call_id = None
@@ -37,12 +37,13 @@ def test_a_blocked_call_survives_a_restart(tmp_path: Path, how: signal.Signals) 
     assert service.log.count(service.operator_password) == 1, "the password is printed once"
 
 
-def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(tmp_path: Path) -> None:
+def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(
+    start_service: StartService, tmp_path: Path
+) -> None:
     # Nothing is judged while the sweep sleeps and no bell rings: the attempts stay queued.
     asleep = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "3600"}
     silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.doorbell.SilentDoorbell"}
-    service = Service(tmp_path / "data", asleep | silent)
-    service.start()
+    service = start_service(tmp_path / "data", asleep | silent)
     agent = AgentClient(service, service.new_key("queued"))
     agent.register("count", SCHEMA)
     calls = []
@@ -59,12 +60,10 @@ def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(tmp_p
     for call_id in calls:
         answer = agent.send("GET", f"/calls/{call_id}/wait?for=verdict", headers={"Prefer": "wait=30"})
         assert (answer.status, answer.body["status"]) == (200, "valid")
-    service.stop()
 
 
-def test_an_agent_that_waits_is_answered_when_the_service_stops(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
-    service.start()
+def test_an_agent_that_waits_is_answered_when_the_service_stops(start_service: StartService, tmp_path: Path) -> None:
+    service = start_service(tmp_path / "data")
     agent = AgentClient(service, service.new_key("waits"))
     agent.register("count", SCHEMA, max_attempts=1)
     call_id = agent.submit("count", "w", {})["call_id"]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Corpus
-from tests.desk import Desk
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 CODES = {
     "required": {"VAL-001"},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.service import AgentClient, Service
+from tests.serving.service import AgentClient, Service
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

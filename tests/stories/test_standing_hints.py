@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.desk import Desk
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.service import AgentClient, Service
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"mode": {"enum": ["read", "write"]}}, "required": ["mode"]}
 

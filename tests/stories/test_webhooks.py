@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.webhooks.signature import verify
-from tests.conftest import running
-from tests.desk import Desk
-from tests.live_server import eventually
-from tests.receivers import Post, Receiver, receiving
-from tests.service import AgentClient, Service
+from tests.serving import running
+from tests.serving.desk import Desk
+from tests.serving.receivers import Post, Receiver, receiving
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"region": {"enum": ["eu-west-1", "us-east-1"]}}}
 CANARY = "sk-proj-canaryT3BlbkFJabcdefghijklmnopqrstuv1234567890"
@@ -31,7 +31,8 @@ def receiver() -> Iterator[Receiver]:
 def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that may reach this machine."""
     environment = {"RETRYCONTRACT_ALLOW_PRIVATE_WEBHOOKS": "true", "RETRYCONTRACT_SWEEP_SECONDS": "0.1"}
-    yield from running(Service(tmp_path_factory.mktemp("telling") / "data", environment))
+    with running(Service(tmp_path_factory.mktemp("telling") / "data", environment)) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_the_work_goes_on_in_an_upgraded_database(old_database: Path) -> None:
     blocked = Call.objects.blocked().order_by("pk")[0]
     assert submit(agent, RIGHT, call=blocked).call.state == "valid"
     assert submit(agent, RIGHT).call.state == "valid"
-    assert Tool.objects.named("deployer", "deploy").current_version.schema == DEPLOY | {"title": "second version"}  # type: ignore[union-attr]
+    assert Tool.named("deployer", "deploy").current_version.schema == DEPLOY | {"title": "second version"}  # type: ignore[union-attr]
 
 
 def test_a_submission_that_waited_with_a_lost_key_is_asked_for_again(old_database: Path) -> None:

@@ -14,7 +14,7 @@ from retrycontract.contract.webhooks.signature import verify
 from retrycontract.store.models import Agent, Door, WebhookEndpoint
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from tests.receivers import Post, Receiver, receiving
+from tests.serving.receivers import Post, Receiver, receiving
 from tests.usecases.conftest import NOON, configure
 from tests.usecases.outbox_desk import MINUTE
 

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from retrycontract.store.models import Call
 from retrycontract.usecases.notify.drain_outbox import drain_outbox
 from tests.factories import make_blocked
-from tests.receivers import Mailbox, Receiver, lead_mail_to, receiving
+from tests.serving.receivers import Mailbox, Receiver, lead_mail_to, receiving
 from tests.usecases.conftest import NOON, configure
 
 MINUTE = timedelta(minutes=1)

@@ -36,7 +36,7 @@ def queued(*outputs: Any, **fields: Any) -> list[Attempt]:
 
 def claim(attempt: Attempt, *, at: datetime = NOON, token: str = "worker") -> Attempt | None:
     """Lease an attempt as a worker does; gives nothing where it is not to be had."""
-    return Attempt.objects.claim(attempt.pk, token=token, now=at, until=at + LEASE)
+    return Attempt.claim(attempt.pk, token=token, now=at, until=at + LEASE)
 
 
 def fresh(attempt: Attempt) -> Attempt:

@@ -41,7 +41,7 @@ def test_without_the_token_a_worker_that_lost_its_lease_would_write(
         if moment > NOON:
             row = Attempt.objects.filter(pk=attempt.pk)
             slow = row.get().lease_token
-            Attempt.objects.claim(attempt.pk, token="quick", now=moment, until=moment + LEASE)
+            Attempt.claim(attempt.pk, token="quick", now=moment, until=moment + LEASE)
             if not is_fenced:
                 row.update(lease_token=slow)
         return moment

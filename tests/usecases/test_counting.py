@@ -14,9 +14,9 @@ from retrycontract.store.models import Call, Event
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.submit_attempt import (
     CallEndedError,
+    CallNotFoundError,
+    CallOfOtherToolError,
     NewAttempt,
-    OtherToolError,
-    UnknownCallError,
     UnknownVersionError,
     submit_attempt,
 )
@@ -166,7 +166,7 @@ def test_a_call_of_an_unknown_tool_takes_over_the_tool_that_is_named_next(send: 
 def test_a_call_of_a_known_tool_does_not_change_its_tool(send: Send) -> None:
     call = fail(send, 1)
     make_tool(call.agent, "other")
-    with pytest.raises(OtherToolError):
+    with pytest.raises(CallOfOtherToolError):
         send(call.agent, RIGHT, tool="other", call=call)
 
 
@@ -226,7 +226,7 @@ def test_a_call_of_another_agent_is_unknown(send: Send) -> None:
     call = fail(send, 1)
     stranger = make_agent("stranger")
     new = NewAttempt(tool="deploy", tool_call_id="x", output=RIGHT, call_id=call.public_id)
-    with pytest.raises(UnknownCallError):
+    with pytest.raises(CallNotFoundError):
         submit_attempt(stranger, new, now=timezone.now())
 
 

@@ -13,7 +13,7 @@ from retrycontract.store.models import OutboxMessage
 from retrycontract.usecases.notify.courier import carry_out
 from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
 from tests.factories import make_blocked
-from tests.receivers import Receiver
+from tests.serving.receivers import Receiver
 from tests.usecases.conftest import NOON
 from tests.usecases.endpoint_desk import BLOCKED, HOUR, drain, drain_over, listen
 from tests.usecases.endpoint_desk import receiver as receiver

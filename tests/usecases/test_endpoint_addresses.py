@@ -16,7 +16,7 @@ from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
 from tests.file_database import bytes_at_rest
-from tests.receivers import Receiver, receiving
+from tests.serving.receivers import Receiver, receiving
 from tests.usecases.conftest import NOON, configure
 
 BY: dict[str, Any] = {"now": NOON, "actor": "ada", "door": Door.ADMIN}

@@ -12,7 +12,7 @@ from retrycontract.usecases.notify.drain_endpoints import LEASE, drain_endpoints
 from retrycontract.usecases.notify.send_again import send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
-from tests.receivers import Post, Receiver, receiving
+from tests.serving.receivers import Post, Receiver, receiving
 from tests.usecases.conftest import NOON, configure
 from tests.usecases.endpoint_desk import BLOCKED, BY, DAY, HOUR, SECOND, drain, drain_over, is_verified, listen
 from tests.usecases.endpoint_desk import receiver as receiver

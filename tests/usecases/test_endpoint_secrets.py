@@ -29,7 +29,7 @@ from retrycontract.usecases.notify.tend_endpoint import (
 )
 from tests.factories import answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once, bytes_at_rest
-from tests.receivers import Receiver, receiving
+from tests.serving.receivers import Receiver, receiving
 from tests.usecases.conftest import NOON, configure, judge_all
 
 CANARY = "sk-proj-canaryT3BlbkFJabcdefghijklmnopqrstuv1234567890"

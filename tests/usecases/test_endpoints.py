@@ -13,7 +13,7 @@ from retrycontract.usecases.calls.sweep import expire_overdue
 from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
 from retrycontract.usecases.notify.tend_endpoint import change_endpoint, rotate_secret
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
-from tests.receivers import Receiver
+from tests.serving.receivers import Receiver
 from tests.usecases.conftest import NOON, Send, fail
 from tests.usecases.endpoint_desk import BLOCKED, BY, DAY, HOUR, SECOND, drain, is_verified, listen
 from tests.usecases.endpoint_desk import receiver as receiver

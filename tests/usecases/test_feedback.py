@@ -13,8 +13,8 @@ from retrycontract.contract.feedback.feedback_text import ParsedFeedback
 from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt
 from retrycontract.usecases.calls.dry_run import dry_run
+from tests.contract.polite_words import install_polite_words
 from tests.factories import DEPLOY, WRONG, answer, make_agent, make_tool, make_user
-from tests.packages import install_polite_words
 from tests.usecases.conftest import Send
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Guidance, Measure, Rollup
 from retrycontract.usecases.calls.claim_call import claim_call
 from retrycontract.usecases.calls.snooze_call import snooze_call
-from retrycontract.usecases.counts.read_counts import Scope
+from retrycontract.usecases.counts.read_counts import CountScope
 from retrycontract.usecases.counts.read_insights import (
     CostPoint,
     FailurePoint,
@@ -34,7 +34,7 @@ from tests.usecases.conftest import NOON
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-WHOLE = Scope(NOON, NOON + DAY)
+WHOLE = CountScope(NOON, NOON + DAY)
 OUTPUTS: list[Any] = [WRONG, RIGHT, {}, "{", {"service": 1, "region": 2, "zone": 3}, WRONG]
 
 
@@ -139,11 +139,11 @@ def test_the_heat_map_names_fields_codes_and_nothing_that_a_model_made_up() -> N
 
 @pytest.mark.usefixtures("history")
 def test_a_scope_leaves_out_other_tools_namespaces_and_times() -> None:
-    one = Scope(NOON, NOON + DAY, namespace="one", tool_name="deploy")
+    one = CountScope(NOON, NOON + DAY, namespace="one", tool_name="deploy")
     assert [(rate.namespace, rate.tool_name) for rate in read_tool_rates(one)] == [("one", "deploy")]
     assert {(point.namespace, point.tool_name) for point in read_insights(one).tool_failures} == {("one", "deploy")}
-    assert read_tool_rates(Scope(NOON - DAY, NOON)) == ()
-    assert read_insights(Scope(NOON - DAY, NOON)).attempts == ()
+    assert read_tool_rates(CountScope(NOON - DAY, NOON)) == ()
+    assert read_insights(CountScope(NOON - DAY, NOON)).attempts == ()
     assert sum(heat.amount for heat in read_heat_map(one)) == sum(
         Rollup.objects.filter(namespace="one", tool_name="deploy", measure=Measure.PLACE).values_list(
             "amount", flat=True
@@ -153,7 +153,7 @@ def test_a_scope_leaves_out_other_tools_namespaces_and_times() -> None:
 
 @pytest.mark.usefixtures("history")
 def test_a_long_time_is_shown_by_days() -> None:
-    points = read_insights(Scope(NOON - 30 * DAY, NOON + 30 * DAY)).failures
+    points = read_insights(CountScope(NOON - 30 * DAY, NOON + 30 * DAY)).failures
     assert {point.at.hour for point in points} == {0}
     hourly = read_insights(WHOLE).failures
     assert sum(point.amount for point in points) == sum(point.amount for point in hourly)

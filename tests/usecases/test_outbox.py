@@ -17,7 +17,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
 from retrycontract.usecases.notify.announce_escalation import announce_escalation
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
-from tests.receivers import Receiver, taking_mail
+from tests.serving.receivers import Receiver, taking_mail
 from tests.usecases.conftest import NOON, Send, configure, fail
 from tests.usecases.outbox_desk import CANARY, MINUTE, blocked, drain, mail_to
 from tests.usecases.outbox_desk import receiver as receiver

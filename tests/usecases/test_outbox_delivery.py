@@ -15,7 +15,7 @@ from retrycontract.usecases.notify.courier import UndeliveredError
 from retrycontract.usecases.notify.drain_outbox import LEASE, drain_outbox
 from tests.factories import make_agent, make_blocked
 from tests.file_database import all_at_once
-from tests.receivers import Receiver, receiving, taking_mail
+from tests.serving.receivers import Receiver, receiving, taking_mail
 from tests.usecases.conftest import NOON, configure
 from tests.usecases.outbox_desk import CANARY, MINUTE, blocked, drain, mail_to, tell_by
 from tests.usecases.outbox_desk import receiver as receiver

@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrycontract.store.models import Count, Measure, Rollup, Span, Summary, hour_of
+from retrycontract.store.models import Count, Measure, Rollup, Summary, SummarySpan, hour_of
 from retrycontract.store.models.summaries import MOST_PLACES
-from retrycontract.usecases.counts.read_counts import Scope
+from retrycontract.usecases.counts.read_counts import CountScope
 from retrycontract.usecases.counts.read_insights import read_heat_map, read_insights, read_tool_rates
 from retrycontract.usecases.counts.recount import rebuild_rollups
 from retrycontract.usecases.counts.sum_up_counts import HOURS_KEPT, sum_up_counts, sum_up_everything
@@ -46,11 +46,11 @@ def counted() -> None:
                     count(at, tool, measure, label, chance.randint(1, 40))
 
 
-def scopes() -> Iterator[Scope]:
+def scopes() -> Iterator[CountScope]:
     for length in (5 * HOUR, DAY, 3 * DAY, 7 * DAY, 30 * DAY):
         for end in (NOON + HOUR, NOON - 2 * DAY, NOON - 5 * DAY - 3 * HOUR):
             for tool in (None, "deploy"):
-                yield Scope(end - length, end, tool_name=tool)
+                yield CountScope(end - length, end, tool_name=tool)
 
 
 def everything() -> list[Any]:
@@ -72,7 +72,7 @@ def test_what_pages_show_is_the_same_with_no_sums_some_and_all() -> None:
 @pytest.mark.usefixtures("counted")
 def test_what_is_over_is_read_from_the_sums_alone() -> None:
     sum_up_everything(now=NOON + 2 * DAY)
-    weeks, day = Scope(NOON - 12 * HOUR - 30 * DAY, NOON + HOUR), Scope(NOON - DAY, NOON + HOUR)
+    weeks, day = CountScope(NOON - 12 * HOUR - 30 * DAY, NOON + HOUR), CountScope(NOON - DAY, NOON + HOUR)
     before = [(read_insights(scope), read_tool_rates(scope), read_heat_map(scope)) for scope in (weeks, day)]
     Rollup.objects.all().delete()
     assert [(read_insights(scope), read_tool_rates(scope), read_heat_map(scope)) for scope in (weeks, day)] == before
@@ -82,27 +82,27 @@ def test_an_hour_or_a_day_is_summed_up_once_it_is_settled() -> None:
     count(NOON)
     assert not sum_up_counts(now=NOON + HOUR + timedelta(minutes=4))
     assert sum_up_counts(now=NOON + HOUR + timedelta(minutes=5))
-    assert set(Summary.objects.values_list("span", flat=True)) == {Span.HOUR}
+    assert set(Summary.objects.values_list("span", flat=True)) == {SummarySpan.HOUR}
     assert not sum_up_counts(now=NOON + 12 * HOUR)
     assert sum_up_counts(now=NOON + 13 * HOUR)
-    assert Summary.objects.whole().get(span=Span.DAY).at == NOON - 12 * HOUR
+    assert Summary.objects.whole().get(span=SummarySpan.DAY).at == NOON - 12 * HOUR
 
 
 @pytest.mark.usefixtures("counted")
 def test_hours_that_are_shown_as_days_are_forgotten() -> None:
     sum_up_everything(now=NOON + HOUR)
-    first = Summary.objects.filter(span=Span.HOUR).earliest("at").at
+    first = Summary.objects.filter(span=SummarySpan.HOUR).earliest("at").at
     assert first >= NOON - HOURS_KEPT - DAY
     count(NOON + 7 * DAY)
     sum_up_everything(now=NOON + 8 * DAY)
-    assert Summary.objects.filter(span=Span.HOUR).earliest("at").at == NOON + 7 * DAY
+    assert Summary.objects.filter(span=SummarySpan.HOUR).earliest("at").at == NOON + 7 * DAY
 
 
 @pytest.mark.usefixtures("counted")
 def test_two_who_sum_up_at_once_write_one_row() -> None:
     tally = Rollup.objects.all().tally()
     for _ in range(2):
-        Summary.objects.write(Span.DAY, NOON - 12 * HOUR, tally)
+        Summary.objects.write(SummarySpan.DAY, NOON - 12 * HOUR, tally)
     assert Summary.objects.count() == 3
 
 
@@ -110,7 +110,7 @@ def test_of_places_that_agents_made_up_the_commonest_are_kept() -> None:
     for number in range(MOST_PLACES + 5):
         count(NOON, measure=Measure.PLACE, label=f"VAL-001 /{number}", n=1 + (number == 7))
     sum_up_everything(now=NOON + DAY)
-    places = Summary.objects.get(span=Span.DAY, is_whole=False).places
+    places = Summary.objects.get(span=SummarySpan.DAY, is_whole=False).places
     assert (len(places), places["VAL-001 /7"]) == (MOST_PLACES, 2)
 
 
@@ -120,10 +120,10 @@ def test_counts_that_are_made_anew_are_summed_up_anew() -> None:
     count(NOON - DAY)
     count(NOON, n=100)
     sum_up_everything(now=NOON + 2 * DAY)
-    assert Summary.objects.whole().get(span=Span.DAY, at=NOON - 12 * HOUR).judged == 102
+    assert Summary.objects.whole().get(span=SummarySpan.DAY, at=NOON - 12 * HOUR).judged == 102
     rebuild_rollups(since=NOON, now=NOON + 2 * DAY, actor="rebuild_metrics", door="command")  # type: ignore[arg-type]
     sum_up_everything(now=NOON + 2 * DAY)
-    days = Summary.objects.whole().filter(span=Span.DAY).order_by("at")
+    days = Summary.objects.whole().filter(span=SummarySpan.DAY).order_by("at")
     assert list(days.values_list("judged", flat=True)) == [1, 2]
 
 
@@ -133,6 +133,6 @@ def test_a_longer_time_costs_no_more_queries() -> None:
     asked = []
     for days in (4, 90):
         with CaptureQueriesContext(connection) as queries:
-            read_insights(Scope(NOON - days * DAY, NOON + 2 * HOUR))
+            read_insights(CountScope(NOON - days * DAY, NOON + 2 * HOUR))
         asked.append(len(queries))
     assert asked[0] == asked[1] <= 6

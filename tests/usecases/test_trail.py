@@ -51,7 +51,7 @@ from retrycontract.usecases.people.second_factor import begin_factor, confirm_fa
 from retrycontract.usecases.reseal import note_keys, reseal_all
 from retrycontract.usecases.tools.change_tool import change_tool, release_version
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
-from tests.receivers import receiving
+from tests.serving.receivers import receiving
 from tests.usecases.conftest import NOON, configure, judge_all
 
 pytestmark = pytest.mark.django_db

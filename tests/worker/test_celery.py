@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from retrycontract.store.models import Attempt
 from tests.factories import WRONG, make_agent, make_tool, submit
-from tests.servers import Redis
-from tests.service import ROOT
+from tests.serving.servers import Redis
+from tests.serving.service import ROOT
 from tests.worker.conftest import queue
 from worker.celery_doorbell import PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
 

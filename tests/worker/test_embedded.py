@@ -17,8 +17,8 @@ from retrycontract.front.waiting import bells
 from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
-from tests.live_server import eventually
-from tests.receivers import Receiver, receiving
+from tests.serving.receivers import Receiver, receiving
+from tests.serving.threads import eventually
 from worker import embedded
 
 pytestmark = pytest.mark.usefixtures("shared_database")
@@ -72,7 +72,7 @@ def test_a_lease_that_a_dead_worker_left_is_taken_over(run_worker: Callable[[flo
     make_tool(agent)
     attempt = submit(agent, WRONG)
     now = timezone.now()
-    assert Attempt.objects.claim(attempt.pk, token="dead", now=now, until=now + timedelta(seconds=0.2))
+    assert Attempt.claim(attempt.pk, token="dead", now=now, until=now + timedelta(seconds=0.2))
     run_worker(0.05)
     eventually(is_judged(attempt))
     assert Attempt.objects.get().deliveries == 2

@@ -15,8 +15,8 @@ from django.utils import timezone
 from retrycontract.front.waiting import Bells
 from retrycontract.store.models import Call
 from tests.factories import WRONG, make_agent, make_tool, submit
-from tests.live_server import eventually
-from tests.servers import Redis
+from tests.serving.servers import Redis
+from tests.serving.threads import eventually
 from worker.celery_doorbell import CeleryDoorbell
 from worker.rings import CatchUp, RingListener
 

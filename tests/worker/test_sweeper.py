@@ -12,7 +12,7 @@ from pytest_django import Settings
 from retrycontract.store.models import Attempt, Call, WorkerBeat
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
-from tests.servers import Redis
+from tests.serving.servers import Redis
 from tests.worker.conftest import queue
 from worker.celery_doorbell import CeleryDoorbell
 from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
@@ -51,7 +51,7 @@ def test_a_lease_that_ran_out_is_rung_for_and_one_that_holds_is_not(own_redis: R
     now = timezone.now()
     for seconds in (-1, 20):
         attempt = waiting(since=6)
-        assert Attempt.objects.claim(attempt.pk, token="t", now=now, until=now + timedelta(seconds=seconds))
+        assert Attempt.claim(attempt.pk, token="t", now=now, until=now + timedelta(seconds=seconds))
     Sweeper().sweep()
     assert rung(own_redis) == 1
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from retrycontract.contract.advice.spot import ABSENT, options_of, types_of
-from retrycontract.contract.checks.composition import Place
+from retrycontract.contract.checks.composition import InstancePlace
 
 
-def sole_answer(place: Place) -> Any:
+def sole_answer(place: InstancePlace) -> Any:
     """Give the only value that is allowed, else the default, else [] for an array; ABSENT where one would guess."""
     fixed = _only(options_of(place))
     if fixed is not ABSENT:

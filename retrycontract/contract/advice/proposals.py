@@ -13,7 +13,7 @@ from retrycontract.contract import pointers
 from retrycontract.contract.advice import fields, values
 from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.advice.trial import Judge, Trial
+from retrycontract.contract.advice.trial import Judge, PatchTrial
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -65,7 +65,7 @@ def propose(
     """
     if len(errors) > MAX_ERRORS:
         return errors
-    trial = Trial(value, errors, judge, sanitizer.redact_pointer)
+    trial = PatchTrial(value, errors, judge, sanitizer.redact_pointer)
     spots = (Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None for error in errors)
     found = dict(islice(_near_misses(errors, spots, trial), MAX_PATCHES))
     if not found:
@@ -79,7 +79,7 @@ def propose(
 
 
 def _near_misses(
-    errors: Iterable[ValidationError], spots: Iterable[Spot | None], trial: Trial
+    errors: Iterable[ValidationError], spots: Iterable[Spot | None], trial: PatchTrial
 ) -> Iterator[tuple[int, tuple[Spot, Proposal]]]:
     """Yield the positions of the errors that a patch would mend, each with the place and the proposal."""
     for position, (error, spot) in enumerate(zip(errors, spots, strict=True)):
@@ -115,7 +115,7 @@ def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     return path.count("/"), pointers.sort_key(path)
 
 
-def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -> Proposal | None:
+def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTrial) -> Proposal | None:
     """Take the proposal that leaves the fewest mistakes, the first of equals."""
     best, fewest = None, MAX_ERRORS + 1
     for proposal in proposals:
@@ -127,7 +127,7 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: Trial) -
     return best
 
 
-def _compatible(patches: dict[int, Patch], trial: Trial) -> dict[int, Patch]:
+def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> dict[int, Patch]:
     """Keep the patches that can be applied together without making anything worse."""
     if len(patches) == 1 or trial.remaining(_joined(patches.values())) is not None:
         return patches

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.composition import Place, SchemaIndex
+from retrycontract.contract.checks.composition import InstancePlace, SchemaIndex
 from retrycontract.contract.patches import Operation, Patch
 from retrycontract.contract.redaction.previews import elide_middle, visible
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
@@ -22,7 +22,7 @@ class Step:
 
     pointer: str
     value: Any
-    place: Place
+    place: InstancePlace
 
     def child(self, token: str) -> Step | None:
         """Give the place of a member or an item; its value is ABSENT for a member that is not there."""
@@ -112,14 +112,14 @@ class Spot:
         return elide_middle(visible(self.sanitizer.redact_pointer(pointer)), MAX_NAME)
 
 
-def types_of(place: Place) -> Iterator[str]:
+def types_of(place: InstancePlace) -> Iterator[str]:
     """Name the types that the schemas of a place ask for."""
     for schema in place.schemas:
         kinds = schema.get("type", ())
         yield from [kinds] if isinstance(kinds, str) else kinds
 
 
-def options_of(place: Place) -> Iterator[Any]:
+def options_of(place: InstancePlace) -> Iterator[Any]:
     """Yield the values that the schemas of a place name by `enum` and `const`."""
     for schema in place.schemas:
         if isinstance(schema.get("enum"), list):

@@ -18,7 +18,7 @@ MAX_JUDGED = 1_000  # mistakes told anew for one submission: about 20 µs each
 PER_MISTAKE = 20  # characters of a patch that take as long to judge as telling a mistake
 
 
-class Trial:
+class PatchTrial:
     """Judge a document as patches would leave it; the work is bounded, and beyond that every patch fails."""
 
     def __init__(

@@ -26,7 +26,7 @@ MAX_CLOSURE = 500  # subschemas that describe one place; admission keeps real on
 MAX_PLACES = 2_000  # kept of one schema: names that a model makes up may match any choice of its patterns
 
 
-class Place:
+class InstancePlace:
     """Hold the subschemas that describe one place of an instance, and what follows from them together."""
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Place:
 
     def __init__(self, index: SchemaIndex, schemas: tuple[dict[str, Any], ...], *, closes: bool) -> None:
         self._index = index
-        self._children: dict[str | int, Place] = {}
+        self._children: dict[str | int, InstancePlace] = {}
         self.schemas = schemas
         self.declared = frozenset(name for schema in schemas for name in _names(schema))
         self.patterns = name_patterns(
@@ -67,7 +67,7 @@ class Place:
         """Tell whether some subschema of this place knows the key."""
         return key in self.declared or bool(self.patterns.matching(key))
 
-    def child(self, token: str | int) -> Place:
+    def child(self, token: str | int) -> InstancePlace:
         """Give the place of a member (by name) or of an item (by index)."""
         # Indices after the longest tuple fold into one, so that long arrays share one place.
         key = token if isinstance(token, str) else min(token, self.prefix_length)
@@ -86,7 +86,7 @@ class SchemaIndex:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._anchors: dict[str, Schema] | None = None
-        self._places: dict[tuple[int, ...], Place] = {}
+        self._places: dict[tuple[int, ...], InstancePlace] = {}
         self.root = self.place([root])
         self.marks_anything = _mentions(root, ("writeOnly", "x-sensitive")) or _mentions_value(root, "password")
         self.deprecates_anything = _mentions(root, ("deprecated",))
@@ -102,7 +102,7 @@ class SchemaIndex:
             self._anchors = dict(_anchors(self._root))
         return self._anchors.get(reference)
 
-    def place(self, schemas: Iterable[Schema]) -> Place:
+    def place(self, schemas: Iterable[Schema]) -> InstancePlace:
         """Close subschemas under everything that applies in the same place, and remember the result."""
         given = tuple(schemas)
         key = tuple(map(id, given))
@@ -113,7 +113,7 @@ class SchemaIndex:
                 self._places[key] = found
         return found
 
-    def _closed(self, schemas: tuple[Schema, ...]) -> Place:
+    def _closed(self, schemas: tuple[Schema, ...]) -> InstancePlace:
         closure: dict[int, dict[str, Any]] = {}
         declares = has_open_branch = False
         queue: deque[tuple[Schema, str]] = deque((schema, "") for schema in schemas)
@@ -126,7 +126,7 @@ class SchemaIndex:
             # A condition looks at fields and adds rules for them; it doesn't say which there are.
             declares = declares or ("properties" in schema and keyword not in CONDITIONS)
             queue.extend(self._in_place(schema, keyword))
-        return Place(self, tuple(closure.values()), closes=declares and not has_open_branch)
+        return InstancePlace(self, tuple(closure.values()), closes=declares and not has_open_branch)
 
     def _in_place(self, schema: dict[str, Any], within: str) -> Iterator[tuple[Schema, str]]:
         """Yield the subschemas of the same place, each with the keyword that it stands under."""
@@ -147,7 +147,7 @@ class SchemaIndex:
                 yield dependent, keyword
 
 
-def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, dict[str, Any], list[str], Place]]:
+def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, dict[str, Any], list[str], InstancePlace]]:
     """List (pointer, object, unknown keys, place) for every object with fields that no schema declares."""
     return [
         (pointer, item, unknown, place)
@@ -156,13 +156,13 @@ def unknown_fields(index: SchemaIndex, value: Any) -> list[tuple[str, dict[str, 
     ]
 
 
-def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, Place]]:
+def walk(index: SchemaIndex, value: Any) -> list[tuple[str, Any, InstancePlace]]:
     """List (pointer, value, place) for the value and for all within it that may be or hold something closed or marked.
 
     Whatever lies in a flat place is passed over as a whole.
     """
     marks = index.marks_anything or index.deprecates_anything
-    found: list[tuple[str, Any, Place]] = [("", value, index.root)]
+    found: list[tuple[str, Any, InstancePlace]] = [("", value, index.root)]
     for pointer, item, place in found:  # which grows on the way
         for token, member in _members(item):
             # Values without members matter only where something may be marked.
@@ -186,7 +186,7 @@ def sensitive_pointers(index: SchemaIndex, value: Any) -> frozenset[str]:
     return frozenset(pointer for pointer, _, place in walk(index, value) if place.sensitive)
 
 
-def place_of(index: SchemaIndex, pointer_tokens: Iterable[str | int]) -> Place:
+def place_of(index: SchemaIndex, pointer_tokens: Iterable[str | int]) -> InstancePlace:
     """Find the place that a path of member names and item indices leads to."""
     place = index.root
     for token in pointer_tokens:

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import did_you_mean
-from retrycontract.contract.checks.composition import Place
+from retrycontract.contract.checks.composition import InstancePlace
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import Resolve, Schema
@@ -30,7 +30,7 @@ class Failure:
     value: Any
     schema: dict[str, Any]
     keyword: str
-    place: Place
+    place: InstancePlace
     resolve: Resolve
     sanitizer: ValueSanitizer
     marked: Collection[str]

@@ -17,7 +17,7 @@ from retrycontract.contract.advice import propose
 from retrycontract.contract.checks import keywords, unions
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.composition import (
-    Place,
+    InstancePlace,
     lookup,
     place_of,
     sensitive_pointers,
@@ -54,7 +54,7 @@ class Glance:
     """Hold what is soon seen of a value: whether the schema takes it, and the fields that nobody declared."""
 
     is_valid: bool
-    unknown: list[tuple[str, dict[str, Any], list[str], Place]]
+    unknown: list[tuple[str, dict[str, Any], list[str], InstancePlace]]
 
     @classmethod
     def at(cls, value: Any, compiled: CompiledSchema) -> Glance:

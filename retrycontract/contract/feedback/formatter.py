@@ -62,7 +62,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _MessageFrame:
     """Hold what stands around the bullets."""
 
     first: str
@@ -100,7 +100,7 @@ class ErrorFormatter:
             found = [_with_expected(error, index, redact) for error in found]
         before = [AttemptRecord(attempt_number - 1, tuple(previous_errors))] if previous_errors else []
         first = first_line(kind, tool_name, attempt_number, max_attempts)
-        return self._fit(_Frame(first, compare(found, before)), found)
+        return self._fit(_MessageFrame(first, compare(found, before)), found)
 
     def format_feedback(
         self,
@@ -122,16 +122,16 @@ class ErrorFormatter:
         """
         first = first_line(kind, name, attempt, max_attempts)
         if blocked:
-            return self._fit(_Frame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
+            return self._fit(_MessageFrame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
         last = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
         ending = "\n\n".join(filter(None, (words, last)))
-        return self._fit(_Frame(first, compare(errors, previous), ending=ending), errors, max_length)
+        return self._fit(_MessageFrame(first, compare(errors, previous), ending=ending), errors, max_length)
 
     def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:
         """Write the answer to a valid attempt of a tool whose gate only a person opens."""
         return f"{first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
 
-    def _fit(self, frame: _Frame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
+    def _fit(self, frame: _MessageFrame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
         limit = max_length or self._configuration.max_message_length
         ordered = in_order(errors)
         shown = min(len(ordered), limit // SHORTEST_BULLET) if max_length else self._configuration.max_errors_shown
@@ -147,7 +147,7 @@ class ErrorFormatter:
                 return text
         return elide_middle(text, limit)
 
-    def _write(self, frame: _Frame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
+    def _write(self, frame: _MessageFrame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
         groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
         parts = [frame.first]
         if groups:

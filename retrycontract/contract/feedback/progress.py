@@ -35,7 +35,7 @@ LATE = frozenset({"callback", "plugin"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrongPlace:
     """Hold one wrong place: its pointer, or its pattern for several items, and the attempt that first had the mistake.
 
     `since` is None for a mistake that no earlier attempt made.
@@ -49,9 +49,9 @@ class Place:
 class Progress:
     """Hold what became of the mistakes; `same_as` is the first attempt with exactly these, None when some changed."""
 
-    fixed: tuple[Place, ...] = ()
-    still: tuple[Place, ...] = ()
-    new: tuple[Place, ...] = ()
+    fixed: tuple[WrongPlace, ...] = ()
+    still: tuple[WrongPlace, ...] = ()
+    new: tuple[WrongPlace, ...] = ()
     same_as: int | None = None
 
     def line(self, shown: int) -> str:
@@ -89,14 +89,14 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
     mistakes, places, last = fingerprint(now), _places(now), earlier[-1]
     if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
         same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
-        return Progress(still=tuple(map(Place, places.values())), same_as=same)
+        return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)
     read = next((attempt for attempt in reversed(earlier) if not _is_unread(attempt.errors)), last)
     before = _places(read.errors if read is last else (*read.errors, *last.errors))
     since = _since(mistakes, earlier)
     progress = Progress(
-        tuple(Place(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
-        tuple(Place(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
-        tuple(Place(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
+        tuple(WrongPlace(before[pattern]) for pattern in _fixed(before, places, now, read.errors)),
+        tuple(WrongPlace(shown, since.get(pattern)) for pattern, shown in places.items() if pattern in before),
+        tuple(WrongPlace(places[pattern], since.get(pattern)) for pattern in _new(places, before, read)),
     )
     return progress if progress != Progress() else None
 
@@ -163,7 +163,7 @@ def _is_hidden(pattern: str, hiding: set[str]) -> bool:
     return False
 
 
-def _listed(places: Sequence[Place], shown: int, *, stood: bool) -> str:
+def _listed(places: Sequence[WrongPlace], shown: int, *, stood: bool) -> str:
     """List places with the attempt that first had their mistake; `stood` says that they were wrong before."""
     parts: list[str] = []
     for since, group in groupby(sorted(places[:shown], key=_by_attempt), key=_by_attempt):
@@ -179,5 +179,5 @@ def _remark(since: int, *, several: bool, stood: bool) -> str:
     return f" ({'other mistakes' if several else 'another mistake'})" if stood else ""
 
 
-def _by_attempt(place: Place) -> int:
+def _by_attempt(place: WrongPlace) -> int:
     return place.since or 0

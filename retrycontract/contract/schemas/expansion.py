@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from retrycontract.contract import pointers
-from retrycontract.contract.schemas.graph import Edge, Place, SchemaGraph
+from retrycontract.contract.schemas.graph import Edge, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
 from retrycontract.contract.schemas.keywords import UNEVALUATED
 
@@ -36,8 +36,8 @@ def check_expansion(graph: SchemaGraph) -> Expansion:
     such a value under a time limit.
     """
     order = _inside_out(graph.places)
-    size: dict[Place, int] = {}
-    chain: dict[Place, int] = {}
+    size: dict[SchemaPlace, int] = {}
+    chain: dict[SchemaPlace, int] = {}
     for place in order:
         size[place] = 1 + _factor(place) * sum(size[edge.place] for edge in place.in_place)
         chain[place] = 1 + max((chain[edge.place] for edge in place.in_place), default=0)
@@ -54,10 +54,10 @@ def check_expansion(graph: SchemaGraph) -> Expansion:
     return Expansion(depth, max(size.values()))
 
 
-def _inside_out(places: Iterable[Place]) -> list[Place]:
+def _inside_out(places: Iterable[SchemaPlace]) -> list[SchemaPlace]:
     """Order places so that each comes after what it applies to the same value; raises InvalidSchema for a loop."""
-    order: list[Place] = []
-    done: set[Place] = set()
+    order: list[SchemaPlace] = []
+    done: set[SchemaPlace] = set()
     for start in places:
         if start in done:
             continue
@@ -86,12 +86,12 @@ def _loop(path: list[Edge]) -> InvalidSchema:
     return InvalidSchema(pointer, reason, SchemaFault.REF_CYCLE)
 
 
-def _factor(place: Place) -> int:
+def _factor(place: SchemaPlace) -> int:
     return UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PlaceWork:
     """Hold what one place sets to work, as positions in the order: beside itself, and on each kind of member.
 
     Of every kind, the first places compete for a member (only the costliest counts) and the second ones add to it.
@@ -102,7 +102,7 @@ class Work:
     below: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
     @classmethod
-    def of(cls, place: Place, position: dict[Place, int]) -> Work:
+    def of(cls, place: SchemaPlace, position: dict[SchemaPlace, int]) -> PlaceWork:
         """Read the work off a place."""
 
         def at(*keywords: str) -> tuple[int, ...]:
@@ -118,10 +118,10 @@ class Work:
         return cls(_factor(place), beside, tuple(kind for kind in kinds if kind[0] or kind[1]))
 
 
-def _cheap_depth(order: list[Place], root: Place) -> int:
+def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace) -> int:
     """Count, depth by depth, the most subschemas that one path into a value can meet."""
     position = {place: index for index, place in enumerate(order)}
-    works = [Work.of(place, position) for place in order]
+    works = [PlaceWork.of(place, position) for place in order]
     met = [0] * len(works)
     for depth in range(MAX_INSTANCE_DEPTH + 1):
         before, met = met, []

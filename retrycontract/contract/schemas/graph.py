@@ -20,19 +20,19 @@ DRAFT_OF_REFERENCE = {"$dynamicRef": DRAFT_2020_12, "$recursiveRef": DRAFT_2019_
 class Edge(NamedTuple):
     """Lead to a place that judges the same value; `reference` is the keyword that refers to it, or empty."""
 
-    place: Place
+    place: SchemaPlace
     reference: str = ""
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class SchemaPlace:
     """Hold one subschema, what applies to the same value with it, and what applies to members of the value."""
 
     trail: Trail
     schema: dict[str, Any]
     resource: Resource
     in_place: list[Edge] = field(default_factory=list)
-    members: dict[str, list[Place]] = field(default_factory=dict)  # by the keyword that leads there
+    members: dict[str, list[SchemaPlace]] = field(default_factory=dict)  # by the keyword that leads there
 
     @property
     def pointer(self) -> str:
@@ -45,8 +45,8 @@ class Resource:
     """Hold what one base address names: a document, or a part of it that has an `$id`."""
 
     address: str
-    root: Place | None = None
-    anchors: dict[str, Place] = field(default_factory=dict)
+    root: SchemaPlace | None = None
+    anchors: dict[str, SchemaPlace] = field(default_factory=dict)
 
 
 class SchemaGraph:
@@ -54,12 +54,12 @@ class SchemaGraph:
 
     def __init__(self, document: dict[str, Any], draft: Draft) -> None:
         self.draft = draft
-        self.places: list[Place] = []
+        self.places: list[SchemaPlace] = []
         self.has_references = False
-        self._of: dict[int, Place] = {}  # by identity of the subschema: the document is a tree of our own
+        self._of: dict[int, SchemaPlace] = {}  # by identity of the subschema: the document is a tree of our own
         self._resources: dict[str, Resource] = {}
         # A junction for each name of a dynamic anchor: many references times many anchors stay few edges.
-        self._dynamic: dict[tuple[str, str | bool], Place] = {}
+        self._dynamic: dict[tuple[str, str | bool], SchemaPlace] = {}
         self._add(document, None, Resource(""))
         # Places that a reference finds outside the known keywords are appended while this runs.
         for place in self.places:
@@ -70,9 +70,9 @@ class SchemaGraph:
                     if target is not None:
                         place.in_place.append(Edge(target, keyword))
 
-    def _add(self, schema: dict[str, Any], trail: Trail, resource: Resource) -> Place:
+    def _add(self, schema: dict[str, Any], trail: Trail, resource: Resource) -> SchemaPlace:
         """Add a subschema and everything below it."""
-        top = Place(trail, schema, resource)
+        top = SchemaPlace(trail, schema, resource)
         waiting = [top]
         for place in waiting:  # grows while it runs
             self._of[id(place.schema)] = place
@@ -83,7 +83,7 @@ class SchemaGraph:
                 found = self._of.get(id(child))
                 if found is None:
                     below: Trail = (place.trail, keyword)
-                    found = Place(below if member is None else (below, member), child, place.resource)
+                    found = SchemaPlace(below if member is None else (below, member), child, place.resource)
                     waiting.append(found)
                 if siblings_hidden or keyword in INERT:
                     continue
@@ -93,7 +93,7 @@ class SchemaGraph:
                     place.members.setdefault(keyword, []).append(found)
         return top
 
-    def _name(self, place: Place) -> None:
+    def _name(self, place: SchemaPlace) -> None:
         """Register the addresses and anchors by which references may find a place."""
         schema, identifier = place.schema, place.schema.get(self.draft.id_keyword)
         if isinstance(identifier, str) and not (self.draft.ref_hides_siblings and "$ref" in schema):
@@ -110,10 +110,10 @@ class SchemaGraph:
         for keyword in DYNAMIC_ANCHORS.values():
             value = schema.get(keyword)
             if isinstance(value, str | bool):
-                junction = self._dynamic.setdefault((keyword, value), Place(place.trail, {}, place.resource))
+                junction = self._dynamic.setdefault((keyword, value), SchemaPlace(place.trail, {}, place.resource))
                 junction.in_place.append(Edge(place))
 
-    def _enter(self, place: Place, identifier: str) -> Resource:
+    def _enter(self, place: SchemaPlace, identifier: str) -> Resource:
         if place.trail is not None and "$schema" in place.schema:
             try:
                 draft_of(place.schema)  # an embedded document may speak another draft, but a known one
@@ -126,7 +126,7 @@ class SchemaGraph:
             raise InvalidSchema(pointer, reason, SchemaFault.UNCOMPILABLE)
         return self._resources.setdefault(address, Resource(address))
 
-    def _target(self, place: Place, keyword: str) -> Place | None:
+    def _target(self, place: SchemaPlace, keyword: str) -> SchemaPlace | None:
         """Find the place that a reference leads to; None for one that leads to nothing worth a visit."""
         reference: str = place.schema[keyword]
         own = reference.removesuffix("#") == self.draft.uri and self.draft.uri not in self._resources
@@ -143,7 +143,7 @@ class SchemaGraph:
                 return self._dynamic[anchor, name]
         return target
 
-    def _resource(self, place: Place, keyword: str, reference: str) -> tuple[Resource, str]:
+    def _resource(self, place: SchemaPlace, keyword: str, reference: str) -> tuple[Resource, str]:
         uri, _, fragment = reference.partition("#")
         if not uri:
             return place.resource, fragment
@@ -156,7 +156,7 @@ class SchemaGraph:
             raise InvalidSchema(pointers.join(place.pointer, keyword), reason, SchemaFault.REMOTE_REF)
         return self._resources[address], fragment
 
-    def _find(self, place: Place, keyword: str, resource: Resource, fragment: str) -> Place | None:
+    def _find(self, place: SchemaPlace, keyword: str, resource: Resource, fragment: str) -> SchemaPlace | None:
         """Find what a fragment names; None for a boolean schema, which leads nowhere further."""
         if fragment and not fragment.startswith("/"):
             found: Any = resource.anchors.get(fragment)
@@ -188,7 +188,7 @@ def _address(base: str, uri: str) -> str | None:
         return None
 
 
-def _walk(root: Place, fragment: str) -> tuple[Any, Trail]:
+def _walk(root: SchemaPlace, fragment: str) -> tuple[Any, Trail]:
     """Follow a JSON Pointer, percent-encoded; what does not resolve gives None."""
     value: Any = root.schema
     trail = root.trail

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import jsonschema_rs
 
 from retrycontract.contract import pointers
-from retrycontract.contract.schemas.graph import Place
+from retrycontract.contract.schemas.graph import SchemaPlace
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
 
 MAX_PATTERNS = 200
@@ -22,7 +22,7 @@ _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
 _BACKREFERENCE = re.compile(r"\\[1-9]|\\k<|\(\?P=")
 
 
-def check_patterns(places: Iterable[Place]) -> None:
+def check_patterns(places: Iterable[SchemaPlace]) -> None:
     """Check every pattern of a schema; raises InvalidSchema that points at the first bad one."""
     found = [item for place in places for item in _patterns(place)]
     if len(found) > MAX_PATTERNS:
@@ -42,7 +42,7 @@ def check_patterns(places: Iterable[Place]) -> None:
             raise InvalidSchema(pointer, _reason(pattern), SchemaFault.PATTERN) from error
 
 
-def _patterns(place: Place) -> Iterator[tuple[str, str]]:
+def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str]]:
     pattern = place.schema.get("pattern")
     if isinstance(pattern, str):
         yield pointers.join(place.pointer, "pattern"), pattern

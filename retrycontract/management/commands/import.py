@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.transfer.arriving import NotEmptyError, UnreadableExportError, import_from
+from retrycontract.management.transfer.arriving import TargetNotEmptyError, UnreadableExportError, import_from
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         """Read the file and say what came in."""
         try:
             counts = import_from(file, now=timezone.now())
-        except NotEmptyError as error:
+        except TargetNotEmptyError as error:
             raise CommandError(str(error)) from None
         except UnreadableExportError as error:
             raise CommandError(f"{file}, {error}. Nothing was imported.") from None

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, ForeignKey, Model, OuterRef
 
 from retrycontract.management.transfer.leaving import CHUNK, FORMAT, VERSION
-from retrycontract.management.transfer.rows import Row, RowError, decode
+from retrycontract.management.transfer.rows import LinkedRow, RowError, decode
 from retrycontract.management.transfer.tables import (
     label,
     links,
@@ -29,7 +29,7 @@ from retrycontract.usecases.tools.contracts import sanitizer
 
 LOST = "refers to a row that is not there"
 REFUSALS = (DatabaseError, ValueError, OverflowError)
-_Numbered = tuple[int, type[Model], Row]
+_Numbered = tuple[int, type[Model], LinkedRow]
 
 
 class UnreadableExportError(ValueError):
@@ -40,7 +40,7 @@ class UnreadableExportError(ValueError):
         super().__init__(f"line {line}: {problem}")
 
 
-class NotEmptyError(RuntimeError):
+class TargetNotEmptyError(RuntimeError):
     """Raised when the database holds rows already."""
 
     def __init__(self, tables: list[str]) -> None:
@@ -55,12 +55,12 @@ class NotEmptyError(RuntimeError):
 def import_from(path: Path, *, now: datetime) -> dict[str, int]:
     """Insert every row in one transaction, say so in the trail, and return how many of each model.
 
-    Raises NotEmptyError and UnreadableExportError; in both cases the database is as it was.
+    Raises TargetNotEmptyError and UnreadableExportError; in both cases the database is as it was.
     """
     with path.open(encoding="utf-8") as lines, write_transaction():
         _take_the_time()
         if holding := [label(model) for model in moved_models() if model._base_manager.exists()]:
-            raise NotEmptyError(holding)
+            raise TargetNotEmptyError(holding)
         numbered = _parsed(lines)
         expected = _header(next(numbered, (1, None))[1])
         counts = dict.fromkeys(expected, 0)

@@ -20,7 +20,7 @@ class RowError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LinkedRow:
     """Hold a row to be inserted, and the sets of rows that it is linked to."""
 
     instance: Model
@@ -34,7 +34,7 @@ def encode(instance: Model) -> dict[str, Any]:
     return values | {link.name: _linked(instance, link) for link in links(model)}
 
 
-def decode(model: type[Model], values: Any) -> Row:
+def decode(model: type[Model], values: Any) -> LinkedRow:
     """Read a row; raises RowError."""
     if not isinstance(values, dict):
         raise RowError("the row is no JSON object")
@@ -43,7 +43,7 @@ def decode(model: type[Model], values: Any) -> Row:
     if wrong := {*columns, *sets} ^ set(values):
         raise RowError(f"the fields of {model._meta.label_lower} differ from ours: {', '.join(sorted(wrong))}")
     decoded = {name: _decoded(column, values[name]) for name, column in columns.items()}
-    return Row(model(**decoded), {name: _members(link, values[name]) for name, link in sets.items()})
+    return LinkedRow(model(**decoded), {name: _members(link, values[name]) for name, link in sets.items()})
 
 
 def _encoded(column: Field[Any, Any], instance: Model) -> Any:

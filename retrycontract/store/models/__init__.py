@@ -22,7 +22,7 @@ from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.rollups import BY_MODEL, Count, Measure, Rollup, Tally, hour_of
 from retrycontract.store.models.second_factors import SecondFactor
-from retrycontract.store.models.summaries import Span, Summary
+from retrycontract.store.models.summaries import Summary, SummarySpan
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
@@ -62,9 +62,9 @@ __all__ = [
     "Scope",
     "SecondFactor",
     "Snooze",
-    "Span",
     "StandingHint",
     "Summary",
+    "SummarySpan",
     "Tally",
     "Tool",
     "ToolVersion",

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db import models
+from django.db import connection, models
+
+from retrycontract.store.statements import Statement
 
 KEY_PREFIX = "rc"
 SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
@@ -26,7 +28,7 @@ class Scope(StrEnum):
 class KeyState(StrEnum):
     """Whether a key opens the door, and why it doesn't."""
 
-    GOOD = "good"
+    ACTIVE = "active"
     EXPIRED = "expired"
     REVOKED = "revoked"
 
@@ -44,14 +46,29 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def lock(self) -> None:
+        """Wait until no other transaction holds the agent; on SQLite the only writer is alone already."""
+        if connection.features.has_select_for_update:
+            AGENT_ALONE.rows(agent_id=self.pk)
 
-class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Find keys."""
+
+KEY_BY_DIGEST = Statement(
+    lambda digest: ApiKey.objects.filter(digest=digest).select_related("agent").order_by("pk")[:1], "digest"
+)
+
+
+AGENT_ALONE = Statement(
+    lambda agent_id: Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).order_by(), "agent_id"
+)
+
+
+class ApiKeyManager(models.Manager["ApiKey"]):
+    """Find keys among all of them."""
 
     def authenticate(self, presented: str, now: datetime) -> ApiKey | None:
         """Get the key that was presented, if it is known, not revoked and not expired."""
-        key = self.filter(digest=ApiKey.digest_of(presented)).select_related("agent").order_by("pk").first()
-        return key if key is not None and key.state_at(now) is KeyState.GOOD else None
+        key = KEY_BY_DIGEST.first(digest=ApiKey.digest_of(presented))
+        return key if key is not None and key.state_at(now) is KeyState.ACTIVE else None
 
 
 class ApiKey(models.Model):
@@ -66,7 +83,7 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
 
-    objects = ApiKeyQuerySet.as_manager()
+    objects = ApiKeyManager()
 
     class Meta:
         ordering = ("agent", "created_at", "pk")
@@ -97,7 +114,7 @@ class ApiKey(models.Model):
         """Tell whether the key opens the door."""
         if self.revoked_at is not None:
             return KeyState.REVOKED
-        return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.GOOD
+        return KeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else KeyState.ACTIVE
 
     @staticmethod
     def digest_of(text: str) -> str:

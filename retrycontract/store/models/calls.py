@@ -7,24 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import F, Q
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
-from retrycontract.contract.matching import Submission
 from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
+from retrycontract.store.statements import Statement
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
-MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
 MAX_TOOLS_FOUND = 50  # tools that one search looks at
 MAX_CALLS_OF_ID = 500  # calls that share a tool call id; some agents begin to count anew in each session
 
@@ -51,23 +50,6 @@ class CallQuerySet(models.QuerySet["Call"]):
     def open(self) -> CallQuerySet:
         """Keep the calls that have not ended."""
         return self.exclude(state__in=ENDED)
-
-    def continued_by(self, submission: Submission) -> CallQuerySet:
-        """Keep the open calls that a submission without our id may continue."""
-        by_id = Q(last_tool_call_id=submission.tool_call_id)
-        wanted = by_id if submission.session_id is None else by_id | Q(tool_name=submission.tool_name)
-        return self.open().filter(wanted, session_id=submission.session_id)
-
-    def candidates(self, submission: Submission) -> list[Call]:
-        """List them, oldest first."""
-        found = self.continued_by(submission).order_by("-pk")
-        if not found.exists():  # most often; to read them is four times the work
-            return []
-        if submission.session_id is not None:
-            # What bears the same id is looked at first, however many calls of the tool were left open.
-            has_id = Q(last_tool_call_id=submission.tool_call_id)
-            found = found.order_by(Case(When(has_id, then=0), default=1), "-pk")
-        return sorted(found[:MAX_CANDIDATES], key=lambda call: call.pk)
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
@@ -293,14 +275,16 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
         return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
-    def claim(self, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
-        """Lease one attempt, or None when somebody else has it or it is not its turn."""
-        taken = self.claimable(now).filter(pk=attempt_id).order_by()
-        if not taken.update(
-            state=AttemptState.LEASED, lease_token=token, lease_until=until, deliveries=F("deliveries") + 1
-        ):
-            return None
-        return self.select_related("call__agent", "call__tool", "call__version").get(pk=attempt_id)
+
+CLAIMABLE = Statement(
+    lambda attempt_id, now: Attempt.objects.claimable(now).filter(pk=attempt_id).order_by(), "attempt_id", "now"
+)
+TO_JUDGE = Statement(
+    lambda attempt_id: (
+        Attempt.objects.filter(pk=attempt_id).select_related("call__agent", "call__tool", "call__version").order_by()
+    ),
+    "attempt_id",
+)
 
 
 class Attempt(models.Model):
@@ -373,6 +357,14 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.call} #{self.number}"
+
+    @classmethod
+    def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
+        """Lease one attempt, or None when somebody else has it or it is not its turn."""
+        leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
+        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
+            return None
+        return TO_JUDGE.first(attempt_id=attempt_id)
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

@@ -10,7 +10,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from retrycontract.store.event_position import Position, Row
+from retrycontract.store.event_position import EventRow, Position
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
@@ -79,12 +79,12 @@ class EventQuerySet(models.QuerySet["Event"]):
         begin = self.position_behind(newest or 0)
         return Position(begin.settled, frozenset(self.filter(pk__gt=begin.settled).values_list("pk", flat=True)))
 
-    def rows_behind(self, position: Position, size: int) -> list[Row]:
+    def rows_behind(self, position: Position, size: int) -> list[EventRow]:
         """List enough rows to find the next `size` unread ones."""
         in_order = _appear_in_order()
         found = self.filter(pk__gt=position.settled).order_by("pk").values_list("pk", "stored_at", Now())
         rows = found[: position.rows_to_look_at(size)]
-        return [Row(pk, in_order or stored_at < now - APPEARS_WITHIN) for pk, stored_at, now in rows]
+        return [EventRow(pk, in_order or stored_at < now - APPEARS_WITHIN) for pk, stored_at, now in rows]
 
     def update(self, **_: Any) -> NoReturn:
         """Refuse."""

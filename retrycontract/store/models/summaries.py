@@ -19,7 +19,7 @@ CHUNK: Final = 500  # rows of one statement
 Reach = dict[str, tuple[datetime, datetime]]
 
 
-class Span(models.TextChoices):
+class SummarySpan(models.TextChoices):
     """Name what a row sums up."""
 
     HOUR = "hour"
@@ -28,12 +28,12 @@ class Span(models.TextChoices):
     @property
     def length(self) -> timedelta:
         """Tell how long it lasts."""
-        return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
+        return timedelta(hours=1) if self is SummarySpan.HOUR else timedelta(days=1)
 
     def beginning(self, moment: datetime) -> datetime:
         """Give when the one that a moment belongs to began."""
         hour = moment.replace(minute=0, second=0, microsecond=0)
-        return hour if self is Span.HOUR else hour.replace(hour=0)
+        return hour if self is SummarySpan.HOUR else hour.replace(hour=0)
 
 
 class SummaryQuerySet(models.QuerySet["Summary"]):
@@ -46,9 +46,9 @@ class SummaryQuerySet(models.QuerySet["Summary"]):
     def reach(self) -> Reach:
         """Tell from when to before when hours and days are summed up; what is left out between had nothing counted."""
         rows = self.whole().order_by().values_list("span").annotate(first=Min("at"), last=Max("at"))
-        return {span: (first, last + Span(span).length) for span, first, last in rows}
+        return {span: (first, last + SummarySpan(span).length) for span, first, last in rows}
 
-    def write(self, span: Span, at: datetime, tally: Tally) -> int:
+    def write(self, span: SummarySpan, at: datetime, tally: Tally) -> int:
         """Write what an hour or a day came to; who did so before, at the same moment, said the same."""
         rows = [Summary.of(span, at, tally), *Summary.of_tools(span, at, tally)]
         self.bulk_create(rows, CHUNK, ignore_conflicts=True)
@@ -56,17 +56,17 @@ class SummaryQuerySet(models.QuerySet["Summary"]):
 
     def forget_hours_before(self, moment: datetime) -> None:
         """Forget hours that are only shown as days any more."""
-        self.filter(span=Span.HOUR, at__lt=moment).delete()
+        self.filter(span=SummarySpan.HOUR, at__lt=moment).delete()
 
     def forget_from(self, start: datetime) -> None:
         """Forget what begins or goes on after a moment: the counts that it stands on have changed."""
-        self.filter(at__gte=Span.DAY.beginning(start)).delete()
+        self.filter(at__gte=SummarySpan.DAY.beginning(start)).delete()
 
 
 class Summary(models.Model):
     """What an hour or a day came to, of one tool or of all; made from the hourly counts, and made anew with them."""
 
-    span = models.CharField(max_length=4, choices=Span.choices)
+    span = models.CharField(max_length=4, choices=SummarySpan.choices)
     at = models.DateTimeField()
     is_whole = models.BooleanField()
     namespace = models.CharField(max_length=200)
@@ -87,7 +87,7 @@ class Summary(models.Model):
         constraints = (
             # One chart of all tools is one range, and so are the tools of a time.
             models.UniqueConstraint(fields=("span", "is_whole", "at", "namespace", "tool_name"), name="summary_unique"),
-            models.CheckConstraint(condition=Q(span__in=Span.values), name="summary_span_known"),
+            models.CheckConstraint(condition=Q(span__in=SummarySpan.values), name="summary_span_known"),
             models.CheckConstraint(
                 condition=Q(is_whole=False) | Q(namespace="", tool_name=""), name="summary_whole_names_nothing"
             ),
@@ -103,12 +103,12 @@ class Summary(models.Model):
     # Factories
 
     @classmethod
-    def of(cls, span: Span, at: datetime, tally: Tally) -> Summary:
+    def of(cls, span: SummarySpan, at: datetime, tally: Tally) -> Summary:
         """Sum up all tools."""
         return cls._summed(span, at, tally, places={}, is_whole=True, namespace="", tool_name="")
 
     @classmethod
-    def of_tools(cls, span: Span, at: datetime, tally: Tally) -> Iterable[Summary]:
+    def of_tools(cls, span: SummarySpan, at: datetime, tally: Tally) -> Iterable[Summary]:
         """Sum up each tool."""
         by_tool: dict[tuple[str, str], Tally] = defaultdict(Counter)
         for count, amount in tally.items():
@@ -121,7 +121,7 @@ class Summary(models.Model):
             yield cls._summed(span, at, own, places=shown, is_whole=False, namespace=namespace, tool_name=tool_name)
 
     @classmethod
-    def _summed(cls, span: Span, at: datetime, tally: Tally, **more: Any) -> Summary:
+    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, **more: Any) -> Summary:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for count, amount in tally.items():
             if count.measure != Measure.PLACE:

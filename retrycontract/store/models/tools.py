@@ -15,6 +15,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.fields import JSONText
 from retrycontract.store.sealing import UnreadableError, seal, unseal
+from retrycontract.store.statements import Statement
 
 SCHEMA = "schema"  # what was sealed for another purpose is none
 REVISED = ("description", "kind", "strict", "hold", "mode", "max_attempts", "expires_after", "on_expiry")
@@ -23,10 +24,6 @@ KINDS = [(kind.value, kind.name.replace("_", " ").capitalize()) for kind in Kind
 
 class ToolQuerySet(models.QuerySet["Tool"]):
     """Find tools."""
-
-    def named(self, namespace: str, name: str) -> Tool | None:
-        """Get the tool of that name with its current version, or None."""
-        return self.filter(namespace=namespace, name=name).select_related("current_version").order_by("pk").first()
 
     def of(self, namespace: str, kind: Kind | None = None) -> ToolQuerySet:
         """Keep the tools of a namespace that outputs can be judged by, with their present versions."""
@@ -41,6 +38,15 @@ class ToolQuerySet(models.QuerySet["Tool"]):
     def names(self, namespace: str) -> list[str]:
         """List the names that are known in a namespace."""
         return list(self.filter(namespace=namespace).order_by("name").values_list("name", flat=True))
+
+
+TOOL_BY_NAME = Statement(
+    lambda namespace, name: (
+        Tool.objects.filter(namespace=namespace, name=name).select_related("current_version").order_by("pk")[:1]
+    ),
+    "namespace",
+    "name",
+)
 
 
 class Tool(models.Model):
@@ -81,6 +87,11 @@ class Tool(models.Model):
 
     def __str__(self) -> str:
         return visible(self.name)
+
+    @classmethod
+    def named(cls, namespace: str, name: str) -> Tool | None:
+        """Get the tool of that name with its current version, or None."""
+        return TOOL_BY_NAME.first(namespace=namespace, name=name)
 
     @property
     def revision(self) -> str:

@@ -71,7 +71,7 @@ class RefusedAnswerError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class GuidanceDraft:
     """Hold an answer that was checked, with the exact text that the agent will read."""
 
     answer: Answer
@@ -87,7 +87,7 @@ def draft_guidance(
     arguments: Any = None,
     grant: int = 0,
     base_number: int | None = None,
-) -> Draft:
+) -> GuidanceDraft:
     """Check an answer and write what the agent will read; raises RefusedAnswerError.
 
     `base_number` is the attempt that the person looked at: what the agent has tried since is not answered unseen.
@@ -109,7 +109,7 @@ def draft_guidance(
     rendered = render_guidance(
         answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number
     )
-    return Draft(answer, base, rendered)
+    return GuidanceDraft(answer, base, rendered)
 
 
 def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
@@ -158,7 +158,9 @@ def give_guidance(
     raise LostRaceError("the call kept changing while it was answered; send the answer again")
 
 
-def _give(escalation: Escalation, call: Call, draft: Draft, operator: User, *, now: datetime, door: Door) -> Guidance:
+def _give(
+    escalation: Escalation, call: Call, draft: GuidanceDraft, operator: User, *, now: datetime, door: Door
+) -> Guidance:
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
         held = Call.objects.select_for_update().get(pk=call.pk)

@@ -38,7 +38,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     now = clock()
     token = secrets.token_hex(16)
     until = now + timedelta(seconds=settings.RETRYCONTRACT.lease_seconds)
-    attempt = Attempt.objects.claim(attempt_id, token=token, now=now, until=until)
+    attempt = Attempt.claim(attempt_id, token=token, now=now, until=until)
     if attempt is None:
         return False
     follow(

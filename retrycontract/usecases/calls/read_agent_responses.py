@@ -31,19 +31,19 @@ class ResponseFilters:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponsePage:
+class ResponseBatch:
     """Hold some responses, and where the next page begins; empty on the last one."""
 
     responses: tuple[LoggedResponse, ...]
     following: str
 
 
-def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: int) -> ResponsePage:
+def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: int) -> ResponseBatch:
     """Read one page; `after` is `following` of the page before. Raises UnknownCursorError."""
     place = _place(filters.agent, after) if after else None
     found = _responses(filters).page(_calls(filters), after=place, size=size + 1)
     shown = tuple(found[:size])
-    return ResponsePage(shown, _cursor(shown[-1]) if len(found) > size else "")
+    return ResponseBatch(shown, _cursor(shown[-1]) if len(found) > size else "")
 
 
 def _calls(filters: ResponseFilters) -> CallQuerySet:

@@ -9,7 +9,6 @@ from time import perf_counter_ns
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
@@ -21,6 +20,7 @@ from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
+from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
@@ -62,7 +62,7 @@ class NewAttempt:
     key: RequestKey | None = None
 
 
-class UnknownCallError(LookupError):
+class CallNotFoundError(LookupError):
     """Raised for a `call_id` that this agent does not have."""
 
 
@@ -74,7 +74,7 @@ class CallEndedError(RuntimeError):
         super().__init__(f"the call has ended: it is {call.state}")
 
 
-class OtherToolError(ValueError):
+class CallOfOtherToolError(ValueError):
     """Raised when an attempt names a call of another tool."""
 
     def __init__(self, call: Call) -> None:
@@ -97,13 +97,14 @@ class UnknownVersionError(LookupError):
 def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     """Take one attempt in and return it, judged or queued.
 
-    Raises UnknownCallError, CallEndedError, OtherToolError, OtherKindError, UnknownVersionError, AmbiguousCallError
-    and IdempotencyConflictError.
+    Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
+    AmbiguousCallError and IdempotencyConflictError.
     """
     new = _without_secrets(new)
-    for _ in range(MAX_RACES):
+    is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
+    for race in range(MAX_RACES):
         try:
-            return _submit(agent, new, now)
+            return _submit(agent, new, now, looks_first=is_named or race > 0)
         except LostRaceError:
             continue
     raise LostRaceError("the call kept changing while this attempt came in; send it again")
@@ -122,15 +123,20 @@ def _without_secrets(new: NewAttempt) -> NewAttempt:
     )
 
 
-def _submit(agent: Agent, new: NewAttempt, now: datetime) -> Attempt:
+def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) -> Attempt:
+    """Judge at the door or queue.
+
+    Which call an attempt continues is settled within the transaction, and most begin one: the look beforehand is left
+    out until one has found a call there that is to be judged in another way.
+    """
     if made := made_before(agent, new.key):
         return made
-    tool = Tool.objects.named(agent.namespace, new.tool)
+    tool = Tool.named(agent.namespace, new.tool)
     if tool is None:
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
     elif tool.kind != new.kind:
         raise OtherKindError(tool)
-    call = _find(agent, new)
+    call = _find(agent, new) if looks_first else None
     version = _version(tool, new, call)
     if not _is_bounded(new, version) or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now)
@@ -160,7 +166,7 @@ def _record(
 ) -> Attempt:
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     with write_transaction():
-        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        call = _take(agent, new, version, call, may_wait=False) or _begin(agent, new, tool, version, now)
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         attempt = Attempt(
             call=call,
@@ -203,7 +209,7 @@ def _queue(
         }
     )
     with write_transaction():
-        call = _take(agent, new, call) or _begin(agent, new, tool, version, now)
+        call = _take(agent, new, version, call, may_wait=True) or _begin(agent, new, tool, version, now)
         follow(call_id=call.public_id, correlation_id=call.correlation_id)
         source = CallState(call.state)
         waits = source in (CallState.PENDING, CallState.RETRYING)
@@ -243,31 +249,34 @@ def _examine(agent: Agent, new: NewAttempt, contract: CompiledTool | None) -> Fi
 
 
 def _find(agent: Agent, new: NewAttempt) -> Call | None:
-    calls = Call.objects.of(agent).select_related("agent", "tool", "version")
     if new.call_id is not None:
+        calls = Call.objects.of(agent).select_related("agent", "tool", "version")
         call = calls.filter(public_id=new.call_id).first()
         if call is None:
-            raise UnknownCallError
+            raise CallNotFoundError
         if call.has_ended:
             raise CallEndedError(call)
         if call.tool_name != new.tool and not call.is_of_unknown_tool:
-            raise OtherToolError(call)
+            raise CallOfOtherToolError(call)
         return call
-    return match(_placed(new), calls.candidates(_placed(new)))
+    submission = Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+    return match(submission, candidates(agent, submission))
 
 
-def _placed(new: NewAttempt) -> Submission:
-    return Submission(new.tool, new.tool_call_id, new.session_id, new.turn)
+def _take(
+    agent: Agent, new: NewAttempt, version: ToolVersion | None, call: Call | None, *, may_wait: bool
+) -> Call | None:
+    """Give the call to continue, or None to begin one; a call that was found before is compared when it moves.
 
-
-def _take(agent: Agent, new: NewAttempt, call: Call | None) -> Call | None:
-    """Make sure that a call is still to begin; one that was found is compared when it moves. Raises LostRaceError."""
-    if call is None:
-        if connection.features.has_select_for_update:
-            Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)
-        if _find(agent, new) is not None:
-            raise LostRaceError("another submission has begun this call")
-    return call
+    Raises LostRaceError for a call that asks for another version, or that is judged in order and has to wait.
+    """
+    if call is not None:
+        return call
+    agent.lock()  # of submissions that may begin the same call one after the other looks for it
+    found = _find(agent, new)
+    if found is not None and (found.version_id != (version and version.pk) or (not may_wait and _has_waiting(found))):
+        raise LostRaceError("the submission continues a call that is judged in another way")
+    return found
 
 
 def _begin(agent: Agent, new: NewAttempt, tool: Tool | None, version: ToolVersion | None, now: datetime) -> Call:

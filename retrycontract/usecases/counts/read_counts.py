@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from django.db.models import F, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from retrycontract.store.models import BY_MODEL, Measure, Rollup, Span, Summary
+from retrycontract.store.models import BY_MODEL, Measure, Rollup, Summary, SummarySpan
 
 FINE: Final = timedelta(days=3)  # a longer time is shown by days
 # Agents make places and models up: what is shown over a whole time leaves them out.
@@ -24,7 +24,7 @@ Stretch = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CountScope:
     """Say what is looked at: from the hour of `start` to before `end`, and of which namespace and tool."""
 
     start: datetime
@@ -33,9 +33,9 @@ class Scope:
     tool_name: str | None = None
 
     @property
-    def span(self) -> Span:
+    def span(self) -> SummarySpan:
         """Name what one point of a series stands for: an hour or a day, in UTC."""
-        return Span.HOUR if self.end - self.start <= FINE else Span.DAY
+        return SummarySpan.HOUR if self.end - self.start <= FINE else SummarySpan.DAY
 
     @property
     def step(self) -> timedelta:
@@ -69,18 +69,20 @@ class ToolPoint(NamedTuple):
 class _Sources:
     """Hold where the counts of a scope are found: which sums, and which hours that nobody has summed up yet."""
 
-    scope: Scope
-    summed: tuple[tuple[Span, Stretch], ...]
+    scope: CountScope
+    summed: tuple[tuple[SummarySpan, Stretch], ...]
     left: tuple[Stretch, ...]
 
     @classmethod
-    def of(cls, scope: Scope) -> _Sources:
+    def of(cls, scope: CountScope) -> _Sources:
         reach = Summary.objects.reach()
-        days, rest = _days(scope, reach.get(Span.DAY))
-        cut = [_hours(stretch, reach.get(Span.HOUR)) for stretch in rest]
-        hours = [(Span.HOUR, summed) for summed, _ in cut if summed]
+        days, rest = _days(scope, reach.get(SummarySpan.DAY))
+        cut = [_hours(stretch, reach.get(SummarySpan.HOUR)) for stretch in rest]
+        hours = [(SummarySpan.HOUR, summed) for summed, _ in cut if summed]
         return cls(
-            scope, (*([(Span.DAY, days)] if days else []), *hours), tuple(part for _, left in cut for part in left)
+            scope,
+            (*([(SummarySpan.DAY, days)] if days else []), *hours),
+            tuple(part for _, left in cut for part in left),
         )
 
     def sums(self, *, is_whole: bool) -> QuerySet[Summary]:
@@ -101,7 +103,7 @@ class _Sources:
 class _Steps(dict[str, datetime]):
     """Give the step that a written moment belongs to; thousands of rows share a few moments, so each is read once."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: SummarySpan) -> None:
         super().__init__()
         self._span = span
 
@@ -115,7 +117,7 @@ def _written(name: str) -> Cast:
     return Cast(name, TextField())
 
 
-def read_points(scope: Scope) -> Counter[Point]:
+def read_points(scope: CountScope) -> Counter[Point]:
     """Read every counter but those of places, by step; three queries."""
     sources, steps = _Sources.of(scope), _Steps(scope.span)
     found: Counter[Point] = Counter()
@@ -129,7 +131,7 @@ def read_points(scope: Scope) -> Counter[Point]:
     return found
 
 
-def read_tool_totals(scope: Scope) -> dict[tuple[str, str], Counter[str]]:
+def read_tool_totals(scope: CountScope) -> dict[tuple[str, str], Counter[str]]:
     """Read how each tool fared: judged, valid, and both of first attempts, by namespace and name; three queries."""
     sources, found = _Sources.of(scope), defaultdict[tuple[str, str], Counter[str]](Counter)
     sums = sources.sums(is_whole=False).values_list(*NAMES).annotate(*map(Sum, RATED))
@@ -141,7 +143,7 @@ def read_tool_totals(scope: Scope) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
-def read_failed(scope: Scope) -> Counter[ToolPoint]:
+def read_failed(scope: CountScope) -> Counter[ToolPoint]:
     """Read how many attempts of each tool failed in each step; three queries."""
     sources, steps = _Sources.of(scope), _Steps(scope.span)
     found: Counter[ToolPoint] = Counter()
@@ -154,7 +156,7 @@ def read_failed(scope: Scope) -> Counter[ToolPoint]:
     return +found
 
 
-def read_places(scope: Scope) -> Counter[str]:
+def read_places(scope: CountScope) -> Counter[str]:
     """Read how often which code came up in which place; three queries."""
     sources = _Sources.of(scope)
     found: Counter[str] = Counter()
@@ -164,12 +166,12 @@ def read_places(scope: Scope) -> Counter[str]:
     return found
 
 
-def _days(scope: Scope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
+def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
     """Cut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
-    if scope.span is Span.HOUR:
+    if scope.span is SummarySpan.HOUR:
         return None, [(scope.start, scope.end)]
-    begin = Span.DAY.beginning(scope.start + Span.DAY.length - timedelta.resolution)
-    end = min(Span.DAY.beginning(scope.end), reach[1]) if reach else begin
+    begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
+    end = min(SummarySpan.DAY.beginning(scope.end), reach[1]) if reach else begin
     if end <= begin:
         return None, [(scope.start, scope.end)]
     return (begin, end), [part for part in ((scope.start, begin), (end, scope.end)) if part[0] < part[1]]
@@ -185,7 +187,7 @@ def _hours(stretch: Stretch, reach: Stretch | None) -> tuple[Stretch | None, lis
     return (begin, end), [part for part in ((stretch[0], begin), (end, stretch[1])) if part[0] < part[1]]
 
 
-def steps_of(scope: Scope) -> Iterator[datetime]:
+def steps_of(scope: CountScope) -> Iterator[datetime]:
     """List the steps of a scope, those without a count among them."""
     at = scope.span.beginning(scope.start)
     while at < scope.end:

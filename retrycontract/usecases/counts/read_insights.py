@@ -12,8 +12,8 @@ from retrycontract.store.models import Measure
 from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (
     RATED,
+    CountScope,
     Point,
-    Scope,
     read_failed,
     read_places,
     read_points,
@@ -179,7 +179,7 @@ class Insights:
         return sum(point.counted for point in self.costs)
 
 
-def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
+def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
     """Read everything, in as many queries for an hour as for a year; failures by tool where they are asked for."""
     points = read_points(scope)
     totals = _totals(points)
@@ -203,13 +203,13 @@ def read_insights(scope: Scope, *, is_by_tool: bool = True) -> Insights:
     )
 
 
-def read_tool_rates(scope: Scope) -> tuple[ToolRate, ...]:
+def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
     """Read how each tool fared, the busiest first."""
     rates = [ToolRate(*names, *map(totals.__getitem__, RATED)) for names, totals in read_tool_totals(scope).items()]
     return tuple(sorted(rates, key=lambda rate: (-rate.judged, rate.namespace, rate.tool_name)))
 
 
-def read_heat_map(scope: Scope) -> tuple[Heat, ...]:
+def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     """Read which fields failed with which codes, the hottest first."""
     hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     return tuple(_heat(label, amount) for label, amount in hottest)

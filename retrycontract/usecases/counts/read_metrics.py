@@ -33,7 +33,7 @@ HELP: Final = {
     "failures_total": "Failed attempts, by each code that they had.",
     "model_attempts_total": "Judged attempts whose model was named, by it, their number and their result.",
     "model_tokens_total": "Tokens that agents told of, by model and direction.",
-    "escalations_total": "Calls that were Blocked and put before a person.",
+    "escalations_total": "Calls that were Blocked and escalated to a person.",
     "outcomes_total": "Ends of calls, by state.",
     "guidance_total": "Answers of people, by decision.",
     "guidance_seconds": "Time from an escalation to its answer.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from retrycontract.store.models import Rollup, Span, Summary
+from retrycontract.store.models import Rollup, Summary, SummarySpan
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.recount import SETTLED
 
@@ -17,7 +17,7 @@ def sum_up_counts(*, now: datetime) -> bool:
 
     What is left out between two had nothing counted: sums reach from the first day, or the first hour that is kept.
     """
-    due = [(span, at) for span in Span if (at := _next(span, now)) is not None]
+    due = [(span, at) for span in SummarySpan if (at := _next(span, now)) is not None]
     for span, at in due:
         with write_transaction():  # the counts are read in it: nobody makes them anew meanwhile
             Summary.objects.write(span, at, Rollup.objects.filter(hour__gte=at, hour__lt=at + span.length).tally())
@@ -31,12 +31,12 @@ def sum_up_everything(*, now: datetime) -> None:
         pass
 
 
-def _next(span: Span, now: datetime) -> datetime | None:
+def _next(span: SummarySpan, now: datetime) -> datetime | None:
     """Give the next hour or day in which something was counted, if it is over."""
     counted = Rollup.objects.order_by("hour").values_list("hour", flat=True)
     if found := Summary.objects.reach().get(span):
         counted = counted.filter(hour__gte=found[1])
-    if span is Span.HOUR:
+    if span is SummarySpan.HOUR:
         counted = counted.filter(hour__gte=_first_hour(now))
     first = counted.first()
     if first is None or span.beginning(first) + span.length > now - SETTLED:
@@ -45,4 +45,4 @@ def _next(span: Span, now: datetime) -> datetime | None:
 
 
 def _first_hour(now: datetime) -> datetime:
-    return Span.DAY.beginning(now - HOURS_KEPT)
+    return SummarySpan.DAY.beginning(now - HOURS_KEPT)

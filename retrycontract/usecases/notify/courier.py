@@ -28,7 +28,7 @@ class UndeliveredError(Exception):
         super().__init__(reason)
 
 
-class Courier(Protocol):
+class MessageCourier(Protocol):
     """What RETRYCONTRACT_COURIER names."""
 
     def deliver(self, message: OutboxMessage) -> int | None:
@@ -39,7 +39,7 @@ class Courier(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendResult:
     """Say how a try ended; without a problem the message was taken."""
 
     problem: str = ""
@@ -47,24 +47,24 @@ class Outcome:
     retry_after: str = ""
 
 
-def carry_out(message: OutboxMessage) -> Outcome:
+def carry_out(message: OutboxMessage) -> SendResult:
     """Hand a message to the courier, outside of any transaction; whatever goes wrong is an outcome."""
     try:
-        return Outcome(status=courier().deliver(message))
+        return SendResult(status=courier().deliver(message))
     except UndeliveredError as error:
         reason = sanitizer().preview_text(error.reason, MAX_ERROR)
-        return Outcome(reason or "it was not taken", error.status, error.retry_after)
+        return SendResult(reason or "it was not taken", error.status, error.retry_after)
     except Exception as error:
         logger.exception("The courier failed")
-        return Outcome(f"the courier failed ({type(error).__name__})")
+        return SendResult(f"the courier failed ({type(error).__name__})")
 
 
-def courier() -> Courier:
+def courier() -> MessageCourier:
     """Give the courier of the settings."""
     return _courier(settings.RETRYCONTRACT.courier)
 
 
 @lru_cache(maxsize=4)
-def _courier(path: str) -> Courier:
-    made: Courier = import_string(path)()
+def _courier(path: str) -> MessageCourier:
+    made: MessageCourier = import_string(path)()
     return made

@@ -21,7 +21,7 @@ from retrycontract.store.models import (
     WebhookEndpoint,
 )
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.notify.courier import Outcome, carry_out
+from retrycontract.usecases.notify.courier import SendResult, carry_out
 
 logger = logging.getLogger("retrycontract")
 
@@ -77,7 +77,7 @@ def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
     return _Try(endpoint, turn, message, now)
 
 
-def _log(begun: _Try, outcome: Outcome, ended: datetime) -> None:
+def _log(begun: _Try, outcome: SendResult, ended: datetime) -> None:
     WebhookDelivery.objects.create(
         message=begun.message,
         tried_at=begun.began,
@@ -87,7 +87,7 @@ def _log(begun: _Try, outcome: Outcome, ended: datetime) -> None:
     )
 
 
-def _failed(begun: _Try, outcome: Outcome, now: datetime, chance: float) -> None:
+def _failed(begun: _Try, outcome: SendResult, now: datetime, chance: float) -> None:
     """Say when the message is tried again and when its receiver is, or that it is over."""
     message, turn = begun.message, begun.turn
     asked = asked_pause(outcome.retry_after, now)
@@ -113,7 +113,7 @@ def _switch_off(begun: _Try, now: datetime) -> None:
         )
 
 
-def _give_up(begun: _Try, outcome: Outcome, now: datetime) -> None:
+def _give_up(begun: _Try, outcome: SendResult, now: datetime) -> None:
     message = begun.message
     Event.record(
         "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
@@ -122,7 +122,7 @@ def _give_up(begun: _Try, outcome: Outcome, now: datetime) -> None:
     logger.error("A webhook was given up", extra=_fields(begun, outcome))
 
 
-def _fields(begun: _Try, outcome: Outcome) -> dict[str, object]:
+def _fields(begun: _Try, outcome: SendResult) -> dict[str, object]:
     return {
         "message_id": begun.message.public_id, "endpoint": begun.endpoint.public_id, "tries": begun.message.tries,
         "reason": outcome.problem,

@@ -30,7 +30,7 @@ class ToldEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class EventPage:
+class EventBatch:
     """Hold some events and where to go on; `has_more` when that is worth asking at once."""
 
     events: tuple[ToldEvent, ...]
@@ -49,7 +49,7 @@ class AttemptRow(NamedTuple):
 
 def follow_events(
     agent: Agent, position: Position, *, types: Collection[AgentEvent] = (), call: Call | None = None, size: int = PAGE
-) -> EventPage:
+) -> EventBatch:
     """Read the next events of an agent's calls, or of one of them; no types are all types.
 
     What is not wanted is passed over, too: however rare the wanted ones are, a page looks at `size` events at most.
@@ -61,7 +61,7 @@ def follow_events(
     events = list(wanted if call is None else wanted.filter(call=call)) if ids else []
     attempts = _attempts(events) if events else {}
     told = tuple(_told(event, event.call, agent, attempts) for event in events if event.call)
-    return EventPage(told, position.after(ids, rows), has_more=len(ids) == size)
+    return EventBatch(told, position.after(ids, rows), has_more=len(ids) == size)
 
 
 def _recorded_as(types: Collection[AgentEvent]) -> list[str]:

@@ -22,7 +22,7 @@ MOST_EXAMPLES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ChangedOutput:
     """Show one output that would be judged otherwise, with what was wrong, or what would be."""
 
     attempt: Attempt
@@ -44,8 +44,8 @@ class Replay:
     now_wrong: int
     redacted: int
     elsewhere: int
-    mended: tuple[Example, ...]
-    broken: tuple[Example, ...]
+    mended: tuple[ChangedOutput, ...]
+    broken: tuple[ChangedOutput, ...]
 
     @property
     def replayed(self) -> int:
@@ -63,10 +63,10 @@ def replay(tool: Tool, schema: Any) -> Replay:
     failures, right = _failures(tool), _right(tool)
     told = [attempt for attempt in failures if not attempt.is_redacted]
     of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
-    verdicts = [Example(attempt, _errors(attempt, edited)) for attempt in of_schema]
-    mended = [Example(one.attempt, _blocking(one.attempt.errors)) for one in verdicts if not one.errors]
+    verdicts = [ChangedOutput(attempt, _errors(attempt, edited)) for attempt in of_schema]
+    mended = [ChangedOutput(one.attempt, _blocking(one.attempt.errors)) for one in verdicts if not one.errors]
     whole = [attempt for attempt in right if not attempt.is_redacted]
-    broken = [Example(attempt, errors) for attempt in whole if (errors := _errors(attempt, edited))]
+    broken = [ChangedOutput(attempt, errors) for attempt in whole if (errors := _errors(attempt, edited))]
     return Replay(
         failures=len(failures), now_valid=len(mended), still_wrong=len(verdicts) - len(mended), right=len(whole),
         now_wrong=len(broken), redacted=len(failures) - len(told) + len(right) - len(whole),

@@ -12,7 +12,7 @@ import pytest
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.health import Health
 from retrycontract.front.waiting import Bells, FrontOfHouse
-from tests.live_server import eventually, fetch, serving
+from tests.serving.threads import eventually, fetch, serving
 
 
 class Hanging:

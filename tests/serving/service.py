@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60  # a busy machine migrates a new database in a few
 # Commands of one service one after the other: to start a process for each takes longer than most stories.
 CONSOLE = """

@@ -8,8 +8,9 @@ import pytest
 
 from retrycontract.front.exposition import Family, Sample
 from retrycontract.front.metrics import Metrics
-from tests.live_server import fetch, serving
-from tests.service import AgentClient, Service
+from tests.serving import running
+from tests.serving.service import AgentClient, Service
+from tests.serving.threads import fetch, serving
 
 FAMILIES = [Family("retrycontract_workers", "gauge", "Workers.", (Sample(2),))]
 TOKEN = "s3cret-token"
@@ -51,16 +52,12 @@ def test_everything_else_is_handed_on_and_a_missing_database_is_said() -> None:
 
 
 def test_the_running_service_counts_what_its_agents_do(tmp_path: Any) -> None:
-    service = Service(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN})
-    service.start()
-    try:
+    with running(Service(tmp_path / "data", {"RETRYCONTRACT_METRICS_TOKEN": TOKEN})) as service:
         agent = AgentClient(service, service.new_key("deployer"))
         agent.register("deploy", {"type": "object", "required": ["service"]})
         agent.submit("deploy", "toolu_1", {})
         metrics = service.send("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         closed = service.send("GET", "/metrics", key=agent.key)
-    finally:
-        service.stop()
     assert metrics.status == 200
     assert 'retrycontract_failures_total{namespace="deployer",tool="deploy",code="VAL-001"} 1' in metrics.text
     assert closed.status == 401

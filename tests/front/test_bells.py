@@ -9,8 +9,8 @@ import time
 import pytest
 
 from retrycontract.front.waiting import Bells, asked_wait
-from tests.live_server import eventually
-from tests.waiting_house import LONG
+from tests.front.waiting_house import LONG
+from tests.serving.threads import eventually
 
 
 def rings(bells: Bells, key: str, since: int, *, within: float = 0.02) -> bool:

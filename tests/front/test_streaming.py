@@ -16,7 +16,7 @@ from retrycontract.front.bridge import Message, WsgiBridge
 from retrycontract.front.streaming import Pace, Rhythm
 from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.conftest import require
-from tests.live_server import Sent, eventually, fetch, http_scope, serving
+from tests.serving.threads import Sent, eventually, fetch, http_scope, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Every field that takes text, and the place of tests/canary_places.py whose secret goes through it."""
+"""Every field that takes text, and the place of tests/canaries/places.py whose secret goes through it."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from retrycontract.front.bridge import Message, WsgiBridge
-from tests.bridge_desk import LIMIT, Desk, exchange
-from tests.bridge_desk import desk as desk
-from tests.bridge_desk import port as port
-from tests.live_server import Sent, fetch, http_scope
+from tests.front.bridge_desk import LIMIT, Desk, exchange
+from tests.front.bridge_desk import desk as desk
+from tests.front.bridge_desk import port as port
+from tests.serving.threads import Sent, fetch, http_scope
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

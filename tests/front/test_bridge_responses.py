@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from retrycontract.front.bridge import Message, WsgiBridge
-from tests.bridge_desk import LIMIT, Desk, bridged, exchange
-from tests.bridge_desk import desk as desk
-from tests.bridge_desk import port as port
-from tests.live_server import Sent, fetch
+from tests.front.bridge_desk import LIMIT, Desk, bridged, exchange
+from tests.front.bridge_desk import desk as desk
+from tests.front.bridge_desk import port as port
+from tests.serving.threads import Sent, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.canaries import Life, Monitor, files_of, keys_of, rows_of
-from tests.canary_places import PASSING, PLACES
-from tests.conftest import scaled_service
-from tests.live_server import eventually
-from tests.receivers import Mailbox, Receiver, receiving, taking_mail
-from tests.servers import PostgreSQL, Redis
-from tests.service import Service
+from tests.canaries.places import PASSING, PLACES
+from tests.canaries.planting import Life, Monitor, files_of, keys_of, rows_of
+from tests.serving import running, scaled
+from tests.serving.receivers import Mailbox, Receiver, receiving, taking_mail
+from tests.serving.servers import PostgreSQL, Redis
+from tests.serving.service import Service
+from tests.serving.threads import eventually
 
 # A whole life with every page read: a minute on an idle machine, and many on one that is shared.
 pytestmark = pytest.mark.timeout(900)
@@ -51,15 +51,12 @@ def lived(service: Service, receiver: Receiver, mailbox: Mailbox, *, sanitised: 
     service.data_dir.mkdir(parents=True)
     (service.data_dir / "config.yml").write_text("" if sanitised else OFF)
     life = Life(service, receiver, mailbox)
-    service.start()
-    try:
+    with running(service):
         life.live()
         # The last answer is told by both ways; what came before it was told before.
         eventually(lambda: any(post.body.get("type") == "guidance.given" for post in receiver.posts), within=30)
         eventually(lambda: bool(mailbox.raw), within=30)
         life.ways |= files_of(service)
-    finally:
-        service.stop()
     life.ways["webhooks"] = b"\n".join(post.raw for post in receiver.posts)
     life.ways["e-mail"] = b"\n".join(mail.as_bytes() + mail.get_content().encode() for mail in mailbox.mails)
     return life
@@ -79,7 +76,7 @@ def scaled_out(request: pytest.FixtureRequest, folder: Path, *, sanitised: bool)
     redis: Redis = request.getfixturevalue("redis")
     monitor = Monitor(redis)
     with receiving() as receiver, taking_mail() as mailbox, postgresql.logging_everything():
-        service = scaled_service(request, folder / "data", environment=told(mailbox, receiver), webs=1)
+        service = scaled(request, folder / "data", environment=told(mailbox, receiver), webs=1)
         life = lived(service, receiver, mailbox, sanitised=sanitised)
         life.ways |= rows_of(postgresql, service.environment["RETRYCONTRACT_DATABASE_URL"])
     life.ways["Redis"] = keys_of(redis) + monitor.stop()

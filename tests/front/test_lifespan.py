@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.live_server import Sent, eventually, fetch
-from tests.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.serving.threads import Sent, eventually, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tests.servers import free_port, wait_for_port
-from tests.service import ROOT, START_SECONDS, Answer, Service
+from tests.serving.servers import free_port, wait_for_port
+from tests.serving.service import ROOT, START_SECONDS, Answer, Service
 
 
 @dataclass

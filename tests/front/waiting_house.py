@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrycontract.front.bridge import Message, WsgiBridge
 from retrycontract.front.waiting import Bells, FrontOfHouse
-from tests.live_server import Reply, eventually, fetch, serving
+from tests.serving.threads import Reply, eventually, fetch, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -12,7 +12,7 @@ from wsgiref.validate import validator
 import pytest
 
 from retrycontract.front.bridge import Message, WsgiBridge
-from tests.live_server import Sent, http_scope, serving
+from tests.serving.threads import Sent, http_scope, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

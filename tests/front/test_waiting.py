@@ -11,8 +11,8 @@ import time
 import pytest
 
 from tests.conftest import require
-from tests.live_server import Sent, eventually, fetch, http_scope
-from tests.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
+from tests.serving.threads import Sent, eventually, fetch, http_scope
 
 # --- over a socket --------------------------------------------------------------------------------------------
 

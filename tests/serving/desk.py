@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin
 from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
 
-from tests.service import Service
+from tests.serving.service import Service
 
 # An answer that cannot be sent, or that came second: the page says why and keeps what was typed.
 REFUSED = (409, 422)

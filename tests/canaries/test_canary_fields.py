@@ -19,12 +19,12 @@ from dashboard.calls.call_list import CallChoices
 from dashboard.inbox.filters import Filters
 from retrycontract.api.routes import api
 from retrycontract.store.fields import JSONText
-from tests import canary_fields as rows
-from tests.canary_places import PLACES
+from tests.canaries import fields as rows
+from tests.canaries.places import PLACES
 
 TEXT = (models.CharField, models.TextField, models.JSONField, models.BinaryField, JSONText)
 READ = re.compile(r'request\.(GET|POST)(?:\.get(?:list)?\(|\[)"(\w+)"')
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def columns(found: Iterable[type[models.Model]]) -> Iterator[str]:

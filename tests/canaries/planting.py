@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from urllib.parse import quote, unquote
 
-from tests.canary_places import (
+from tests.canaries.places import (
     ANSWERED,
     NOT_KEPT,
     OPENED,
@@ -27,10 +27,10 @@ from tests.canary_places import (
     canary,
     filled,
 )
-from tests.desk import Desk
-from tests.receivers import Mailbox, Receiver
-from tests.servers import PASSWORD, PostgreSQL, Redis
-from tests.service import AgentClient, Service
+from tests.serving.desk import Desk
+from tests.serving.receivers import Mailbox, Receiver
+from tests.serving.servers import PASSWORD, PostgreSQL, Redis
+from tests.serving.service import AgentClient, Service
 
 # Forms that give back what was typed, to the person who typed it, when it is refused or may be sent to more.
 GIVEN_BACK = {"corrected arguments", "an answer to a group"}

@@ -20,7 +20,7 @@ from retrycontract.config.logs import json_formatter
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
 from tests.file_database import all_at_once
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # The same in every process that collects the tests: it stands in their names.
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
 

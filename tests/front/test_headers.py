@@ -11,8 +11,8 @@ from urllib.request import Request
 
 import pytest
 
-from tests.desk import Desk
-from tests.service import ROOT, Service
+from tests.serving.desk import Desk
+from tests.serving.service import ROOT, Service
 
 EVERYWHERE = {
     "x-content-type-options": "nosniff",

@@ -1,0 +1,44 @@
+"""The open calls that a submission without our id may continue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Case, Q, When
+
+from retrycontract.contract.matching import Submission
+from retrycontract.store.models.agents import Agent
+from retrycontract.store.models.calls import Call, CallQuerySet
+from retrycontract.store.statements import Statement
+
+MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
+
+
+def candidates(agent: Agent, submission: Submission) -> list[Call]:
+    """List the agent's open calls that a submission may continue, oldest first."""
+    wanted: dict[str, Any] = {"agent_id": agent.pk, "tool_call_id": submission.tool_call_id}
+    if submission.session_id is None:
+        found = CONTINUED.rows(**wanted)
+    else:
+        wanted |= {"session_id": submission.session_id, "tool_name": submission.tool_name}
+        found = CONTINUED_IN_SESSION.rows(**wanted)
+    return sorted(found, key=lambda call: call.pk)
+
+
+def _continued(agent_id: Any, tool_call_id: Any, **wanted: Any) -> CallQuerySet:
+    """Keep the open calls that a submission without our id may continue, the newest first."""
+    by_id = Q(last_tool_call_id=tool_call_id)
+    if "session_id" not in wanted:
+        return Call.objects.open().filter(by_id, agent_id=agent_id, session_id=None).order_by("-pk")
+    found = Call.objects.open().filter(
+        by_id | Q(tool_name=wanted["tool_name"]), agent_id=agent_id, session_id=wanted["session_id"]
+    )
+    # What bears the same id is looked at first, however many calls of the tool were left open.
+    return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
+
+
+CONTINUED = Statement(
+    lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
+    "agent_id", "tool_call_id",
+)  # fmt: skip
+CONTINUED_IN_SESSION = Statement(CONTINUED.queryset, "agent_id", "tool_call_id", "session_id", "tool_name")

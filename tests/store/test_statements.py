@@ -1,0 +1,114 @@
+"""Statements that are written once give what their querysets give."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, models
+from django.utils import timezone
+
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
+from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
+from retrycontract.store.models.calls import CLAIMABLE, TO_JUDGE
+from retrycontract.store.models.open_calls import CONTINUED, CONTINUED_IN_SESSION
+from retrycontract.store.models.tools import TOOL_BY_NAME
+from retrycontract.store.statements import Statement
+from tests.factories import WRONG, make_agent, make_tool, submit
+from tests.usecases.conftest import configure
+
+pytestmark = pytest.mark.django_db
+
+READS = {
+    "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "continued in a session": CONTINUED_IN_SESSION,
+    "to judge": TO_JUDGE, "lock": AGENT_ALONE,
+}  # fmt: skip
+
+
+def everything(row: models.Model, depth: int = 3) -> dict[str, Any]:
+    """Read every column of a row, and of the rows that were selected along with it."""
+    own = {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    along = {
+        name: related and everything(related, depth - 1)
+        for name, related in row._state.fields_cache.items()
+        if depth and isinstance(related, models.Model | None)
+    }
+    return own | {"class": type(row), "stored": not row._state.adding, "db": row._state.db, **along}
+
+
+@pytest.fixture
+def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
+    """Make rows, and say what each statement is asked: what is there, what is not, and what would be SQL."""
+    configure(settings, judge="worker")
+    agent = make_agent()
+    make_tool(agent)
+    _, text = ApiKey.create_for(agent, timezone.now(), expires_at=timezone.now() + timedelta(days=1))
+    attempts = [
+        submit(agent, WRONG, session_id=session, tool_call_id=name, tool=tool)
+        for session, name, tool in (("s", "é1", "deploy"), (None, "é1", "deploy"), ("s", "b", "unknown"))
+    ]
+    odd = "o'hara \" % %s ? \\"
+    return {
+        "key": [{"digest": ApiKey.digest_of(text)}, {"digest": odd}],
+        "tool": [{"namespace": agent.namespace, "name": "deploy"}, {"namespace": odd, "name": odd}],
+        "continued": [{"agent_id": agent.pk, "tool_call_id": name} for name in ("é1", "b", odd)],
+        "continued in a session": [
+            {"agent_id": agent.pk, "tool_call_id": name, "session_id": "s", "tool_name": tool}
+            for name, tool in (("é1", "deploy"), ("new", "unknown"), (odd, odd))
+        ],
+        "to judge": [{"attempt_id": attempt.pk} for attempt in attempts] + [{"attempt_id": 0}],
+        "lock": [{"agent_id": agent.pk}, {"agent_id": 0}],
+    }
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_statement_gives_what_its_queryset_gives(name: str, asked: dict[str, list[dict[str, Any]]]) -> None:
+    statement: Statement[Any] = READS[name]
+    found = 0
+    for values in asked[name] * 2:  # the second time nothing is written anew
+        rows = list(statement.queryset(**values))
+        assert [everything(row) for row in statement.rows(**values)] == [everything(row) for row in rows]
+        assert statement.exists(**values) == bool(rows)
+        found += len(rows)
+    assert found
+
+
+def test_a_row_that_was_read_by_a_statement_can_be_changed_and_saved(asked: Any) -> None:
+    tool = Tool.named(Agent.objects.get().namespace, "deploy")
+    assert tool is not None
+    tool.description = "changed"
+    tool.save()
+    assert Tool.objects.get().description == "changed"
+
+
+def test_an_update_changes_what_the_queryset_would(asked: dict[str, list[dict[str, Any]]]) -> None:
+    now = timezone.now()
+    first, second = (values["attempt_id"] for values in asked["to judge"][:2])
+    changes = {"state": "leased", "lease_token": "it's", "lease_until": now}
+    changes["deliveries"] = models.F("deliveries") + 1
+    assert CLAIMABLE.queryset(attempt_id=first, now=now).update(**changes) == 1
+    assert CLAIMABLE.update(changes, attempt_id=second, now=now) == 1
+    assert CLAIMABLE.update(changes, attempt_id=second, now=now - timedelta(seconds=1)) == 0
+    left, right = (Attempt.objects.values(*changes).get(pk=pk) for pk in (first, second))
+    assert left == right
+    assert right["deliveries"] == 1
+
+
+def test_changes_may_be_nothing_a_row_or_what_the_queryset_looks_for(asked: Any) -> None:
+    by_state = Statement(lambda state: Call.objects.filter(state=state, session_id="s"), "state")
+    call = Call.objects.filter(session_id="s", tool__isnull=False).get()
+    call.tool_id = None
+    Call.objects.filter(pk=call.pk).update(tool=None, correlation_id="c")
+    tool = Tool.objects.get()
+    changes = {"state": CallState.RETRYING, "tool": tool, "correlation_id": None, "context": {"a": ["é"]}}
+    assert by_state.update(changes, state=CallState.PENDING) == 2
+    stored = Call.objects.get(pk=call.pk)
+    assert (stored.state, stored.tool, stored.correlation_id, stored.context) == tuple(changes.values())
+
+
+def test_a_statement_is_written_for_the_database_that_is_asked() -> None:
+    statement = Statement(lambda name: Agent.objects.filter(name=name), "name")
+    statement.rows(name="a")
+    assert [vendor for vendor, *_ in statement._written] == [connection.vendor]
