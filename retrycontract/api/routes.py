@@ -72,10 +72,12 @@ def post_call(
     request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
 ) -> Status[schemas.VerdictOut]:
     """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
-    given = body.model_dump(exclude={"arguments", "raw", "render", "kind", *(each.name for each in fields(Generation))})
+    apart = {"arguments", "raw", "render", "kind", "feedback"}  # what is handed on in another shape
+    given = body.model_dump(exclude={*apart, *(each.name for each in fields(Generation))})
     new = NewAttempt(
         **given,
         generation=body.generation,
+        feedback=body.feedback.options,
         kind=Kind(body.kind),
         output=body.output,
         traceparent=read_traceparent(request.headers.get("traceparent")),
@@ -292,6 +294,7 @@ def _verdict(
 def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
     given = _newest_guidance(found)
     if presenters.is_waiting_for_guidance(found):
+        found.note_wait(timezone.now())
         _is_pending(response, found, presenters.links(found).wait)
         return Status(202, presenters.waiting(found, None))
     return Status(200, presenters.waiting(found, given))

@@ -17,6 +17,7 @@ from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
@@ -72,6 +73,7 @@ def _examine(call: Call, contract: CompiledTool | None, payload: dict[str, Any])
         known_tools=() if contract else Tool.objects.names(call.agent.namespace),
         finish_reason=payload["finish_reason"],
         callback_error=payload["callback_error"],
+        said=payload.get("said"),
     )
 
 
@@ -84,7 +86,11 @@ def _finish(
             return False
         attempt.call = _as_submitted(call, payload)
         contract = _contract(call)
-        verdict = fill_in(attempt, findings, payload["output"], contract, now=now, duration_us=duration_us)
+        asked = payload.get("feedback") or {}  # what was queued by an older release says nothing of it
+        options = FeedbackOptions(FeedbackForm(asked["form"]), asked["max_length"]) if asked else PLAIN
+        verdict = fill_in(
+            attempt, findings, payload["output"], contract, now=now, duration_us=duration_us, options=options
+        )
         _conclude(attempt, verdict, now)
     log_verdict(attempt)
     return True

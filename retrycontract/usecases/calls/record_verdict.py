@@ -12,6 +12,7 @@ from retrycontract.contract import events
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.feedback.answer import redacted_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.guidance import standing_words
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
@@ -39,6 +40,7 @@ def fill_in(
     now: datetime,
     duration_us: int,
     verdict: Move | None = None,
+    options: FeedbackOptions = PLAIN,
 ) -> Move:
     """Put the verdict into an attempt that is not saved yet; returns what it does to the call.
 
@@ -66,6 +68,9 @@ def fill_in(
         previous=attempt.earlier_failures() if verdict.status is Status.RETRY else (),
         formatters=gather_formatters(),
         words=standing_words(hint.text) if hint else "",
+        options=options,
+        tool=tool,
+        output=output,
     )
     kept = redacted_output(findings, output, tool, sanitizer())
     attempt.state = AttemptState.JUDGED

@@ -90,6 +90,7 @@ def _shown(name: str) -> str:
 def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
+    yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
     names = _model_names(totals)
     yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
     tokens = _by_model(totals, Measure.TOKENS, names)
