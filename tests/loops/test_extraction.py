@@ -115,7 +115,7 @@ def test_the_error_holds_every_submission_with_its_errors_and_the_models_words(s
         script.run("extract", SCHEMA, PROMPT)
     first, second, third = caught.value.history
     assert (first.output, [error.field_path for error in first.errors]) == (WRONG, ["/total"])
-    assert (second.output, second.raw, second.errors[0].keyword) == (None, TALKS.text, "no-output")
+    assert (second.output, second.raw, second.errors[0].keyword) == (None, TALKS.text, "only_talk")
     assert (third.output, [error.error_code for error in third.errors]) == ({}, ["VAL-001", "VAL-001"])
     assert caught.value.raw_output == f"{FAILS.tool_calls[0].arguments}\n\n{TALKS.text}\n\nAt last."
     with pytest.raises(MaxRetriesExceeded) as caught:
