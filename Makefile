@@ -52,6 +52,11 @@ bench: $(VENV)/.dev ## measure contract, service and desk beside their floors an
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python $(ARGS)
 
 # `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
+dist: $(VENV)/.dev ## build the wheels and source archives into dist/, check them, and run what they install
+	$(BIN)/python packaging/build.py dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
 openapi: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
 openapi: $(VENV)/.dev ## write docs/openapi.json as the code has it
 	$(BIN)/python manage.py export_openapi_schema --api retrycontract.api.routes.api --indent 2 --output docs/openapi.json
@@ -72,7 +77,7 @@ check: $(VENV)/.dev ## lint, formatting, types, import rules, migrations, deploy
 # so that neither an address nor a local package gets into the files.
 COMPILE = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
 	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate
-LOCK = $(COMPILE) --extra server --extra languages --extra mcp pyproject.toml
+LOCK = $(COMPILE) --extra service --extra languages --extra mcp pyproject.toml
 
 lock: $(BIN)/python ## renew the pins in the lock files
 	@test -x $(BIN)/uv || $(INSTALL) uv

@@ -1,7 +1,7 @@
 """Get an agent's reply into its schema, in correction turns that are about nothing else.
 
-It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a real
-one is asked: any server that speaks OpenAI's chat will do.
+It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a
+real one is asked: any server that speaks OpenAI's chat will do.
 """
 
 import os
@@ -25,7 +25,7 @@ ANSWERS = iter(
 def model():
     """Give the model that is asked."""
     if "OPENAI_BASE_URL" not in os.environ:
-        return lambda messages: next(ANSWERS)
+        return lambda _: next(ANSWERS)
     from openai import OpenAI
 
     return OpenAIModel(OpenAI(), os.environ.get("MODEL", "gpt-5-mini"))

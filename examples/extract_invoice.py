@@ -1,7 +1,7 @@
 """Extract an invoice from text as an instance of a pydantic model, and say what it cost.
 
-It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a real
-one is asked: any server that speaks OpenAI's chat with tools will do.
+It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a
+real one is asked: any server that speaks OpenAI's chat with tools will do.
 """
 
 import os
@@ -40,7 +40,7 @@ ANSWERS = iter(
 def model():
     """Give the model that is asked."""
     if "OPENAI_BASE_URL" not in os.environ:
-        return lambda messages, tools: next(ANSWERS)
+        return lambda _, tools: next(ANSWERS)  # noqa: ARG005 - it is asked with tools
     from openai import OpenAI
 
     return OpenAIModel(OpenAI(), os.environ.get("MODEL", "gpt-5-mini"))

@@ -1,7 +1,7 @@
 """Write a Python file that passes its own check, or no file at all.
 
-It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a real
-one is asked: any server that speaks OpenAI's chat will do.
+It runs without a key, against a model that answers from a script. With OPENAI_BASE_URL (and OPENAI_API_KEY, MODEL) a
+real one is asked: any server that speaks OpenAI's chat will do.
 """
 
 import os
@@ -15,8 +15,10 @@ ANSWERS = iter(
     [
         "<think>Regex or loop?</think>I'm sorry, but I can't write files.",
         "Here you are:\n\n```python\nimport re\n\ndef slug(title:\n    return title\n```",
-        '```python\nimport re\n\n\ndef slug(title):\n    """Turn a title into a URL slug."""\n'
-        '    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")\n```',
+        (
+            '```python\nimport re\n\n\ndef slug(title):\n    """Turn a title into a URL slug."""\n'
+            '    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")\n```'
+        ),
     ]
 )
 
@@ -30,7 +32,7 @@ def documented(source):
 def model():
     """Give the model that is asked."""
     if "OPENAI_BASE_URL" not in os.environ:
-        return lambda messages: next(ANSWERS)
+        return lambda _: next(ANSWERS)
     from openai import OpenAI
 
     return OpenAIModel(OpenAI(), os.environ.get("MODEL", "gpt-5-mini"))

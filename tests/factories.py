@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from dashboard.roles import Role, give_role
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt

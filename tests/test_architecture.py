@@ -135,7 +135,6 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.store", id="facade-store"),
         pytest.param("library", "retrycontract/in_process.py", "import retrycontract.settings", id="facade-settings"),
         pytest.param("library", "retrycontract/config/configuration_file.py", "import worker", id="configuration"),
-        pytest.param("library", "retrycontract/__main__.py", "import retrycontract.usecases", id="command-usecase"),
         pytest.param("client", "retrycontract/client/wrong.py", "import django.conf", id="client-django"),
         pytest.param("client", "retrycontract/client/wrong.py", "import retrycontract.store", id="client-store"),
         pytest.param(

@@ -16,10 +16,10 @@ from retrycontract.api import problems
 from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.generation import Generation
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.contract.webhooks.signature import secret_of, sign
 from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader

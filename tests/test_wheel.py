@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import re
-import shutil
+import signal
 import subprocess
 import sys
+import tomllib
+import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +21,9 @@ from typing import Final
 import pytest
 from packaging.utils import canonicalize_name
 
+import retrycontract
 from tests.serving.desk import Desk
+from tests.serving.servers import free_port
 from tests.serving.service import Service
 from tests.serving.threads import eventually
 
@@ -28,6 +32,7 @@ BIN: Final = Path(sys.executable).parent
 # What the base install may bring along, with what those packages need themselves.
 BASE_INSTALL: Final = {
     "attrs",
+    "click",
     "google-re2",
     "jsonschema",
     "jsonschema-rs",
@@ -73,16 +78,16 @@ def call(*command: str | Path, cwd: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy: a build leaves files beside the sources."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    for name in ("retrycontract", "dashboard", "worker", "tests"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    call(sys.executable, "-c", build, target, cwd=source)
-    [found] = target.glob("*.whl")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build library and service as they would be published."""
+    target = tmp_path_factory.mktemp("built")
+    call(sys.executable, ROOT / "packaging" / "build.py", target, cwd=target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    [found] = built.glob("retrycontract-*.whl")
     return found
 
 
@@ -178,3 +183,61 @@ def test_with_its_extra_the_command_speaks_mcp(wheel: Path, tmp_path: Path) -> N
     tools.write_text(json.dumps([{"name": "read_file", "inputSchema": {"type": "object"}}]))
     assert speaking.packages().isdisjoint({"django", "django-ninja", "celery", "redis"})
     assert speaking.run("-m", "retrycontract", "mcp", "--tools", tools) == "", "nobody asked, and it left in good order"
+
+
+def test_the_service_of_the_built_files_serves_desk_api_and_worker_in_an_empty_folder(
+    built: Path, tmp_path: Path
+) -> None:
+    environment, folder = tmp_path / "environment", tmp_path / "empty"
+    folder.mkdir()
+    call(BIN / "uv", "venv", "--python", sys.executable, environment, cwd=folder)
+    pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
+    call(
+        BIN / "uv",
+        "pip",
+        "install",
+        "--python",
+        environment / "bin" / "python",
+        *pins,
+        "retrycontract[server]",
+        cwd=folder,
+    )
+    program, port = environment / "bin" / "retrycontract", free_port()
+    # The suite's own settings must not reach it.
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
+    command = [program, "up", "--port", str(port)]
+    with subprocess.Popen(command, cwd=folder, env=alone, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        try:
+            said = iter(up.stdout.readline, "")
+            assert any("retrycontract is ready" in line for line in said)
+            url = f"http://127.0.0.1:{port}"
+            login = urllib.request.urlopen(f"{url}/login/").read().decode()
+            sheet = re.search(r'href="(/static/[^"]+\.css)"', login)
+            assert sheet is not None
+            assert urllib.request.urlopen(url + sheet[1]).status == 200
+            key = subprocess.run(
+                [program, "agent", "create", "wheel"], cwd=folder, env=alone, capture_output=True, text=True, check=True
+            )
+            headers = {"Authorization": f"Bearer {key.stdout.strip()}", "Content-Type": "application/json"}
+            body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
+            answer = json.load(urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/calls", body, headers)))
+            assert answer["status"] == "retry"
+            assert any("Validation failed for tool 'book_flight'" in line for line in said), (
+                "the demo agent is not there"
+            )
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.stdout.read()
+    assert up.returncode == 0, "Ctrl-C ends it in good order"
+
+
+def test_both_distributions_have_one_version() -> None:
+    projects = [
+        tomllib.loads((ROOT / place).read_text())["project"]
+        for place in ("pyproject.toml", "packaging/server/pyproject.toml")
+    ]
+    [version_of_both] = {project["version"] for project in projects}
+    assert projects[1]["dependencies"] == [f"retrycontract[service]=={version_of_both}"]
+    assert projects[0]["optional-dependencies"]["server"] == [f"retrycontract-server=={version_of_both}"]
+    assert retrycontract.__version__ == version_of_both

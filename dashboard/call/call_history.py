@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.call.changes import Change, compare
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
 from retrycontract.usecases.answers.give_guidance import redacted_places

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from dashboard.call.call_history import CallHistory, editable
 from dashboard.call.suggestions import AtHand, Suggestion
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.outputs.json_text import read_json
 
 BUTTONS: Final = ("suggestion", "past", "reply", "pretty")  # the names of the buttons that fill in the form

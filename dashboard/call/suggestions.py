@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 
 from dashboard.call.call_history import CallHistory, editable
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import Mistake, SavedReply, StandingHint
 from retrycontract.usecases.answers.save_reply import replies_of
@@ -75,7 +74,7 @@ def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand
 
 def _proposal(story: CallHistory, guidance: SuggestedGuidance) -> Suggestion | None:
     """Write an answer for this call; None for a correction that does not fit its output."""
-    if guidance.decision is not Decision.CORRECTED:
+    if not guidance.decision.entry.takes_arguments:
         return Suggestion(guidance)
     attempt = story.newest_judged
     if attempt is None or not attempt.is_parsed or story.call.kind == Kind.SOURCE_FILE:

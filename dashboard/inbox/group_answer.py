@@ -12,21 +12,18 @@ from django import forms
 from dashboard.inbox.groups import Row, rows_of
 from dashboard.inbox.queue import read_claims, read_snoozes
 from dashboard.shared.forms import GRANTS
-from retrycontract.contract.lifecycle import DEFAULT_GRANT, Decision
+from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.store.models import Call, Mistake
 from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
-DECISIONS: Final = [
-    (Decision.HINT.value, "Hint", "Say what to change. Each agent corrects its own output."),
-    (Decision.REJECT.value, "Reject", "Stop them all. Nothing is executed, and the agents are told so."),
-]
+GROUP_DECISIONS: Final = [(name.value, entry.title, entry.group) for name, entry in DECISIONS.items() if entry.group]
 
 
 class GroupForm(forms.Form):
     """Take one answer for many calls."""
 
-    decision = forms.ChoiceField(choices=[choice[:2] for choice in DECISIONS], initial=Decision.HINT.value)
+    decision = forms.ChoiceField(choices=[choice[:2] for choice in GROUP_DECISIONS], initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
 

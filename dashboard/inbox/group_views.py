@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from dashboard.inbox.group_answer import DECISIONS, GroupForm, Report, WaitingGroup, read_goals, read_waiting
+from dashboard.inbox.group_answer import GROUP_DECISIONS, GroupForm, Report, WaitingGroup, read_goals, read_waiting
 from dashboard.roles import may_answer
 from dashboard.shared.responses import REFUSED, is_htmx
 from retrycontract.store.models import Call, Mistake
@@ -71,5 +71,5 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
 def _page(
     request: HttpRequest, found: Call, waiting: WaitingGroup, form: GroupForm, *, status: int = 200, **context: Any
 ) -> HttpResponse:
-    shared = {"call": found, "waiting": waiting, "form": form, "decisions": DECISIONS, "now": timezone.now()}
+    shared = {"call": found, "waiting": waiting, "form": form, "decisions": GROUP_DECISIONS, "now": timezone.now()}
     return render(request, "inbox/group.html", shared | {"may_answer": True} | context, status=status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +11,8 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils import timezone
 
+from retrycontract.contract.decisions import DEFAULT_GRANT, MAX_GRANT, Decision, DecisionEntry
 from retrycontract.contract.feedback.guidance import MAX_STANDING
-from retrycontract.contract.lifecycle import DEFAULT_GRANT, MAX_GRANT, Decision
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.store.models import Door
 from retrycontract.store.models.replies import FIRST, LAST
@@ -20,7 +21,6 @@ from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_l
 from retrycontract.usecases.people.second_factor import check_factor
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
-DECISIONS = [(decision.value, decision.value) for decision in Decision]
 LASTS = [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year")]  # the longest that may stand
 KEYS = [("", "None"), *((str(key), str(key)) for key in range(FIRST, LAST + 1))]
 
@@ -51,10 +51,15 @@ class LoginForm(AuthenticationForm):
         return cleaned
 
 
+def _entry_of(cleaned: Mapping[str, Any]) -> DecisionEntry:
+    """Read the table for what was chosen; an unknown choice has its own error and stands for a hint until then."""
+    return Decision(cleaned.get("decision") or Decision.HINT).entry
+
+
 class AnswerForm(forms.Form):
     """Take an operator's answer; whether it can be sent is the use case's to say."""
 
-    decision = forms.ChoiceField(choices=DECISIONS, initial=Decision.HINT.value)
+    decision = forms.ChoiceField(choices=[(name, name) for name in Decision], initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
     arguments = forms.CharField(required=False, strip=False)
@@ -70,7 +75,7 @@ class AnswerForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Parse the corrected arguments as strictly as an agent's output is parsed."""
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("decision") == Decision.CORRECTED:
+        if _entry_of(cleaned).takes_arguments:
             cleaned["value"], self.fault = parse_json(cleaned.get("arguments") or "")
             if self.fault is not None:
                 self.add_error("arguments", _told(self.fault))
@@ -86,7 +91,7 @@ class AnswerForm(forms.Form):
     @property
     def stands(self) -> bool:
         """Tell whether the answer is to stand: only words can, what was corrected fits one output."""
-        return bool(self.cleaned_data.get("standing")) and self.cleaned_data.get("decision") == Decision.HINT
+        return bool(self.cleaned_data.get("standing")) and _entry_of(self.cleaned_data).may_stand
 
     @property
     def lasting(self) -> timedelta:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
+from retrycontract.contract.decisions import DECISIONS, Decision
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.lifecycle import CallState
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,15 @@ class DecisionChoice:
 
 
 def choices_for(kind: str) -> list[DecisionChoice]:
-    """Offer what may be decided about an output of a kind; a file is sent whole, so nobody corrects it here."""
-    words = WORDINGS[Kind(kind)]
-    offered = [
-        DecisionChoice(Decision.HINT, "Hint", f"Say what to change. The agent corrects its {words.whole} itself."),
-        DecisionChoice(
-            Decision.CORRECTED,
-            f"Corrected {words.noun}",
-            f"Write the {words.noun}. The agent sends exactly {words.these}.",
-        ),
-        DecisionChoice(
-            Decision.ACCEPT,
-            "Accept as is",
-            f"The output is right, the {words.judge} too strict. The agent {words.use}.",
-        ),
-        DecisionChoice(Decision.REJECT, "Reject", f"Stop. Nothing is {words.used}, and the agent is told so."),
+    """Offer what may be decided about an output of a kind."""
+    words = asdict(WORDINGS[Kind(kind)])
+    return [
+        DecisionChoice(decision, entry.title.format(**words), entry.what.format(**words))
+        for decision, entry in DECISIONS.items()
+        if kind not in entry.not_of
     ]
-    return [choice for choice in offered if kind != Kind.SOURCE_FILE or choice.decision is not Decision.CORRECTED]
+
+
+def given_word(decision: str, kind: str) -> str:
+    """Name an answer that was given."""
+    return Decision(decision).entry.given.format(**asdict(WORDINGS[Kind(kind)]))

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.json_view import render_json, render_text
 from dashboard.shared.source_view import render_source
-from dashboard.shared.wording import WORDINGS, state_word
+from dashboard.shared.wording import WORDINGS, given_word, state_word
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
@@ -136,6 +136,12 @@ def until(at: datetime, now: datetime) -> SafeString:
 def noun(kind: str) -> str:
     """Name what a person corrects of an output of a kind."""
     return WORDINGS[Kind(kind)].noun
+
+
+@register.filter
+def decided(decision: str, kind: str) -> str:
+    """Name an answer that was given to an output of a kind."""
+    return given_word(decision, kind)
 
 
 @register.filter

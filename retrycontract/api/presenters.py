@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrycontract.api import schemas
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.expiry import render_expiry
 from retrycontract.contract.feedback.tool_result import Provider, ToolResult, stored_metadata
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
 
 PREFIX = "/api/v1"

@@ -20,6 +20,7 @@ from pydantic import (
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_forms import (
     LONGEST_FEEDBACK_LENGTH,
     MAX_FEEDBACK_LENGTH,
@@ -29,7 +30,7 @@ from retrycontract.contract.feedback.feedback_forms import (
 )
 from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.generation import Generation
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]

@@ -33,7 +33,7 @@ from retrycontract.client.submissions import Submissions
 from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.redaction.sanitizer import elide_middle
 
 PAGE = 100  # calls; the most that the service lists at once
@@ -153,7 +153,7 @@ class Operations:
             guidance = yield from self.wait_for_guidance(outcome, timeout)
             if guidance.decision is not None:
                 yield from self.acknowledge(guidance)
-            if guidance.decision is not Decision.CORRECTED:
+            if guidance.decision is None or not guidance.decision.entry.takes_arguments:
                 return answered(outcome, guidance)
             try:
                 corrected = guidance.arguments

@@ -24,10 +24,11 @@ from retrycontract.client.results import (
     ToolPage,
 )
 from retrycontract.client.submissions import Submissions, value_of
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 
 T = TypeVar("T")
 

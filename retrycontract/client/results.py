@@ -8,10 +8,11 @@ from typing import Any
 
 from retrycontract.client.errors import CorrectionError
 from retrycontract.client.submissions import value_of
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
 
 
@@ -71,9 +72,11 @@ class Guidance:
 
         Raises CorrectionError when they rest on an attempt that this client did not send.
         """
-        if self.decision is Decision.CORRECTED:
+        if self.decision is None:
+            return None
+        if self.decision.entry.takes_arguments:
             return self.corrected if self.patch is None else self.applied_to(self._sent())
-        return self._sent() if self.decision is Decision.ACCEPT else None
+        return self._sent() if self.decision.entry.keeps_output else None
 
     def applied_to(self, arguments: Any) -> Any:
         """Apply the correction's patch to the arguments of `base_attempt`; raises CorrectionError."""
@@ -97,13 +100,12 @@ class Guidance:
 
 def answered(outcome: Outcome, guidance: Guidance) -> Outcome:
     """Give a Blocked outcome as a person's answer leaves it, or the end of the wait for one."""
-    if guidance.decision is Decision.ACCEPT:
+    status = Status.BLOCKED if guidance.decision is None else guidance.decision.status
+    if status is Status.VALID:
         return replace(
             outcome, status=Status.VALID, state=guidance.state, arguments=guidance.arguments, tool_result=None
         )
-    is_open = guidance.decision in (Decision.HINT, Decision.CORRECTED)
-    status = Status.RETRY if is_open else Status.BLOCKED
-    budget = guidance.max_attempts if is_open else outcome.max_attempts
+    budget = guidance.max_attempts if status is Status.RETRY else outcome.max_attempts
     return replace(
         outcome, status=status, state=guidance.state, max_attempts=budget,
         tool_result=_with_guidance(outcome.tool_result, guidance.text, status, budget),

@@ -64,34 +64,6 @@ class Status(StrEnum):
     UNAVAILABLE = "unavailable"  # told only to who says that the model could not be asked
 
 
-class Decision(StrEnum):
-    """Name the operator's answers."""
-
-    HINT = "hint"
-    CORRECTED = "corrected"
-    ACCEPT = "accept"
-    REJECT = "reject"
-
-    @property
-    def leads_to(self) -> CallState:
-        """Give the state that the answer moves a call to."""
-        return {Decision.ACCEPT: CallState.ACCEPTED, Decision.REJECT: CallState.REJECTED}.get(self, CallState.GUIDED)
-
-    def grant(self, asked: int | None = None) -> int:
-        """Give how many attempts the answer grants: a hint 1–5 (default 2), corrected arguments one."""
-        match self:
-            case Decision.HINT:
-                return min(max(asked or DEFAULT_GRANT, 1), MAX_GRANT)
-            case Decision.CORRECTED | Decision.ACCEPT:
-                return 1
-            case Decision.REJECT:
-                return 0
-
-
-DEFAULT_GRANT = 2
-MAX_GRANT = 5
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Hold how many attempts a call has made and how many it may make."""

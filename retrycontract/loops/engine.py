@@ -32,7 +32,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
@@ -199,23 +199,20 @@ class Run:
             raise Exhausted(self.history)
         while self.is_blocked:
             assert self.verdict is not None
-            answer = yield from self.judge.guidance(
-                self.verdict.call_id, self.asker.wait_for_guidance if wait is None else wait
-            )
-            if answer is None:
-                raise Exhausted(self.history)
-            match answer.decision:
-                case Decision.ACCEPT:
-                    return self.verdict.accepted(self._accepted(answer))
-                case Decision.CORRECTED if (corrected := _corrected(answer)) is not None:
-                    verdict = yield from self.submit(self._as_submitted(corrected))
-                    if verdict.is_valid:
-                        return verdict
-                case Decision.CORRECTED | Decision.HINT:  # a correction of what is not held here is read as a hint
-                    self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
-                    return None
-                case _:
-                    raise Exhausted(self.history, answer.text)
+            waits = self.asker.wait_for_guidance if wait is None else wait
+            answer = yield from self.judge.guidance(self.verdict.call_id, waits)
+            if answer is None or answer.decision is None or answer.decision.status is Status.BLOCKED:
+                raise Exhausted(self.history, answer.text if answer else "")
+            decided = answer.decision.entry
+            if decided.keeps_output:
+                return self.verdict.accepted(self._accepted(answer))
+            corrected = _corrected(answer) if decided.takes_arguments else None
+            if corrected is None:  # a correction of what is not held here is read as a hint
+                self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
+                return None
+            verdict = yield from self.submit(self._as_submitted(corrected))
+            if verdict.is_valid:
+                return verdict
         return None
 
     def give_up(self) -> Steps[None]:

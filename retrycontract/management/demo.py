@@ -55,14 +55,23 @@ def demo_agent(now: datetime) -> None:
 
 
 def example_is_due() -> bool:
-    """Tell whether the example agent has not finished its call yet."""
-    return not any(call.has_ended for call in Call.objects.filter(agent__name=AGENT, session_id=SESSION))
+    """Tell whether the example agent is there and has not finished its call yet."""
+    return example_script() is not None and not any(
+        call.has_ended for call in Call.objects.filter(agent__name=AGENT, session_id=SESSION)
+    )
+
+
+def example_script() -> Path | None:
+    """Find the example agent: in a clone among the examples, in an installed service beside the worker."""
+    base = Path(settings.BASE_DIR)
+    places = (base / "examples" / "agent.py", base / "worker" / "demo_agent.py")
+    return next((place for place in places if place.exists()), None)
 
 
 def start_example(url: str) -> subprocess.Popen[bytes] | None:
-    """Run the example agent beside the service, in the same terminal; None where the clone has no examples."""
-    script = Path(settings.BASE_DIR) / "examples" / "agent.py"
-    if not script.exists():
+    """Run the example agent beside the service, in the same terminal; None where it was left out."""
+    script = example_script()
+    if script is None:
         return None
     key = _agent_key().read_text(encoding="utf-8").strip()
     environment = os.environ | {

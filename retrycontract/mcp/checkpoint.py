@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.lifecycle import Decision, Status
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.mcp.asking import (
@@ -95,35 +95,28 @@ class Checkpoint:
 
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
         call.is_blocked = answer.decision is None
-        match answer.decision:
-            case Decision.HINT | None:  # without a decision the text says that the time for an answer is over
-                return _told(answer.text)
-            case Decision.REJECT:
-                call.has_ended = True
-                return _told(answer.text)
-            case Decision.CORRECTED | Decision.ACCEPT:
-                return await self._run(call, answer, patience)
-        assert_never(answer.decision)
-
-    async def _run(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
+        if answer.decision is None:  # its text says that the time for an answer is over
+            return _told(answer.text)
+        call.has_ended = answer.decision.leads_to.has_ended
+        if not (answer.decision.entry.takes_arguments or answer.decision.entry.keeps_output):
+            return _told(answer.text)
         try:
             arguments = answer.arguments
         except CorrectionError:  # it was the attempt of another connection
             return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
-        note = self._note(call.tool_name, answer, arguments)
-        if answer.decision is Decision.ACCEPT:
-            call.has_ended = True
+        did = "corrected" if answer.decision.entry.takes_arguments else "accepted"
+        note = self._note(call.tool_name, did, answer.operator_text, arguments)
+        if answer.decision.entry.keeps_output:
             return Forward(arguments, note)
         return await self._submit(call, arguments, patience, note)  # checked again, like any attempt
 
-    def _note(self, tool_name: str, answer: Guidance, arguments: Any) -> str:
-        did = "corrected" if answer.decision is Decision.CORRECTED else "accepted"
+    def _note(self, tool_name: str, did: str, words: str, arguments: Any) -> str:
         shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
         lines = [
             f"A person {did} the arguments of your Blocked call of tool '{tool_name}'. It was executed with these,",
             "and the result below is that call's. If you sent other arguments just now, they were not executed.",
             visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)",
-            *(f"> {visible(line)}" for line in answer.operator_text.strip().splitlines()),
+            *(f"> {visible(line)}" for line in words.strip().splitlines()),
         ]
         return "\n".join(lines)
 

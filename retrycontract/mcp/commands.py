@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -27,12 +27,16 @@ from retrycontract.judging import InProcessJudge, Judge
 from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.asking import PATIENCE, connection_details, settled
 from retrycontract.mcp.checkpoint import Checkpoint
-from retrycontract.mcp.command_line import API_KEY
 from retrycontract.mcp.gateway import Gateway
 from retrycontract.mcp.process import serve
 from retrycontract.mcp.server import ContractServer
 
 logger = logging.getLogger("retrycontract.mcp")
+
+API_KEY: Final = "RETRYCONTRACT_API_KEY"
+# What a command line that says nothing means. The wait is as long as a person at a desk needs, and within what a
+# client with progress waits.
+DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None}
 
 
 def run_gateway(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Event, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting

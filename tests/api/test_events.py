@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.agent_events import DETAILS, RECORDED_AS, AgentEvent
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Call, OutboxMessage, WebhookEndpoint
 from retrycontract.usecases.calls.cancel_call import cancel_call

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.roles import Role
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import ApiKey, Attempt, Call, Guidance
 from tests.api.conftest import PREFIX, Door
 from tests.api.test_refusals import ROUTES

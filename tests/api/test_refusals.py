@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.history import forgetting
 from retrycontract.store.models import ApiKey, Attempt, Call, Tool
 from tests.api.conftest import PREFIX, Door, Reply, document

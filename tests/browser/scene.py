@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from tests.factories import answer, make_agent, make_call, make_tool, make_user, submit

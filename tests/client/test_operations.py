@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from retrycontract.client import AsyncClient, Client, CorrectionError, Outcome, UnexpectedAnswerError
-from retrycontract.contract.lifecycle import CallState, Decision, Status
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import CallState, Status
 from tests.client.scripted import ERROR, KEY, PENDING, RETRY, VALID, WAITING, Script, answer, guided
 
 if TYPE_CHECKING:

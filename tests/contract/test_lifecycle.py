@@ -4,16 +4,8 @@ from itertools import product
 
 import pytest
 
-from retrycontract.contract.lifecycle import (
-    ENDS,
-    LEGAL_MOVES,
-    Budget,
-    CallState,
-    Decision,
-    Move,
-    Status,
-    judge,
-)
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Move, Status, judge
 
 ROWS = {
     "pending": "valid retrying blocked observed cancelled",

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard.call.suggestions import SHOWN_REPLIES
 from dashboard.roles import Role
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Guidance, SavedReply
 from retrycontract.usecases.answers.save_reply import save_reply
 from retrycontract.usecases.answers.set_hint import set_hint_from

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from dashboard.calls.call_list import CallChoices
 from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models import Call
 from tests.dashboard.conftest import Page, text_of

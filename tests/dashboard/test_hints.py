@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_STANDING
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Guidance, StandingHint
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.answers.set_hint import set_hint_from

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from dashboard.inbox import queue
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, submit

@@ -110,7 +110,7 @@ def test_the_gateway_loads_no_server_package_and_no_other_command_loads_the_sdk(
     )
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
-    look = "import sys, retrycontract.__main__\nprint(*sorted({'mcp', 'httpx2', 'anyio'} & set(sys.modules)))"
+    look = "import sys, retrycontract.cli.program\nprint(*sorted({'mcp', 'httpx2', 'anyio'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from dashboard.roles import Role
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.management.transfer.tables import moved_models
 from retrycontract.store.models import (

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError, UniqueConstraint
 from django.utils import timezone
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.history import forgetting
 from retrycontract.store.models import (
     Agent,

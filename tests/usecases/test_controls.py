@@ -10,9 +10,9 @@ from pytest_django import Settings
 
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.formatter import ErrorFormatter
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt, Call, Escalation, LostRaceError
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
 from retrycontract.usecases.calls.judge_attempt import judge_attempt

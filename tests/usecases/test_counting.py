@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Event
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.submit_attempt import (

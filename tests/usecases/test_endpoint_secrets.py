@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.contract.webhooks.signature import verify
 from retrycontract.store.models import Call, Door, Event, WebhookDelivery, WebhookEndpoint

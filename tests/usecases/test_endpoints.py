@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Door, Event, OutboxMessage
 from retrycontract.usecases.calls.cancel_call import cancel_call

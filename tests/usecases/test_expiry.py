@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Agent, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, give_guidance
 from retrycontract.usecases.calls.sweep import expire_overdue

@@ -9,8 +9,8 @@ import pytest
 
 from retrycontract import parse_feedback
 from retrycontract.config.installed_formatters import _installed
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import ParsedFeedback
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.store.models import Attempt
 from retrycontract.usecases.calls.dry_run import dry_run
 from tests.contract.polite_words import install_polite_words

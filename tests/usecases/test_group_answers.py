@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Guidance, Mistake
 from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason, answer_group
 from retrycontract.usecases.calls.claim_call import claim_call

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_TEXT
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import Call, Escalation, Guidance
 from retrycontract.usecases.answers.give_guidance import (

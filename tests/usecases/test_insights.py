@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, Guidance, Measure, Rollup
 from retrycontract.usecases.calls.claim_call import claim_call
 from retrycontract.usecases.calls.snooze_call import snooze_call

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Notice, OutboxMessage
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue

@@ -8,7 +8,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, Event, ToolVersion
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.sweep import judge_waiting

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, AttemptState, Call
 from retrycontract.store.models.calls import LostRaceError
 from retrycontract.usecases.calls.cancel_call import cancel_call

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError, Tool

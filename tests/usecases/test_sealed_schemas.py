@@ -11,7 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, ToolVersion
 from retrycontract.usecases.answers.give_guidance import RefusedAnswerError
 from tests.factories import DEPLOY, answer, make_agent, make_blocked, make_tool, make_user, submit

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call
 from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import answer, make_agent, make_tool, make_user, submit

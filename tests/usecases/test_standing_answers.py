@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.feedback.guidance import MAX_STANDING
-from retrycontract.contract.lifecycle import Decision
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Event, Guidance, Mistake, StandingHint
 from retrycontract.usecases.answers.set_hint import (

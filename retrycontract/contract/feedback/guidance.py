@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import STANDING_LEAD, shown_name
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, Decision
+from retrycontract.contract.lifecycle import Budget, CallState
 from retrycontract.contract.redaction.sanitizer import visible
 
 MAX_TEXT = 4000  # characters of an operator's words
@@ -27,81 +28,25 @@ class Answer:
     grant: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """Say what an answer says of one kind of output; `{name}` and `{attempt}` are filled in."""
-
-    answered: str
-    try_again: str
-    corrected: str
-    them: str
-    these: str
-    send_now: str
-    accepted: str
-    use: str
-    rejected: str
-    stop: str
-
-    def about(self, name: str, attempt: int) -> Wording:
-        """Fill in what is answered."""
-        filled = {part: words.format(name=name, attempt=attempt) for part, words in asdict(self).items()}
-        return Wording(**filled)
-
-
-TOOL_CALL = Wording(
-    answered="A person answered your Blocked call of tool '{name}'",
-    try_again="Nothing was executed so far. Correct the arguments and call the tool again",
-    corrected="A person corrected the arguments of your Blocked call of tool '{name}'.",
-    them="them",
-    these="these",
-    send_now="They replace your earlier call, which was not executed: do not send that one again. "
-    "Call the tool with the corrected arguments now",
-    accepted="A person accepted your arguments of attempt {attempt} for tool '{name}' as they are",
-    use="Run the tool with exactly those arguments.",
-    rejected="A person rejected your call of tool '{name}'",
-    stop="Nothing was executed. Do not try this call again; stop, or take another way.",
-)
-
-
-def _wording_of_output(noun: str, used: str) -> Wording:
-    return Wording(
-        answered=f"A person answered your Blocked {noun} '{{name}}'",
-        try_again=f"Nothing was {used} so far. Correct the {noun} and send all of it again",
-        corrected=f"A person corrected your Blocked {noun} '{{name}}'.",
-        them="it",
-        these="this",
-        send_now=f"It replaces your earlier {noun}, which was not {used}: do not send that one again. "
-        f"Send the corrected {noun} now",
-        accepted=f"A person accepted your {noun} '{{name}}' of attempt {{attempt}} as it is",
-        use=f"Go on with exactly that {noun}.",
-        rejected=f"A person rejected your {noun} '{{name}}'",
-        stop=f"Nothing was {used}. Do not send this {noun} again; stop, or take another way.",
-    )
-
-
-WORDINGS = {
-    Kind.TOOL_CALL: TOOL_CALL,
-    Kind.AGENT_RESPONSE: _wording_of_output("response", "used"),
-    Kind.SOURCE_FILE: _wording_of_output("file", "written"),
-    Kind.EXTRACTION: _wording_of_output("extraction", "used"),
+OUTPUT_WORDS = {  # the output, and what was not done with it: a tool call has words of its own in every text
+    Kind.TOOL_CALL: {"noun": "call", "used": "executed"},
+    Kind.AGENT_RESPONSE: {"noun": "response", "used": "used"},
+    Kind.SOURCE_FILE: {"noun": "file", "used": "written"},
+    Kind.EXTRACTION: {"noun": "extraction", "used": "used"},
 }
 
 
 def render_guidance(answer: Answer, *, kind: Kind, tool_name: str, budget: Budget, base_attempt: int) -> str:
     """Write the text; `budget` is the call's before the grant, `base_attempt` the submission that is answered."""
-    words = WORDINGS[kind].about(shown_name(tool_name), base_attempt)
-    attempts = _attempts(budget.granted(answer.grant))
-    match answer.decision:
-        case Decision.HINT:
-            parts = [_said(words.answered, answer.text), f"{words.try_again}: {attempts}."]
-        case Decision.CORRECTED:
-            parts = [words.corrected, _correction(answer, words)]
-            parts += [_quoted(answer.text)] if answer.text else []
-            parts.append(f"{words.send_now}: {attempts}.")
-        case Decision.ACCEPT:
-            parts = [_said(words.accepted, answer.text), words.use]
-        case Decision.REJECT:
-            parts = [_said(words.rejected, answer.text), words.stop]
+    entry, is_call = answer.decision.entry, kind is Kind.TOOL_CALL
+    words = {"name": shown_name(tool_name), "attempt": base_attempt, **OUTPUT_WORDS[kind]}
+    lead, end = (pair[0 if is_call else 1].format(**words) for pair in (entry.lead, entry.end))
+    if entry.takes_arguments:
+        parts = [f"{lead}.", _correction(answer, is_call=is_call)] + ([_quoted(answer.text)] if answer.text else [])
+    else:
+        parts = [_said(lead, answer.text)]
+    goes_on = entry.leads_to is CallState.GUIDED
+    parts.append(f"{end}: {_attempts(budget.granted(answer.grant))}." if goes_on else f"{end}.")
     return "\n\n".join(parts)
 
 
@@ -116,10 +61,10 @@ def _attempts(budget: Budget) -> str:
     return f"this is attempt {number}/{budget.allowed}" + (f", {left} are left" if left > 1 else "")
 
 
-def _correction(answer: Answer, words: Wording) -> str:
+def _correction(answer: Answer, *, is_call: bool) -> str:
     if answer.patch is not None:
-        return f"Apply this JSON Patch to {words.them}:\n{_compact(answer.patch)}"
-    return f"Send exactly {words.these}:\n{_compact(answer.arguments)}"
+        return f"Apply this JSON Patch to {'them' if is_call else 'it'}:\n{_compact(answer.patch)}"
+    return f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments)}"
 
 
 def _compact(value: Any) -> str:

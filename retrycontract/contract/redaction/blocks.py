@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.detectors import SecretSpan
 from retrycontract.contract.redaction.heads import Allowance, Head
 from retrycontract.contract.redaction.sieve import Finder, loosened
 
@@ -20,7 +20,7 @@ _K8S_VALUE = re2.compile(
 )
 
 
-def find_private_keys(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find private keys in PEM and PuTTY form, whole; a block without its end reaches as far as its body does."""
     close = taken = 0
     for find in _BEGIN.telling(text, allowance):
@@ -30,9 +30,9 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[Span]:
         if 0 <= close < after:
             close = text.find("-----END", after)
         taken = _block_end(text, after, close)
-        yield Span(begin, taken, "PRIVATE_KEY")
+        yield SecretSpan(begin, taken, "PRIVATE_KEY")
     for find in _PUTTY.telling(text, allowance):
-        yield Span(*find.span(1), "PRIVATE_KEY")
+        yield SecretSpan(*find.span(1), "PRIVATE_KEY")
 
 
 def _block_end(text: str, after: int, close: int) -> int:
@@ -44,7 +44,7 @@ def _block_end(text: str, after: int, close: int) -> int:
     return after + len(body) - len(body.lstrip(_BODY))
 
 
-def find_manifest_values(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the values below `data:` of a Kubernetes Secret, which are encoded, not encrypted."""
     if not _K8S_SECRET.search(text):
         return
@@ -58,7 +58,7 @@ def find_manifest_values(text: str, allowance: Allowance) -> Iterator[Span]:
         elif outer >= 0 and (value := _K8S_VALUE.match(line)):
             allowance.spend(position)
             group = 1 if value.group(1) else 2
-            yield Span(position + value.start(group), position + value.end(group), "SECRET")
+            yield SecretSpan(position + value.start(group), position + value.end(group), "SECRET")
         position += len(line)
 
 

@@ -28,12 +28,17 @@ def _holds_private_key(text: str) -> bool:
 # Bodies are greedy and unbounded above, so that no tail of a credential stays behind.
 CREDENTIALS: tuple[Detector, ...] = (
     Detector("JWT", r"eyJ[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*={0,2}){0,3}", _is_jwt),
+    # Our own: the one secret that every agent of this service holds.
+    anywhere("RETRYCONTRACT_KEY", "rc_", r"[0-9a-f]{8}_[\w-]{20,}"),
     prefixed("ANTHROPIC_KEY", "sk-ant-", r"[\w-]{16,}"),
     prefixed("OPENROUTER_KEY", "sk-or-", r"[\w-]{20,}"),
     prefixed("OPENAI_KEY", "sk-", r"[\w-]{18,}", mixed),
     Detector("OPENAI_KEY", r"[\w-]{10,}T3BlbkFJ[\w-]{10,}"),
     Detector("AWS_ACCESS_KEY",
              r"(?:^|[^A-Za-z0-9])((?:A[BGKNS]IA|ACCA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA)[A-Z0-9]{16})\b"),
+    # Beside the key's id, as in a table of credentials.
+    Detector("AWS_SECRET_KEY",
+             r"\bA[KS]IA[A-Z0-9]{16}[^A-Za-z0-9/+]{1,40}([A-Za-z0-9/+]{40})(?:$|[^A-Za-z0-9/+=])", mixed),
     prefixed("AWS_BEDROCK_KEY", "ABSK bedrock-api-key-", r"[A-Za-z0-9+/=_-]{60,}"),
     anywhere("GITHUB_TOKEN", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{30,}"),
     anywhere("GITHUB_TOKEN", "github_pat_", r"\w{30,}"),

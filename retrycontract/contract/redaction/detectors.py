@@ -11,7 +11,7 @@ import re2
 from retrycontract.contract.redaction.heads import Allowance, compiled
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """Name one stretch of a text and the kind of secret that stands in it."""
 
     start: int
@@ -35,14 +35,14 @@ class Detector:
     def __post_init__(self) -> None:
         object.__setattr__(self, "compiled", compiled(self.pattern))
 
-    def find(self, text: str, allowance: Allowance) -> Iterator[Span]:
+    def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
         group = 1 if self.compiled.groups else 0
         for match in self.compiled.finditer(text.encode()):
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)
-                yield Span(start, end, self.mark)
+                yield SecretSpan(start, end, self.mark)
 
 
 def varied(text: str) -> bool:

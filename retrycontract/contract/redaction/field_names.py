@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from string import digits
+
+from retrycontract.contract.redaction.scan_copies import ascii_copy
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -19,14 +20,22 @@ LONGEST_NAME = 160
 
 # One table per mark: a word of the name (or two neighbours joined, as in `api_key`) that makes the value secret.
 _MARKS: dict[str, str] = {
-    "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode passwort kennwort contraseña "
-    "contrasena senha parola storepass keypass пароль 密码 密碼 パスワード 비밀번호 masterpassword",
-    "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes",
+    # Other languages stand here without their accents; those of other scripts in `foreign_words`.
+    "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode storepass keypass masterpassword "
+    "passwort passworter kennwort losungswort contrasena contrasenya contrasinal senha parola parolasi parolaniz parol "
+    "motdepasse depasse mdp palavrapasse wachtwoord haslo hasla sifre sifresi sifreniz sifrem parool heslo jelszo "
+    "jelszava losenord losenordet passord passordet adgangskode kodeord kodeordet salasana lozinka lozinku geslo "
+    "slaptazodis pasahitza fjalekalimi nenosiri cyfrinair lykilord matkhau katasandi katalaluan zugangscode "
+    "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial",
+    "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "
+    "otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto segredo",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
-    "refreshtokens authtokens apitokens authcode authcookie",
+    "refreshtokens authtokens apitokens authcode authcookie jeton",
     "API_KEY": "apikey apikeys xapikey appkey applicationkey consumerkey servicekey subscriptionkey authkey "
-    "accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi",
-    "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey",
+    "accountkey storagekey licensekey sonarlogin masterkey deploykey integrationkey apitoken artapi cleapi dapi "
+    "claveapi chaveapi chiaveapi apischlussel apisleutel kluczapi apinyckel",
+    "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey clesecrete clavesecreta chavesecreta "
+    "zugriffsschlussel",
     "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
     "sharedkey cryptokey serverkey privkey",
     "AUTHORIZATION": "auth authorization authorisation proxyauthorization xauth",
@@ -145,8 +154,8 @@ def _judge(name: str) -> NameVerdict:
 
 
 def split_words(name: str) -> tuple[str, ...]:
-    """Split a name into folded words; NFKC folds full-width letters, digits at the end are dropped."""
-    parts = _BOUNDARY.split(unicodedata.normalize("NFKC", name))
+    """Split a name into folded words; look-alikes and accents are folded, digits at the end are dropped."""
+    parts = _BOUNDARY.split(name if name.isascii() and name.isprintable() else ascii_copy(name))
     words = [part.casefold() for part in parts if part]
     while len(words) > 1 and words[-1].isdigit():
         words.pop()

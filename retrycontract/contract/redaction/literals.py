@@ -10,8 +10,9 @@ from typing import Any, Self
 import re2
 
 from retrycontract.contract.redaction.field_names import NameVerdict, word_set
+from retrycontract.contract.redaction.heads import Allowance
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
-from retrycontract.contract.redaction.scan_copies import ascii_copy
+from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
 # A list of more secrets than these is data.
 MOST_LISTED = 100
@@ -24,7 +25,7 @@ LONGEST_QUOTED = 4096
 LEAST_DENSE = 2.5
 
 
-class Shape:
+class WholePattern:
     """Say whether whole texts, in ASCII, are of one form."""
 
     __slots__ = ("_compiled",)
@@ -37,7 +38,7 @@ class Shape:
         return self._compiled.fullmatch(text.encode()) is not None
 
 
-_PLACEHOLDER = Shape(
+_PLACEHOLDER = WholePattern(
     r"(?i)\$\{.*\}?|\$\(.*|\$[0-9]|\$[a-z_]*(?:pass|pwd|token|key|secret|user|auth)[a-z_]*|(?-i:\$[A-Z_][A-Z0-9_]{2,})"
     r"|\{\{.*|\{%.*|\{[a-z_][\w.]*\}?|%[sdr]|%\([a-z_]\w*\)s?|%[a-z_]\w*%|<[a-z][^<>]*>?|&lt;.*"
     r"|\*+|\.{3,}|x{3,}|\[redacted.*|\[[a-z _-]+\]|your[_ -].*|null|none|nil|undefined|true|false|nan|n/a|tbd|todo"
@@ -50,12 +51,19 @@ _KINDS = word_set(
     "public private hidden new test static final const let var async await function lambda return readonly import "
     "expired invalid valid missing unauthorized forbidden active inactive strict lax local global remote user"
 )
-_CODE = Shape(
+_CODE = WholePattern(
     r"[A-Za-z_$][\w$]*(?:\(.*|\[.*|(?:\??\.[A-Za-z_$][\w$]*)+(?:\(.*|\[.*)?)|[({\[<&*|>!].*|[fFrRbBuU]{1,2}[\"'].*"
 )
-_WORD = Shape(r"[A-Za-z?]*[a-z?][_-]?[A-Za-z?_-]*[.!]?|[A-Z]+[.!?]?|\W+")
+_WORD = WholePattern(rf"[A-Za-z?{FOREIGN}]*[a-z?{FOREIGN}][_-]?[A-Za-z?{FOREIGN}_-]*[.!]?|[A-Z]+[.!?]?|\W+")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
-_PROSE = Shape(r"(?:[A-Za-z_?]+[,.;:!?'-]*[ \t]+){2,}.*")
+_PROSE = WholePattern(rf"(?:[A-Za-z_?{FOREIGN}]+[,.;:!?'-]*[ \t]+){{2,}}.*")
+# A sentence about a password has at least one of these; the words of a pass phrase have none.
+_SENTENCE_WORDS = word_set(
+    "the a an is are was be must your you my for to of or not in on with at please enter required invalid cannot can "
+    "should will this that has have if no wrong incorrect change reset forgot missing expired least characters and "
+    "as by from it need der die das ist ein fur und nicht le la les une pour el los una para de password passwort "
+    "token secret key user username account when used"
+)
 
 
 # Below these a word without a digit is an ordinary word.
@@ -63,16 +71,23 @@ _NUMBER_MARKS = frozenset({"PIN", "OTP", "CVV", "SSN"})
 _ORDINARY_MARKS = _NUMBER_MARKS | {"SESSION", "AUTHORIZATION", "COOKIE"}
 # Below the name of what may be secret, nothing shorter can look random.
 SHORTEST_NOISE = 10
+# A word behind a header's name is its value, unless it is so short that it may be the start of a sentence.
+LEAST_IN_HEADER = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Assignment:
     """Say where a value stands: beside which name, behind which operator, after a blank, on a line of its own."""
 
     name: str
     operator: str
     spaced: bool
     starts_line: bool
+
+    @property
+    def is_header(self) -> bool:
+        """Say whether the name is one of an HTTP header of its own, such as `X-Api-Key`."""
+        return self.operator == ":" and self.name[:2] in ("X-", "x-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +134,49 @@ class Literal:
         return any(sum(c.isdigit() for c in run) >= 3 and entropy(run) > LEAST_DENSE for run in runs)
 
     @property
+    def is_mixed(self) -> bool:
+        """Say whether the value is letters and digits without a word's separators."""
+        return self.text.isalnum() and not self.text.isalpha() and not self.text.isdigit()
+
+    @property
     def telling(self) -> bool:
         """Say whether the value is more than one plain word: digits, symbols or inner capitals."""
         return not _WORD.fits(self.text)
 
 
-def read_literal(text: str, position: int, *, in_query: bool = False) -> Literal | None:
-    """Read the value that starts at the position, after white space; None where nothing stands."""
+# In YAML an anchor or a tag may stand before the value; in program text a letter or a sign before the quote.
+_YAML_NODE = re.compile(r"(?:[&!][\w!:/.-]{1,80}[ \t]+){1,2}")
+_STRING_PREFIX = re.compile(r"(?:[@$]{1,2}|u8|[bBrRuULNEe]{1,2})(?=[\"'])")
+
+
+def read_literal(text: str, position: int, *, in_query: bool = False, within: int | None = None) -> Literal | None:
+    """Read the value that starts at the position, after white space; None where nothing stands.
+
+    Without a quote, `within` bounds the characters that are looked at.
+    """
     end = len(text)
     start = position
     while start < end and start - position < 80 and text[start] in " \t":
         start += 1
     if start < end and text[start] in "\r\n":
         return _read_on_next_line(text, start)
+    if start < end and text[start] in "&!" and (node := _YAML_NODE.match(text, start)):
+        start = node.end()
+    if start < end and (prefix := _STRING_PREFIX.match(text, start)):
+        start = prefix.end()
     while start < end and text[start] == "\\" and text[start + 1 : start + 2] in ('"', "'"):
         start += 1
     if start >= end or text[start] in "\r\n":
         return None
+    if text.startswith(('"""', "'''"), start) and (end := text.find(text[start : start + 3], start + 3)) > 0:
+        return Literal(text[start + 3 : end], start + 3, end, quoted=True)
     if text[start] in QUOTES:
         close = closing_quote(text, start)
         if close is not None:
             stop = close - (text[close - 1] == "\\" and close - 1 > start)
             return Literal(text[start + 1 : stop], start + 1, stop, quoted=True)
         start += 1
-    stop = _first(text, start, _QUERY_STOPS) if in_query else unquoted_end(text, start)
+    stop = _first(text, start, _QUERY_STOPS if in_query else _STOPS, end if within is None else start + within)
     return Literal(text[start:stop], start, stop, quoted=False) if stop > start else None
 
 
@@ -206,58 +240,65 @@ _QUERY_STOPS = re.compile(r"[;\s\"'`<>\\&#,)\]}]")
 
 def unquoted_end(text: str, start: int) -> int:
     """Give the end of an unquoted value: white space, a quote, a bracket or a comma before one of these."""
-    return _first(text, start, _STOPS)
+    return _first(text, start, _STOPS, len(text))
 
 
-def _first(text: str, start: int, stops: re.Pattern[str]) -> int:
-    match = stops.search(text, start)
-    return match.start() if match else len(text)
+def _first(text: str, start: int, stops: re.Pattern[str], end: int) -> int:
+    match = stops.search(text, start, end)
+    return match.start() if match else min(end, len(text))
 
 
-def is_secret_literal(literal: Literal, verdict: NameVerdict, place: Place) -> bool:
+def is_secret_literal(literal: Literal, verdict: NameVerdict, beside: Assignment, allowance: Allowance) -> bool:
     """Decide whether the value beside a name is a literal secret rather than a place-holder, code or prose."""
     if not literal.quoted:
         bare = literal.text.rstrip(_TRAILING)
         literal = Literal(bare, literal.start, literal.start + len(bare), quoted=False)
     text = literal.text
     if not verdict.mark:
-        return verdict.weak and len(text) >= SHORTEST_NOISE and (literal.is_noise or literal.is_dense)
+        if not verdict.weak or len(text) < SHORTEST_NOISE:
+            return False
+        return literal.is_noise or literal.is_dense if allowance.weighs() else literal.is_mixed
     if not text.strip() or literal.is_word_of_code or literal.is_placeholder:
         return False
     if "://" in text and verdict.mark not in ("CONNECTION_STRING", "PASSWORD", "SECRET"):
         return False  # what is secret in a URL is found as such
     if literal.quoted:
-        return _is_quoted_secret(literal, verdict.mark)
+        return is_quoted_secret(literal, verdict.mark)
     if _CODE.fits(text) and not literal.is_noise:
         return False
-    return _is_bare_secret(literal, verdict.mark, place)
+    return _is_bare_secret(literal, verdict.mark, beside)
 
 
-def _is_quoted_secret(literal: Literal, mark: str) -> bool:
+def is_quoted_secret(literal: Literal, mark: str) -> bool:
     text = literal.text
     if mark in _ORDINARY_MARKS:
         return len(text) >= 3 and any(c.isdigit() for c in text) and not _PROSE.fits(text)
+    if _PROSE.fits(text) and mark in ("PASSWORD", "SECRET"):
+        words = text.casefold().replace(",", " ").replace(".", " ").split()
+        return _SENTENCE_WORDS.isdisjoint(words) or (mark == "PASSWORD" and any(c.isdigit() for c in text))
     if mark == "PASSWORD":
-        return not _PROSE.fits(text) or any(c.isdigit() for c in text)
+        return True
     return len(text) >= 4 and not _PROSE.fits(text) and (literal.telling or len(text) >= 8)
 
 
-def _is_bare_secret(literal: Literal, mark: str, place: Place) -> bool:
+def _is_bare_secret(literal: Literal, mark: str, beside: Assignment) -> bool:
     text = literal.text
-    if len(text) < 3 or text.casefold() in place.name.casefold():
+    if len(text) < 3 or text.casefold() in beside.name.casefold():
         return False
     has_digit = any(c.isdigit() for c in text)
     if mark in _ORDINARY_MARKS:
         return has_digit and (len(text) >= 8 or mark in _NUMBER_MARKS)
     if text.isdigit():
         return len(text) >= (4 if mark == "PASSWORD" else 6)
+    if beside.is_header and text.isalnum():
+        return len(text) >= LEAST_IN_HEADER
     if literal.telling and (has_digit or not text.isalnum()):
         return has_digit or mark in ("PASSWORD", "SECRET") or len(text) >= 12
-    if place.operator == "--":
+    if beside.operator == "--":
         return True
-    assigned = "=" in place.operator and not place.spaced
+    assigned = "=" in beside.operator and not beside.spaced
     return (
-        (mark == "PASSWORD" and place.starts_line and (place.spaced or place.operator != ":"))
+        (mark == "PASSWORD" and beside.starts_line and (beside.spaced or beside.operator != ":"))
         or (assigned and len(text) >= 6)
-        or (literal.telling and len(text) >= 16)
+        or (len(text) >= 16 and (literal.telling or looks_random(text, at_least=16)))
     )

@@ -1,61 +1,127 @@
-"""Copies of a text to search in: ASCII, character for character; and decoded, with the way back."""
+"""Copies of a text to search in: folded to ASCII, and with its escapes decoded, each with the way back."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, compress, count
+from typing import Final
 
-from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.detectors import SecretSpan
+from retrycontract.contract.redaction.foreign_words import FORMS
 
-# Names of secrets in other scripts, each with an ASCII one of the same length that is known.
-_FOREIGN_NAMES = {
-    "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "pwd_",
-    "パスワード": "pwd__", "пароль": "passwd", "Пароль": "passwd", "ПАРОЛЬ": "passwd",
+# Stands for a character without an ASCII form; the text's own controls are left out of a copy.
+FOREIGN: Final = "\x7f"
+
+# Nobody sees these, so they may stand inside a token or a name: controls, soft hyphens, joiners, marks of direction,
+# fillers, selectors, tags, and accents that combine with the letter before.
+_UNSEEN = frozenset(map(chr, chain(
+    range(0x09), range(0x0E, 0x20), (0x7F, 0xAD, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+    range(0x300, 0x370), range(0x483, 0x48A), range(0x180B, 0x1810), range(0x1AB0, 0x1B00), range(0x1DC0, 0x1E00),
+    range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0x20D0, 0x2100),
+    range(0xFE00, 0xFE10), range(0xFE20, 0xFE30), range(0xFFF0, 0xFFFC), range(0xE0000, 0xE0200),
+)))  # fmt: skip
+_UNSEEN_RUN = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN)))}]+")
+_UNSEEN_ASCII = {ord(c): None for c in _UNSEEN if c.isascii()}
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+
+# Letters of other alphabets that are drawn like the ASCII letter, signs that are typed for the ASCII sign.
+_LOOKALIKES = dict(zip(
+    "авекмнорстухіїјѕԁԛԝһӏгѵпшьАВЕКМНОРСТУХІЇЈЅԌԚԜҺӀГПαβεηικνορτυχωγΑΒΕΖΗΙΚΜΝΟΡΤΥΧοօսհոɑɡɩıłøđħŧŁØĐƒǀʀɢɪʟɴʏʙʜ"
+    "ᴀᴄᴅᴇᴊᴋᴍᴏᴘꜱᴛᴜᴠᴡᴢ",
+    "abekmhopctyxiijsdqwhlrvnwbABEKMHOPCTYXIIJSGQWHIGNabeniknoptuxwyABEZHIKMNOPTYXoouhnagiilodhtLODflrgilnybh"
+    "acdejkmopstuvwz", strict=True,
+)) | {
+    **dict.fromkeys("‐‑‒–—―−﹘", "-"), **dict.fromkeys("“”„«»「」『』〝〞″", '"'), **dict.fromkeys("‘’‚‹›′ʼ", "'"),
+    **dict.fromkeys("∶ː꞉︓؞", ":"), **dict.fromkeys("⁄∕⧸", "/"), **dict.fromkeys("、،", ","), "؛": ";", "。": ".",
+    **dict.fromkeys("…•●∗", "*"), "\u2028": "\n", "\u2029": "\n", "\x85": "\n", "\u2800": " ", "⁓": "~", "∣": "|",
 }  # fmt: skip
-# Full-width forms are the ASCII characters shifted; dots and bullets stand for hidden characters.
-_ASCII_FORMS = {0xFEE0 + point: point for point in range(0x21, 0x7F)} | {
-    0x3000: " ", 0xA0: " ", ord("ñ"): "n", ord("…"): "*", ord("•"): "*", ord("●"): "*",
-    **dict.fromkeys(map(ord, "“”„«»"), '"'), **dict.fromkeys(map(ord, "‘’‚"), "'"),
-}  # fmt: skip
+# Where Unicode holds ASCII characters in another dress: accents, full width, circles, small forms, bold and script.
+_DRESSED = (range(0xA0, 0x250), range(0x1D00, 0x2190), range(0x2460, 0x2500), range(0x3000, 0x3001),
+            range(0xFE50, 0xFE70), range(0xFF01, 0xFF5F), range(0x1D400, 0x1D800), range(0x1F110, 0x1F16A))  # fmt: skip
 
-# Percent escapes of URLs, escapes of JSON in JSON, entities of HTML: what decodes to one ASCII character.
+
+def _undressed(character: str) -> str | None:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", character) if c not in _UNSEEN).strip("()")
+    return plain if len(plain) == 1 and plain.isascii() else None
+
+
+_FOLDED: Final = (
+    {c: plain for c in map(chr, chain(*_DRESSED)) if (plain := _undressed(c)) and not c.isascii()}
+    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
+    | _LOOKALIKES
+)  # fmt: skip
+
+_FOREIGN_NAMES = re.compile("|".join(map(re.escape, FORMS)))
+
+# What decodes to a character: escapes of URLs, of JSON in JSON and of program text, entities of HTML.
 ESCAPE = (
-    r"%([2-7][0-9A-Fa-f])|\\+u00([2-7][0-9A-Fa-f])|\\{2,}(\")"
-    r"|&(?:quot|apos|amp|lt|gt|#0?3[49]|#x2[27]);"
+    r"%[0-7][0-9A-Fa-f]|%[c-dC-D][0-9A-Fa-f](?:%[89abAB][0-9A-Fa-f])|%[eE][0-9A-Fa-f](?:%[89abAB][0-9A-Fa-f]){2}"
+    r"|%[fF][0-7](?:%[89abAB][0-9A-Fa-f]){3}|\\+u[dD][89abAB][0-9A-Fa-f]{2}\\+u[dD][c-fC-F][0-9A-Fa-f]{2}"
+    r"|\\+(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-7][0-9A-Fa-f]|[\"'/])"
+    r"|&(?:quot|apos|amp|lt|gt|colon|equals|nbsp|shy|#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6});"
 )
+_BREAKS = re.compile(r"\\+[nrt]")
 _ESCAPES = re.compile(ESCAPE)
-_ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'",
-             "&#034;": '"', "&#039;": "'", "&#x22;": '"', "&#x27;": "'"}  # fmt: skip
+_ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "colon": ":", "equals": "=", "nbsp": " ",
+             "shy": ""}  # fmt: skip
+_HIGHEST = 0x10FFFF
+
+
+class FoldedCopy:
+    """Hold a text in ASCII, and the way back to the original, from which unseen characters may be left out."""
+
+    __slots__ = ("_kept", "_source", "text")
+
+    def __init__(self, text: str, source: str | None = None) -> None:
+        self.text, self._source = text, source
+        self._kept: list[int] | None = None
+
+    def original(self, span: SecretSpan) -> SecretSpan:
+        """Move a span of the copy to where it stands in the original."""
+        if self._source is None or span.end <= span.start:
+            return span
+        if self._kept is None:  # only a text that holds a secret needs the list
+            seen = set(self._source) - _UNSEEN
+            self._kept = list(compress(count(), map(seen.__contains__, self._source)))
+        # The characters that nobody sees go with the secret only where they stand inside it.
+        return SecretSpan(self._kept[span.start], self._kept[span.end - 1] + 1, span.mark)
+
+
+def folded_copy(text: str) -> FoldedCopy:
+    """Copy a text in ASCII: look-alikes become what they look like, the unseen goes, the rest becomes foreign."""
+    source: str | None = None
+    if "\x1b" in text:  # a terminal's sequence is as invisible as the escape that begins it
+        text = _ANSI.sub(lambda match: "\0" * len(match[0]), text)
+    if not text.isascii():
+        if not _UNSEEN.isdisjoint(text):
+            source, text = text, _UNSEEN_RUN.sub("", text)
+        text = _FOREIGN_NAMES.sub(lambda match: FORMS[match[0]], text)
+        # A table of just this text's characters: a look-up that fails would cost an exception for each.
+        text = text.translate({ord(c): c if c.isascii() else _FOLDED.get(c, FOREIGN) for c in {*text}})
+    elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
+        source, text = text, seen_text
+    if "\\" in text:
+        text = _BREAKS.sub(lambda match: "\n".rjust(len(match[0])), text)
+    return FoldedCopy(text, source)
 
 
 def ascii_copy(text: str) -> str:
-    """Copy the text, character for character, in ASCII: what has no ASCII form becomes a question mark."""
-    if not text.isascii():
-        for name, known in _FOREIGN_NAMES.items():
-            text = text.replace(name, known)
-        text = text.translate(_ASCII_FORMS).encode("ascii", "replace").decode()
-    if "\\" in text:
-        for escape in ("\\n", "\\r", "\\t"):
-            text = text.replace(escape, " \n")
-    return text
+    """Fold a text to ASCII where nobody needs the way back."""
+    return folded_copy(text).text
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedCopy:
-    """Hold a text whose escapes are decoded, and where each escape stood."""
+    """Hold a text whose escapes are decoded and folded, and the way back to the text with the escapes."""
 
     text: str
-    positions: list[int]  # in the decoded text, where each decoded character ends
-    shifts: list[int]  # how many characters the original has more up to there
-
-    def original(self, span: Span) -> Span:
-        """Move a span of the decoded text to where it stands in the original."""
-        return Span(self._moved(span.start), self._moved(span.end), span.mark)
-
-    def _moved(self, position: int) -> int:
-        found = bisect_right(self.positions, position)
-        return position + (self.shifts[found - 1] if found else 0)
+    original: Callable[[SecretSpan], SecretSpan]
 
 
 def decoded_copy(text: str) -> DecodedCopy | None:
@@ -63,21 +129,48 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     if "%" not in text and "\\" not in text and "&" not in text:
         return None
     pieces: list[str] = []
-    positions: list[int] = []
-    shifts: list[int] = []
-    position = shift = 0
+    ends: list[int] = []  # in the decoded text, where each decoded character ends
+    shifts: list[int] = []  # how many characters the original has more up to there
+    position = size = 0
     for match in _ESCAPES.finditer(text):
         start, end = match.span()
-        plain = _decoded(match)
+        plain = _decoded(match[0])
         pieces += (text[position:start], plain)
-        position, shift = end, shift + end - start - len(plain)
-        positions.append(end - shift)
-        shifts.append(shift)
-    return DecodedCopy("".join([*pieces, text[position:]]), positions, shifts) if positions else None
+        size += start - position + len(plain)
+        position = end
+        ends.append(size)
+        shifts.append(end - size)
+    if not ends:
+        return None
+    folded = folded_copy("".join([*pieces, text[position:]]))
+
+    def moved(place: int) -> int:
+        found = bisect_right(ends, place)
+        return place + (shifts[found - 1] if found else 0)
+
+    def original(span: SecretSpan) -> SecretSpan:
+        inner = folded.original(span)
+        return SecretSpan(moved(inner.start), moved(inner.end), inner.mark)
+
+    return DecodedCopy(folded.text, original)
 
 
-def _decoded(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    if code:
-        return chr(int(code, 16))
-    return '"' if match[3] else _ENTITIES[match[0]]
+# Texts repeat few escapes very often.
+@lru_cache(maxsize=2048)
+def _decoded(escape: str) -> str:
+    if escape[0] == "%":
+        return bytes.fromhex(escape.replace("%", "")).decode("utf-8", "replace")
+    if escape[0] == "&":
+        name = escape[1:-1]
+        if name[0] != "#":
+            return _ENTITIES[name]
+        point = int(f"0{name[1:]}", 0) if name[1] in "xX" else int(name[1:])
+    else:
+        code = escape.lstrip("\\")
+        if code in "\"'/":
+            return code
+        high, _, low = code[1:].replace("u", "\\").rpartition("\\")
+        point = int(low.strip("{}"), 16)
+        if high:  # two halves of one character beyond the first 65,536
+            point = 0x10000 + ((int(high.rstrip("\\"), 16) - 0xD800) << 10) + point - 0xDC00
+    return chr(point) if point <= _HIGHEST and not 0xD800 <= point < 0xE000 else FOREIGN

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from retrycontract.contract.redaction import assignments, command_lines, surroundings
+from retrycontract.contract.redaction import assignments, command_lines, program_text, surroundings
 from retrycontract.contract.redaction.blocks import MANIFESTS, PRIVATE_KEYS
 from retrycontract.contract.redaction.credentials import CREDENTIALS
-from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.detectors import SecretSpan
 from retrycontract.contract.redaction.heads import Allowance, TooDenseError
 from retrycontract.contract.redaction.marks import MARK, MARK_PATTERN
 from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
-from retrycontract.contract.redaction.random_tokens import decoded_whole, find_any_random_tokens, find_random_tokens
-from retrycontract.contract.redaction.scan_copies import ESCAPE, ascii_copy, decoded_copy
+from retrycontract.contract.redaction.random_tokens import (
+    decoded_whole,
+    find_any_random_tokens,
+    find_aws_secrets,
+    find_random_tokens,
+)
+from retrycontract.contract.redaction.scan_copies import ESCAPE, ascii_copy, decoded_copy, folded_copy
 from retrycontract.contract.redaction.sieve import Finder, Sieve
 
 # Nothing shorter is a secret that shows by its value: the shortest, `pwd=abc`, has seven characters.
@@ -24,7 +29,7 @@ MOST_LOOKS = 4
 # JSON in a string of JSON in a URL: escapes are decoded so often.
 MOST_DECODED = 2
 
-CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *command_lines.FINDERS, MANIFESTS)
+CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *command_lines.FINDERS, *program_text.FINDERS, MANIFESTS)
 
 
 class Scanner:
@@ -37,7 +42,7 @@ class Scanner:
         detectors = (*CREDENTIALS, *PERSONAL_DATA) if strict else CREDENTIALS
         tokens = find_any_random_tokens if strict else find_random_tokens
         values = (PRIVATE_KEYS, *(Finder.of(detector, detector.find) for detector in detectors))
-        inside = (*values, *CONTEXT)
+        inside = (*values, *CONTEXT, Finder(LONG_WORD, find_aws_secrets))
         # Where an identifier or a digest is expected, what is merely random stays.
         named = (*inside, Finder(ESCAPE, self._find_decoded), Finder(LONG_WORD, self._find_hidden))
         self._values, self._inside, self._identifiers = Sieve(values), Sieve(inside), Sieve(named)
@@ -57,26 +62,25 @@ class Scanner:
 
     def whole_mark(self, text: str) -> str | None:
         """Give the kind of secret that fills the whole text, or None."""
-        whole = len(text.strip())
+        folded = ascii_copy(text)
+        whole = len(folded.strip())
         if whole < SHORTEST:
             return None
-        return next(
-            (span.mark for span in find(self._values, ascii_copy(text)) if span.end - span.start >= whole), None
-        )
+        return next((span.mark for span in find(self._values, folded) if span.end - span.start >= whole), None)
 
-    def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[Span]:
+    def _find_decoded(self, text: str, allowance: Allowance, times: int = MOST_DECODED) -> Iterator[SecretSpan]:
         """Look at the text as it is when its escapes are decoded."""
         decoded = decoded_copy(text) if times else None
         if decoded:
             yield from map(decoded.original, find(self._inside, decoded.text))
             yield from map(decoded.original, self._find_decoded(decoded.text, allowance, times - 1))
 
-    def _find_hidden(self, text: str, _: Allowance) -> Iterator[Span]:
+    def _find_hidden(self, text: str, _: Allowance) -> Iterator[SecretSpan]:
         """Decode a text that is base64 as a whole, once, and look inside."""
         decoded = decoded_whole(text)
         found = next(find(self._inside, ascii_copy(decoded)), None) if decoded else None
         if found:
-            yield Span(0, len(text), found.mark)
+            yield SecretSpan(0, len(text), found.mark)
 
 
 def _redact_between_marks(sieve: Sieve, text: str) -> str:
@@ -96,35 +100,35 @@ def _redact_between_marks(sieve: Sieve, text: str) -> str:
 def _redact_stretch(sieve: Sieve, text: str) -> str:
     if len(text) < SHORTEST:
         return text
-    scanned = ascii_copy(text)
-    finders = sieve.finders_for(scanned)
+    copy = folded_copy(text)
+    finders = sieve.finders_for(copy.text)
     if not finders:
         return text
     pieces: list[str] = []
     position = 0
-    for span in merge(bounded(finders, scanned)):
+    for span in merge(map(copy.original, bounded(finders, copy.text))):
         pieces += (text[position : span.start], f"{MARK}{span.mark}]")
         position = span.end
     return "".join([*pieces, text[position:]]) if pieces else text
 
 
-def find(sieve: Sieve, text: str) -> Iterator[Span]:
+def find(sieve: Sieve, text: str) -> Iterator[SecretSpan]:
     """Give the spans of the secrets in an ASCII text, the most specific kinds first; they may overlap."""
     return bounded(sieve.finders_for(text), text)
 
 
-def bounded(finders: Iterable[Finder], text: str) -> Iterator[Span]:
+def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
     """Let each finder judge what it may; from where one finds too much on, everything is taken for a secret."""
     end = len(text)
     for finder in finders:
         try:
             yield from finder.find(text, Allowance.of(text))
         except TooDenseError as dense:
-            yield Span(dense.position, end, "SECRET")
+            yield SecretSpan(dense.position, end, "SECRET")
             text, end = text[: dense.position], dense.position
 
 
-def merge(spans: Iterator[Span]) -> list[Span]:
+def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:
     """Join overlapping spans; the one given first names the kind."""
     ranked = sorted((span.start, span.end, rank, span.mark) for rank, span in enumerate(spans) if span.end > span.start)
     merged: list[tuple[int, int, int, str]] = []
@@ -134,7 +138,7 @@ def merge(spans: Iterator[Span]) -> list[Span]:
             merged[-1] = (first, max(last, end), *min((best, name), (rank, mark)))
         else:
             merged.append((start, end, rank, mark))
-    return [Span(start, end, mark) for start, end, _, mark in merged]
+    return [SecretSpan(start, end, mark) for start, end, _, mark in merged]
 
 
 BALANCED, STRICT = Scanner(strict=False), Scanner(strict=True)

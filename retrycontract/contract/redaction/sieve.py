@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from retrycontract.contract.redaction.detectors import Detector, Span
+from retrycontract.contract.redaction.detectors import Detector, SecretSpan
 from retrycontract.contract.redaction.heads import Allowance, Head
 
 # A repetition that must come at least so often is asked for no more often than this. Long counters multiply the states
@@ -42,10 +42,10 @@ class Finder:
     """Pair what a text has to match, loosely, with what then looks closer."""
 
     prefilter: str
-    find: Callable[[str, Allowance], Iterator[Span]]
+    find: Callable[[str, Allowance], Iterator[SecretSpan]]
 
     @classmethod
-    def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[Span]]) -> Finder:
+    def of(cls, source: Detector | Head, find: Callable[[str, Allowance], Iterator[SecretSpan]]) -> Finder:
         """Take the prefilter from a detector or a head."""
         return cls(loosened(source.pattern), find)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retrycontract.contract.redaction.detectors import Span
+from retrycontract.contract.redaction.detectors import SecretSpan
 from retrycontract.contract.redaction.heads import Allowance, Find, Head
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.randomness import decode_base64
+from retrycontract.contract.redaction.randomness import decode_base64, looks_random
 from retrycontract.contract.redaction.sieve import Finder
 
 _HEADER = Head(
@@ -26,35 +26,39 @@ _LOOSE_USERINFO = Head(
 _DATABASES = ("postgres", "mysql", "mariadb", "mongodb", "redis", "rediss", "amqp", "mssql", "sqlserver", "oracle",
               "clickhouse", "kafka", "nats", "ldap", "jdbc")  # fmt: skip
 
+# Letters alone are a credential behind a scheme such as `Bearer` if so many of them make no word.
+LEAST_RANDOM = 12
 
-def find_authorizations(text: str, allowance: Allowance) -> Iterator[Span]:
+
+def find_authorizations(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find credentials of Authorization headers."""
     for find in _HEADER.telling(text, allowance):
         literal = _group(find, 2, trailing=",;)}]\\")
-        if literal.telling and not literal.is_placeholder:
-            yield Span(literal.start, literal.end, "AUTHORIZATION")
+        certain = literal.telling or (find[1] and looks_random(literal.text, at_least=LEAST_RANDOM))
+        if certain and not literal.is_placeholder:
+            yield SecretSpan(literal.start, literal.end, "AUTHORIZATION")
 
 
-def find_bearer_tokens(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_bearer_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find bearer tokens that stand alone."""
     for find in _BEARER.telling(text, allowance):
         literal = _group(find, 2, trailing=".")
         certain = literal.is_noise if find[1].casefold() == "token" else literal.telling
         if certain and not literal.is_placeholder:
-            yield Span(literal.start, literal.end, "BEARER_TOKEN")
+            yield SecretSpan(literal.start, literal.end, "BEARER_TOKEN")
 
 
-def find_basic_credentials(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_basic_credentials(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the base64 of `user:password` behind `Basic`."""
     for find in _BASIC.telling(text, allowance):
         if ":" in (decode_base64(find[1]) or ""):
-            yield Span(*find.span(1), "AUTHORIZATION")
+            yield SecretSpan(*find.span(1), "AUTHORIZATION")
 
 
-def find_cookies(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_cookies(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the pairs of Cookie and Set-Cookie headers."""
     for find in _COOKIE.telling(text, allowance):
-        yield Span(*find.span(1), "COOKIE")
+        yield SecretSpan(*find.span(1), "COOKIE")
 
 
 def _group(find: Find, group: int, *, trailing: str = "", quoted: bool = False) -> Literal:
@@ -63,24 +67,24 @@ def _group(find: Find, group: int, *, trailing: str = "", quoted: bool = False) 
     return Literal(text, start, start + len(text), quoted=quoted)
 
 
-def find_userinfo(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_userinfo(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the password in `scheme://user:password@host`, and a token in the user's place."""
     yield from _userinfo(_USERINFO, text, allowance)
 
 
-def find_loose_userinfo(text: str, allowance: Allowance) -> Iterator[Span]:
+def find_loose_userinfo(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find passwords with slashes and the like in the URLs of databases."""
     yield from _userinfo(_LOOSE_USERINFO, text, allowance)
 
 
-def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[Span]:
+def _userinfo(head: Head, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for find in head.telling(text, allowance):
         group = 3 if find.span(3) != (-1, -1) else 2
         literal = _group(find, group, quoted=True)
         if not literal.text or literal.is_placeholder or (group == 2 and not literal.is_noise):
             continue
         database = find[1].casefold().startswith(_DATABASES)
-        yield Span(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
+        yield SecretSpan(literal.start, literal.end, "CONNECTION_STRING" if database else "PASSWORD")
 
 
 FINDERS = (

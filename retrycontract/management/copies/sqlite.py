@@ -29,6 +29,9 @@ class SqliteCopies:
             raise CopyError(f"There is no database yet at {self.database}.")
         try:
             with _reading(self.database) as database:
+                # A file without tables would be copied in a moment, and restored by somebody who trusts it.
+                if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'django_migrations'").fetchone():
+                    raise CopyError(f"The database at {self.database} was never migrated: there is nothing to copy.")
                 database.execute("VACUUM INTO ?", (str(draft),))
         except sqlite3.Error as error:
             raise CopyError(f"The database cannot be copied: {error}. Is there room on the disk?") from None

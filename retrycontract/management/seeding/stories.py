@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.contrib.auth.models import User
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, Attempt, Call
 from retrycontract.usecases.answers.give_guidance import give_guidance

@@ -12,11 +12,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call, CallQuerySet
 
-TRIED = (Decision.HINT, Decision.CORRECTED)  # what an agent goes on from; the other decisions end the call
+# What an agent goes on from; the other decisions end the call.
+TRIED = tuple(decision for decision in Decision if decision.leads_to is CallState.GUIDED)
 
 
 @dataclass(frozen=True, slots=True)

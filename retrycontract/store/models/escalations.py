@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.decisions import Decision
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_escalation_id
 from retrycontract.store.models.calls import Attempt, Call

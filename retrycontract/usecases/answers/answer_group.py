@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.contrib.auth.models import User
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Claim, Door, Guidance, LostRaceError, Mistake
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from django.db.models import F
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import Answer, standing_words
 from retrycontract.contract.generation import MAX_WORDS
-from retrycontract.contract.lifecycle import CallState, Decision, Move, Status
+from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.patches import make_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Guidance, Mistake, StandingHint
 from retrycontract.store.models.answers import TRIED
@@ -25,7 +26,7 @@ def remember_answer(call: Call, base: Attempt, answer: Answer, *, now: datetime)
     """Count an answer that is given; None for one that no next attempt follows, or that fits no other call."""
     if answer.decision not in TRIED or call.tool_id is None or not base.fingerprint:
         return None
-    patch = _patch(base, answer) if answer.decision is Decision.CORRECTED else None
+    patch = _patch(base, answer) if answer.decision.entry.takes_arguments else None
     if patch is None and not answer.text:
         return None
     mistake = Mistake.of(call, base.fingerprint)

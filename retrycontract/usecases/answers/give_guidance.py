@@ -12,11 +12,12 @@ from django.contrib.auth.models import User
 
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import sensitive_pointers
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState, Decision
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.tool import CompiledTool
@@ -100,11 +101,11 @@ def draft_guidance(
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
     answer = Answer(decision, text, grant=decision.grant(grant))
-    if decision is Decision.CORRECTED:
-        answer = _corrected(call, base, answer, arguments)
-    elif not text:
+    if decision.entry.needs_text and not text:
         raise RefusedAnswerError("Write what the agent should read.")
-    elif decision is Decision.ACCEPT and not base.is_parsed:
+    if decision.entry.takes_arguments:
+        answer = _corrected(call, base, answer, arguments)
+    elif decision.entry.keeps_output and not base.is_parsed:
         raise RefusedAnswerError("The output never parsed, so it cannot be accepted as it is.")
     rendered = render_guidance(
         answer, kind=Kind(call.kind), tool_name=call.tool_name, budget=call.budget, base_attempt=base.number

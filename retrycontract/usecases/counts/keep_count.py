@@ -11,8 +11,9 @@ from typing import Any, Final
 from retrycontract.contract import pointers
 from retrycontract.contract.checks.tool_arguments import UNKNOWN_TOOL
 from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity
-from retrycontract.contract.lifecycle import CallState, Decision, Move
+from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from retrycontract.contract.lifecycle import Decision
+from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Measure
 from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (

@@ -1,0 +1,1 @@
+"""The program `retrycontract`: the contract from a shell, and the service with everything around it."""

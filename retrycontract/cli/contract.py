@@ -1,0 +1,132 @@
+"""The contract from a shell: check a file, and stand before MCP servers. Needs no service."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.contract.tool import Tool
+from retrycontract.in_process import Outcome, RetryContract
+
+VALID, INVALID = 0, 1
+
+
+@click.command()
+@click.argument("output", metavar="OUTPUT.json")
+@click.option("--schema", required=True, type=Path, metavar="S.json", help="The JSON Schema.")
+@click.option("--tool", default="tool", show_default=True, help="The tool's name in the feedback.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--lenient", is_flag=True, help="Only warn about fields that the schema does not declare.")
+@click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}")
+def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenient: bool, config: Path | None) -> int:
+    """Check an output against a schema.
+
+    Prints the feedback that a model would read. OUTPUT.json is a file, or - for standard input.
+    Exit status: 0 valid, 1 not valid, 2 wrong use.
+
+    \b
+    retrycontract check --schema schema.json output.json
+    model | retrycontract check --schema schema.json --json -
+    """
+    if config is not None:
+        config.stat()  # a file that was asked for must be there, the default one need not
+    configuration = load_configuration(config or DEFAULT_PATH, os.environ)
+    declared = _read_json(schema)
+    text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
+    try:
+        contract = RetryContract([Tool(name=tool, input_schema=declared, strict=not lenient)], configuration)
+    except InvalidSchema as wrong:
+        raise ValueError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
+    outcome = contract.check(tool, "", text)
+    click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
+    return VALID if outcome.status == "valid" else INVALID
+
+
+def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that both MCP commands share."""
+    for option in (
+        click.option("--lenient", is_flag=True, help="Let fields pass that a schema does not declare."),
+        click.option("--observe", is_flag=True, help="Check and record everything, block nothing."),
+        click.option("--max-attempts", type=int, metavar="N", help="Attempts before a call is Blocked: 1 to 10."),
+        click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}"),
+        click.option("--session", metavar="NAME", help="What the service calls this conversation."),
+        click.option("--url", metavar="URL", help="The service to use; RETRYCONTRACT_API_KEY holds its key."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("mcp-gateway", context_settings={"ignore_unknown_options": True})
+@_of_the_contract
+@click.option("--wait", type=float, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
+@click.argument("upstream", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def mcp_gateway(**options: Any) -> int:
+    """Put the contract in front of an MCP server.
+
+    Over stdio: a client starts this command where it started the server.
+
+    \b
+    retrycontract mcp-gateway -- npx -y @modelcontextprotocol/server-filesystem .
+    """
+    return _speak_mcp("run_gateway", options)
+
+
+@click.command()
+@_of_the_contract
+@click.option("--tools", type=Path, metavar="FILE", help="Tool list, as OpenAI, Anthropic or MCP write it.")
+@click.option("--extractions", type=Path, metavar="FILE", help="The same for data to extract, with its schemas.")
+def mcp(**options: Any) -> int:
+    """Serve the contract's own tools over MCP.
+
+    \b
+    retrycontract mcp --tools tools.json
+    """
+    return _speak_mcp("run_server", options)
+
+
+def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
+    try:
+        from retrycontract.mcp import commands  # the extra may be missing
+    except ModuleNotFoundError as error:
+        raise ValueError(f'this needs the package {error.name}: pip install "retrycontract[mcp]"') from error
+    given = {name: value for name, value in options.items() if value is not None}
+    run: Callable[[Namespace], int] = getattr(commands, runner)
+    return run(Namespace(**commands.DEFAULTS | options | given))
+
+
+def _read_json(path: Path) -> Any:
+    value, fault = parse_json(path.read_bytes())
+    if fault is not None:
+        raise ValueError(f"{path} is not JSON: {fault.reason}")
+    return value
+
+
+def _as_text(outcome: Outcome) -> str:
+    if outcome.tool_result is not None:
+        return outcome.tool_result.content
+    warnings = "".join(f"\n{warning.field_path or '(root)'}: {warning.message}" for warning in outcome.warnings)
+    return f"valid{warnings}"
+
+
+def _as_json(outcome: Outcome) -> str:
+    feedback = outcome.tool_result.content if outcome.tool_result else ""
+    return json.dumps(
+        {
+            "valid": outcome.status == "valid",
+            "errors": [error.to_json() for error in outcome.errors],
+            "feedback": feedback,
+            "characters": len(feedback),
+        },
+        indent=2,
+    )

@@ -1,0 +1,65 @@
+"""The data: copies, moves between databases, and the keys that seal it."""
+
+from __future__ import annotations
+
+import click
+
+from retrycontract.cli.program import django_command
+
+
+@click.command()
+@click.argument("file")
+def backup(file: str) -> None:
+    """Copy the database to a new FILE.
+
+    The service may run meanwhile. The keys are not in the copy.
+
+    \b
+    retrycontract backup /backups/monday.sqlite3
+    """
+    django_command("backup", file)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--yes", is_flag=True, help="Replace what the database holds; a copy of it is kept.")
+def restore(file: str, yes: bool) -> None:
+    """Put a copy into the database's place.
+
+    FILE is what 'backup' wrote. Stop the service first.
+    """
+    django_command("restore", file, yes=yes)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--with-sealed", is_flag=True, help="Take submissions along that wait, encrypted, to be judged.")
+def export(file: str, with_sealed: bool) -> None:
+    """Write all data to a new FILE.
+
+    For 'import' on another database: SQLite or PostgreSQL. - is standard output.
+
+    \b
+    retrycontract export - | gzip > all.jsonl.gz
+    """
+    django_command("export", file, with_sealed=with_sealed)
+
+
+@click.command("import")
+@click.argument("file")
+def import_(file: str) -> None:
+    """Take in what 'export' wrote.
+
+    Into an empty database: everything or nothing.
+    """
+    django_command("import", file)
+
+
+@click.command("rotate-keys")
+@click.argument("step", type=click.Choice(["make", "reseal", "retire"]))
+def rotate_keys(step: str) -> None:
+    """Replace the encryption key, step by step.
+
+    make, restart the service, reseal, retire, restart: no submission is lost on the way.
+    """
+    django_command("rotate_keys", step)

@@ -1,0 +1,135 @@
+"""The program: its commands, and one line for every error that could be foreseen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from retrycontract import __version__
+
+WRONG_USE: Final = 2
+INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
+
+# Command -> module that holds it. A module is imported when its command runs: `--help` needs neither Django nor the
+# MCP SDK, and says its first words at once.
+COMMANDS: Final = {
+    "up": "service", "doctor": "service", "seed": "service", "migrate": "service",
+    "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
+    "agent": "people", "operator": "people",
+    "check": "contract", "mcp": "contract", "mcp-gateway": "contract",
+    "completion": "shell", "version": "shell",
+}  # fmt: skip
+SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+class Program(click.Group):
+    """Load a command's module when the command is named; list all of them in the order of COMMANDS."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Give the names in the order in which people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        """Import the one command that is asked for."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"retrycontract.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_").replace("import", "import_"))
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when one is misspelt."""
+        from difflib import get_close_matches
+
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            nearest = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"there is no command '{args[0]}'" + (f", did you mean '{nearest[0]}'?" if nearest else ""))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="retrycontract")
+def program() -> None:
+    """Hold what LLM agents produce to its contract, and ask a person when the model is stuck.
+
+    \b
+    retrycontract up                                  the service on http://127.0.0.1:8000
+    retrycontract check --schema S.json OUTPUT.json   the contract without a service
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0 done or valid, 1 not valid or failing, 2 wrong use."""
+    try:
+        result = program.main(args=arguments, prog_name="retrycontract", standalone_mode=False)
+    except click.UsageError as wrong:
+        where = wrong.ctx.command_path if wrong.ctx else "retrycontract"
+        reason = wrong.format_message()
+        return _say(f"{reason}{'' if reason[-1] in '.?' else '.'} See '{where} --help'.")
+    except click.ClickException as wrong:
+        return _say(wrong.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # who reads has read enough
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed by the interpreter
+        return 0
+    except Exception as error:
+        foreseen = _foreseen(error)
+        if foreseen is None:
+            raise
+        return _say(foreseen)
+    return result if isinstance(result, int) else 0
+
+
+def _say(reason: str) -> int:
+    click.echo(f"{click.style('retrycontract:', fg='red')} {reason}", err=True)
+    return WRONG_USE
+
+
+def _foreseen(error: Exception) -> str | None:
+    """Say in one line what is wrong and what to do; None for what nobody foresaw, which keeps its traceback."""
+    name = type(error).__module__.split(".")[0] + "." + type(error).__name__
+    match error:
+        case ModuleNotFoundError() if (error.name or "").split(".")[0] in SERVER_PACKAGES:
+            return 'this command needs the service: pip install "retrycontract[server]"'
+        case OSError() if error.filename is not None:
+            return f"{error.filename}: {error.strerror}"
+        case ValueError():  # settings, configuration, tool lists: each says what it expects
+            return " ".join(str(error).split("\n"))
+        case _ if name in ("django.OperationalError", "django.ProgrammingError"):
+            return _of_the_database(str(error))
+        case _ if name == "django.CommandError":
+            return str(error)
+    return None
+
+
+def _of_the_database(reason: str) -> str:
+    first = reason.strip().split("\n")[0]
+    if "no such table" in first or "does not exist" in first or "no such column" in first:
+        return "the database is not migrated: run 'retrycontract migrate' (or 'retrycontract up', which does it)."
+    return f"the database cannot be used: {first}"
+
+
+def django_command(name: str, *arguments: str, **options: Any) -> None:
+    """Run a management command of the service, with settings and apps loaded."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+    start_django()
+    from django.core.management import call_command
+
+    call_command(name, *arguments, **options)
+
+
+def start_django() -> None:
+    """Load settings and apps; a wrong setting says so in one line."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+    import django
+
+    django.setup()

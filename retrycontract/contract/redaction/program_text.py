@@ -1,0 +1,101 @@
+"""Find secrets in program text, statements and forms: arguments of calls, columns of an INSERT, parts of a body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from retrycontract.contract.redaction.assignments import SECRET_NAME
+from retrycontract.contract.redaction.detectors import SecretSpan
+from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
+from retrycontract.contract.redaction.heads import Allowance, Head
+from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_literal
+from retrycontract.contract.redaction.sieve import Finder, loosened
+
+_QUOTE = r"(?:[@$bBrRuULNEe]{0,2}[\"'`])"
+_CALL = Head(rf"(?i)({SECRET_NAME})\(\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
+_PAIR_OF_ARGUMENTS = Head(
+    rf"(?i)(?:credentials?|basic_?auth|password_?authentication|login|authenticate|\bauth)\s?(?:=\s?)?[(\[]\s*"
+    rf"{_QUOTE}[^\"'\n]{{1,100}}[\"'],\s*({_QUOTE})"
+)
+# A call that begins so asks for a secret by its name; what it is given is no secret.
+_ASKING = word_set(
+    "get read load fetch find lookup has is list delete remove describe parse decode generate request resolve access "
+    "retrieve require required need missing forgot show prompt ask input label use from import export print log"
+)
+_PART = Head(
+    rf"(?i)\bname=[\"']?({SECRET_NAME})[\"']?[^\n]*\n(?:[A-Za-z-]+:[^\n]*\n){{0,4}}"
+    r"(?:[ \t\r]*\n){1,3}[ \t]*([^\n\"']+)"
+)
+_INSERT = Head(
+    r"(?i)\b(?:insert|replace|merge)\b[^\n;()]{0,20}\binto\s+[\w.\"`\[\]$]+\s*\(([^()]+)\)\s*"
+    r"(?:output\s[^();]*?|overriding\s\w+\svalue\s)?values\s*"
+)
+_SQL = re.compile(
+    r"\s*(?:(?P<string>[NEB]?'(?:[^'\\]|''|\\.)*'|\"[^\"\n]*\")|(?P<sign>[(),;])|(?P<bare>[^\s(),;'\"]+))"
+)
+
+
+def find_arguments(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find `user.setPassword("value")` and `Credentials("ana", "value")`."""
+    for find in _CALL.telling(text, allowance):
+        verdict, words = judge(find[1]), split_words(find[1])
+        literal = read_literal(text, find.span(2)[0])
+        if literal and verdict.mark and words and words[0] not in _ASKING and _is_argument(literal, verdict):
+            yield SecretSpan(literal.start, literal.end, verdict.mark)
+    for find in _PAIR_OF_ARGUMENTS.telling(text, allowance):
+        literal = read_literal(text, find.span(1)[0])
+        if literal and literal.quoted and _is_argument(literal, NameVerdict(mark="PASSWORD")):
+            yield SecretSpan(literal.start, literal.end, "PASSWORD")
+
+
+def _is_argument(literal: Literal, verdict: NameVerdict) -> bool:
+    """Say whether a quoted argument is a secret, rather than the name or the label of one."""
+    if not literal.quoted or literal.is_placeholder or literal.is_word_of_code or judge(literal.text).mark:
+        return False
+    if verdict.mark == "PASSWORD":
+        return len(literal.text) >= 6 and is_quoted_secret(literal, "PASSWORD")
+    return literal.is_noise or literal.is_dense
+
+
+def find_parts(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the part of a multipart body whose name is a secret's."""
+    for find in _PART.telling(text, allowance):
+        start, end = find.span(2)
+        if (mark := judge(find[1]).mark) and find[2].strip() and not find[2].startswith("--"):
+            yield SecretSpan(start, start + len(text[start:end].rstrip()), mark)
+
+
+def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
+    """Find the values that an INSERT puts into a secret's column, in every row."""
+    taken = 0
+    for find in _INSERT.telling(text, allowance):
+        begin, position = find.span(0)
+        if begin < taken:
+            continue
+        columns = [judge(column.strip(' \t\r\n"`[]')).mark for column in find[1].split(",")]
+        taken = position
+        if not any(columns):
+            continue
+        column, depth = 0, 0
+        while token := _SQL.match(text, taken):
+            taken = token.end()
+            sign = token["sign"]
+            if sign == ";" or (not depth and token["bare"]):
+                break
+            depth += {"(": 1, ")": -1}.get(sign or "", 0)
+            if depth <= 0 or (sign == "(" and depth == 1):
+                column = 0
+            elif sign == "," and depth == 1:
+                column += 1
+            elif token["string"] and column < len(columns) and (mark := columns[column]):
+                allowance.spend(token.start())
+                start = token.start("string") + token["string"].index(token["string"][-1]) + 1
+                yield SecretSpan(start, token.end() - 1, mark)
+
+
+FINDERS = (
+    Finder(loosened(f"{_CALL.pattern}|{_PAIR_OF_ARGUMENTS.pattern}"), find_arguments),
+    Finder.of(_PART, find_parts),
+    Finder.of(_INSERT, find_inserted_values),
+)
