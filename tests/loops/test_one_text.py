@@ -65,13 +65,13 @@ class Record:
 
 
 @pytest.fixture
-def record(judged_service: Service, request: pytest.FixtureRequest) -> Record:
-    return Record(judged_service, re.sub(r"\W", "-", request.node.name))
+def record(service: Service, request: pytest.FixtureRequest) -> Record:
+    return Record(service, re.sub(r"\W", "-", request.node.name))
 
 
 @pytest.fixture
-def client(judged_service: Service, record: Record) -> Iterator[Client]:
-    with Client(judged_service.url, record.agent.key) as client:
+def client(service: Service, record: Record) -> Iterator[Client]:
+    with Client(service.url, record.agent.key) as client:
         yield client
 
 
