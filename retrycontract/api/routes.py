@@ -18,6 +18,7 @@ from retrycontract.api.event_schemas import EventFilters, EventOut
 from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, refusals
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once, request_key
 from retrycontract.config.logs import follow
+from retrycontract.contract.feedback.feedback_forms import PLAIN
 from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
@@ -77,7 +78,7 @@ def post_call(
     new = NewAttempt(
         **given,
         generation=body.generation,
-        feedback=body.feedback.options,
+        feedback=body.feedback.options if body.feedback else PLAIN,
         kind=Kind(body.kind),
         output=body.output,
         traceparent=read_traceparent(request.headers.get("traceparent")),

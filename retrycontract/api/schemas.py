@@ -139,7 +139,7 @@ class CallIn(WithOutput):
         description="Why the model could not be asked: a try, and no mistake. 'arguments' is null then.",
     )
     gives_up: bool = Field(False, description="With api_error: the agent will not try again, so the call ends.")
-    feedback: FeedbackIn = Field(FeedbackIn(), description="How its feedback is written.")
+    feedback: FeedbackIn | None = Field(None, description="How its feedback is written.")
 
     @property
     def generation(self) -> Generation:

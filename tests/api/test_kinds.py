@@ -81,7 +81,7 @@ def test_an_attempt_without_output_says_why_and_counts(door: Door) -> None:
     body = door.submit(None, callback_error="the model could not be asked, HTTP 429").body
     assert (body["status"], body["attempt"]) == ("retry", 1)
     assert [(error["field_path"], error["keyword"]) for error in body["errors"]] == [("", "no-output")]
-    assert "there is no output: the model could not be asked, HTTP 429" in body["tool_result"]["content"]
+    assert "There is no output: the model could not be asked, HTTP 429" in body["tool_result"]["content"]
     assert Attempt.objects.get().output is None
     call_id = body["call_id"]
     for _ in range(2):
