@@ -3,14 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What says something about the database: its rows, its locks, its transactions.
+# What says something about the database: its rows, its locks, its transactions. Where the two differ, and all of it.
+WHERE_DATABASES_DIFFER := tests/store tests/usecases tests/worker/test_embedded.py tests/worker/test_sweeper.py \
+	tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
+	tests/dashboard/test_calls.py tests/dashboard/test_audit.py tests/dashboard/test_inbox.py tests/dashboard/test_insights.py
 ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/dashboard tests/worker/test_embedded.py tests/worker/test_sweeper.py
+# What needs neither a browser nor another process, and is done soon.
+FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"
 ARGS ?=
-# Stories wait for processes most of their time, so that a few run side by side even on few cores; those of a module
-# stay together, for they share a service.
-WORKERS ?= 4
-SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadscope
+# As many as there are cores: the services that they start need some of them too. Tests that use the same service stay
+# together, and those of a module do (tests/conftest.py).
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(max(os.cpu_count() or 2, 2))')
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadgroup
+ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
 # So do the frameworks of the recipes: their tests make this one.
@@ -29,13 +36,15 @@ run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
-	$(if $(ARGS),,RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ON_BOTH_DATABASES))
+	$(if $(ARGS),,$(ON_POSTGRESQL) $(WHERE_DATABASES_DIFFER))
 
 test-fast: $(VENV)/.dev ## run the tests that need neither a browser nor another process
-	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE))
+	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE) $(FAST))
 
-soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every place, every language, many examples
-	$(BIN)/python -m pytest -m soak $(or $(ARGS),$(SIDE_BY_SIDE))
+SOAK := -m "soak or hypothesis" --hypothesis-profile=soak
+soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every case of the tables, many examples, chaos, all on PostgreSQL
+	$(BIN)/python -m pytest $(SOAK) $(or $(ARGS),$(SIDE_BY_SIDE))
+	$(if $(ARGS),,$(ON_POSTGRESQL) $(ON_BOTH_DATABASES))
 
 chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
 	$(BIN)/python -m pytest -s -m "soak or not soak" tests/services $(ARGS)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from tests.serving import running, scaled
 from tests.serving.reaper import watch_over_this_run
@@ -27,19 +30,53 @@ from tests.serving.service import Service
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# The same few examples everywhere, or many that differ from run to run; no deadline in either, for machines are shared.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+hypothesis_settings.register_profile("quick", max_examples=25, derandomize=True, database=None, **PATIENT)
+hypothesis_settings.register_profile("soak", max_examples=800, print_blob=True, **PATIENT)
+hypothesis_settings.load_profile("quick")  # unless --hypothesis-profile names another one
+
+# Fixtures that start a program: one that all tests of a run share, or one of a test's or a module's own.
+STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
+STARTS_PROGRAMS = frozenset(
+    {"start_service", "postgresql", "redis", "own_redis", "own_postgresql", "telling", "doomed", "frameworks"}
+)
+
 
 def pytest_configure() -> None:
     """See to it that nothing outlives this run."""
     watch_over_this_run()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what takes seconds to collect alone, by each process, unless the soak is asked for."""
+    is_soak = not re.search(r"not \(?soak", config.getoption("markexpr"))
+    return None if is_soak or collection_path.name != "test_schemathesis.py" else True
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts programs, and bring together what shares one."""
+    for item in items:
+        names = set(getattr(item, "fixturenames", ()))
+        shared = STARTS_ONE_FOR_ALL & names
+        if shared or STARTS_PROGRAMS & names:
+            item.add_marker(pytest.mark.processes)
+        # Side by side, the same worker gets all that use a program, so that it is started once; else a module's tests
+        # stay together. A browser's tests share no more than the browser, and there are many of them.
+        group = min(shared, default=item.nodeid.partition("::")[0])
+        if group == "judged_service":
+            group += getattr(item, "callspec").params["judged_service"]  # noqa: B009 - only some items have it
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Skip what was to run on PostgreSQL where there is none; with CI set, stop."""
     if os.environ.get("RETRYCONTRACT_TEST_DATABASE") != "postgresql" or postgresql_programs():
         return
     if os.environ.get("CI"):
         pytest.exit(f"needed where CI is set: {NO_POSTGRESQL}", returncode=1)
-    for item in items:
+    for item in session.items:
         item.add_marker(pytest.mark.skip(reason=NO_POSTGRESQL))
 
 

@@ -11,7 +11,7 @@ from retrycontract.contract.generation import MAX_TOKENS, MAX_WORDS
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.api.conftest import Door
-from tests.canary_places import canary
+from tests.canaries.places import canary
 from tests.factories import RIGHT, WRONG, make_tool
 
 TOLD: dict[str, Any] = {

@@ -25,14 +25,15 @@ from schemathesis.specs.openapi.checks import (
 from tests.api.conftest import Door
 from tests.factories import make_blocked
 
-# Longer: RETRYCONTRACT_SCHEMATHESIS_EXAMPLES=1000 make test ARGS=tests/api/test_schemathesis.py
-EXAMPLES = int(os.environ.get("RETRYCONTRACT_SCHEMATHESIS_EXAMPLES", "10"))
+pytestmark = pytest.mark.soak  # tests/conftest.py does not even collect it otherwise: that takes seconds
+# Longer: RETRYCONTRACT_SCHEMATHESIS_EXAMPLES=1000 make soak ARGS=tests/api/test_schemathesis.py
+EXAMPLES = int(os.environ.get("RETRYCONTRACT_SCHEMATHESIS_EXAMPLES", "40"))
 SOME = hypothesis_settings(
     max_examples=EXAMPLES,
     stateful_step_count=6,
     deadline=None,
     database=None,
-    derandomize=EXAMPLES == 10,
+    derandomize=EXAMPLES == 40,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
 )

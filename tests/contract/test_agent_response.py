@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
@@ -102,7 +102,6 @@ def test_a_plain_value_has_no_note() -> None:
 
 
 @given(st.text(alphabet='`{}[]":, \n1aj') | st.binary(max_size=40))
-@settings(max_examples=200, deadline=None)
 def test_whatever_an_agent_answers_is_judged(response: str | bytes) -> None:
     found = check(response, schema=True)
     assert found.is_valid is found.is_parsed

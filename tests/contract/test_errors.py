@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorSeverity, ValidationError
@@ -30,7 +30,6 @@ def test_severities_sort_from_info_to_error() -> None:
 
 
 @given(ERRORS)
-@settings(max_examples=50, deadline=None)
 def test_an_error_survives_json_without_loss(error: ValidationError) -> None:
     assert ValidationError.from_json(json.loads(json.dumps(error.to_json()))) == error
 

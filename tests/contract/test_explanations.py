@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
@@ -66,7 +66,6 @@ def told(schema: CompiledSchema, value: Any, sanitizer: ValueSanitizer = CLOSED)
 
 
 @given(st.lists(st.tuples(VALUES, st.sampled_from([PLAIN, CLOSED])), min_size=2, max_size=4))
-@settings(max_examples=200, deadline=None)
 def test_whatever_was_told_before_changes_nothing(submissions: list[tuple[Any, ValueSanitizer]]) -> None:
     known = compiled()
     for value, sanitizer in submissions:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.tool_arguments import check_arguments
@@ -66,7 +66,6 @@ def test_many_errors_are_cut_and_counted(max_length: int) -> None:
     assert "Attempt 2 of 3" in text
 
 
-@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=300), st.text(max_size=3_000), max_size=30), st.integers(1_000, 6_000))
 def test_no_submission_makes_it_longer_than_allowed(submission: dict[str, str], max_length: int) -> None:
     assert len(told(submission, max_length=max_length)) <= max_length

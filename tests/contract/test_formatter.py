@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, ErrorFormatter, ErrorSeverity, RetryConfiguration, ValidationError, parse_feedback
@@ -285,7 +285,6 @@ ANY_ERROR = st.builds(
     blocked=st.booleans(),
     switches=st.tuples(st.booleans(), st.booleans()),
 )
-@settings(max_examples=100, deadline=None)
 def test_any_text_fits_and_is_read_back(
     name: str,
     errors: list[ValidationError],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
@@ -83,7 +83,6 @@ def is_shown(pointer: str, parsed: str) -> bool:
     is_known=st.booleans(),
     configured=SETTINGS,
 )
-@settings(max_examples=150, deadline=None)
 def test_any_message_of_a_real_check_keeps_what_the_format_promises(
     schema: Any, outputs: list[Any], name: str, is_known: bool, configured: dict[str, Any]
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
@@ -101,7 +101,6 @@ def as_if_large(schema: CompiledSchema) -> CompiledSchema:
 
 
 @given(st.sampled_from(SCHEMAS), VALUES)
-@settings(max_examples=800, deadline=None)
 @example(SCHEMAS[3], {"a": 1, "list": []})
 @example(SCHEMAS[6], {"long": 1})
 @example(SCHEMAS[10], {"a": {"long": {}}})

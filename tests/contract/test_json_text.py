@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ValueSanitizer
@@ -39,7 +39,6 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_valid_json_is_read_as_the_standard_library_reads_it(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
     assert parse_json(text) == parse_json(text.encode()) == (value, None)
@@ -134,7 +133,6 @@ def test_what_else_is_wrong_is_told_before_a_number_that_is_too_large(text: str,
 
 
 @given(st.text() | st.binary() | st.text(alphabet='{}[]",:0123456789.eE+-`\\utrfalsn \n'))
-@settings(max_examples=400, deadline=None)
 def test_no_text_is_an_exception_and_what_is_accepted_can_be_stored(text: str | bytes) -> None:
     value, fault = parse_json(text)
     try:

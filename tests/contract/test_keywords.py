@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, Tool, ValueSanitizer
@@ -342,14 +342,12 @@ VALUES = st.sampled_from([value for _, value, _ in CASES.values()]) | st.recursi
 
 
 @given(SCHEMAS, VALUES)
-@settings(max_examples=150, deadline=None)
 def test_the_verdict_is_the_engines_for_any_value(schema: Any, value: Any) -> None:
     engine = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     assert findings(schema, value).is_valid is engine.is_valid(value)
 
 
 @given(st.fixed_dictionaries({"name": st.text(max_size=3)}, optional={"size": st.none() | st.integers()}))
-@settings(max_examples=30, deadline=None)
 def test_what_fits_a_schema_has_no_errors(value: Any) -> None:
     schema = {
         "type": "object",

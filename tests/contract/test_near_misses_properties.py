@@ -164,13 +164,13 @@ def hold(schema: dict[str, Any], value: Any, *, strict: bool) -> None:
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=SLOW)
+@settings(suppress_health_check=SLOW)
 @given(NEARLY_RIGHT, st.booleans())
 def test_a_value_that_is_nearly_right_only_gets_better(case: tuple[dict[str, Any], Any], strict: bool) -> None:
     hold(*case, strict=strict)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(suppress_health_check=SLOW)
 @given(SCHEMAS, VALUES, st.booleans())
 def test_any_value_at_all_only_gets_better(schema: dict[str, Any], value: Any, strict: bool) -> None:
     hold(schema, value, strict=strict)

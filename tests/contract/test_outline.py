@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
@@ -57,7 +57,6 @@ def told(schema: CompiledSchema, value: Any) -> set[tuple[str, str, str]]:
 
 
 @given(st.sampled_from(SCHEMAS), VALUES)
-@settings(max_examples=300, deadline=None)
 @example(SCHEMAS[-2], {"": {}, "7": {}})
 def test_an_outline_changes_nothing_of_what_is_told(schema: dict[str, Any], value: Any) -> None:
     with_outline = compiled(schema)
@@ -67,7 +66,6 @@ def test_an_outline_changes_nothing_of_what_is_told(schema: dict[str, Any], valu
 
 
 @given(VALUES)
-@settings(deadline=None)
 def test_the_reference_implementation_misses_the_same_names(value: Any) -> None:
     expected = {
         (*error.absolute_path, name)

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract.patches import PatchError, apply_patch, make_patch
@@ -26,7 +26,6 @@ def exact(value: Any) -> str:
 
 
 @given(JSON, JSON)
-@settings(max_examples=100, deadline=None)
 def test_a_patch_applied_to_the_one_gives_the_other(before: Any, after: Any) -> None:
     kept = copy.deepcopy(before)
     patch = json.loads(json.dumps(make_patch(before, after)))
@@ -35,7 +34,6 @@ def test_a_patch_applied_to_the_one_gives_the_other(before: Any, after: Any) -> 
 
 
 @given(JSON)
-@settings(max_examples=30, deadline=None)
 def test_equal_documents_need_no_patch(document: Any) -> None:
     assert make_patch(document, copy.deepcopy(document)) == []
 

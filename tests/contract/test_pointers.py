@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract import pointers
@@ -37,7 +37,6 @@ def test_what_is_not_there_is_a_lookup_error_that_names_the_pointer(pointer: str
 
 
 @given(st.lists(st.text(max_size=6), max_size=4))
-@settings(max_examples=50, deadline=None)
 def test_tokens_gives_back_what_from_tokens_joined(names: list[str]) -> None:
     assert list(pointers.tokens(pointers.from_tokens(names))) == names
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, Outcome, RetryConfiguration, RetryContract, Tool, ValidationError, parse_feedback
@@ -62,7 +62,6 @@ def check(schema: dict[str, Any], arguments: Any, *, name: str = "read", **optio
         yield desk.check(name, "id", arguments, **options)
 
 
-@settings(max_examples=60, deadline=None)
 @given(TEXTS, TEXTS)
 def test_values_and_keys_start_no_line(value: str, key: str) -> None:
     schema = {
@@ -76,7 +75,6 @@ def test_values_and_keys_start_no_line(value: str, key: str) -> None:
         assert_ours(outcome)
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXTS, TEXTS)
 def test_names_constants_and_hints_of_a_schema_start_no_line(name: str, option: str) -> None:
     schema = {
@@ -91,7 +89,6 @@ def test_names_constants_and_hints_of_a_schema_start_no_line(name: str, option: 
         assert_ours(outcome)
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXTS)
 def test_the_name_of_a_tool_starts_no_line(name: str) -> None:
     desk = RetryContract([Tool(name="read", input_schema={"type": "object"})], RetryConfiguration(), clock=lambda: NOW)
@@ -100,7 +97,6 @@ def test_the_name_of_a_tool_starts_no_line(name: str) -> None:
         assert_ours(outcome)
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXTS)
 def test_the_error_of_a_callback_starts_no_line(text: str) -> None:
     for outcome in check({"type": "object"}, "{}", callback_error=text):
@@ -108,7 +104,6 @@ def test_the_error_of_a_callback_starts_no_line(text: str) -> None:
             assert_ours(outcome)
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXTS, TEXTS)
 def test_the_text_of_a_check_starts_no_line(text: str, pointer: str) -> None:
     def refuse(_: Any) -> Iterable[ValidationError]:
@@ -121,7 +116,6 @@ def test_the_text_of_a_check_starts_no_line(text: str, pointer: str) -> None:
         assert_ours(outcome)
 
 
-@settings(max_examples=60, deadline=None)
 @given(TEXTS, TEXTS)
 def test_broken_json_starts_no_line(before: str, after: str) -> None:
     for outcome in check({"type": "object"}, f'{{"a": "{before}" {after}'):

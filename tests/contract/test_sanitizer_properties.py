@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, has_redaction, visible
@@ -77,14 +77,12 @@ def circle() -> Any:
     return value
 
 
-@settings(max_examples=300, deadline=None)
 @given(VALUES)
 def test_redacting_twice_changes_nothing_more(value: Any) -> None:
     once = SANITIZER.redact(value)
     assert repr(SANITIZER.redact(once)) == repr(once)
 
 
-@settings(max_examples=500, deadline=None)
 @given(TEXTS)
 @example("token=" * 10)
 def test_redacting_text_twice_changes_nothing_more(text: str) -> None:
@@ -92,7 +90,6 @@ def test_redacting_text_twice_changes_nothing_more(text: str) -> None:
     assert SANITIZER.redact_text(once) == once
 
 
-@settings(max_examples=300, deadline=None)
 @given(VALUES, st.sampled_from(["", "/a", "/password", "/a/0/token", "//~0~1"]))
 def test_a_preview_is_one_encodable_bounded_line(value: Any, field_path: str) -> None:
     shown = SANITIZER.preview(value, field_path)
@@ -104,7 +101,6 @@ def test_a_preview_is_one_encodable_bounded_line(value: Any, field_path: str) ->
         assert len(shown.removesuffix(" (truncated)")) <= 102
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS, st.integers(0, 120))
 @example("/home/ana/\ud800", 40)
 def test_shortened_text_never_passes_the_limit(text: str, limit: int) -> None:
@@ -114,7 +110,6 @@ def test_shortened_text_never_passes_the_limit(text: str, limit: int) -> None:
     shown.encode("utf-8")
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_an_untruncated_preview_reads_back_as_the_redacted_text(text: str) -> None:
     plain = ValueSanitizer(SANITIZER._configuration.__class__(relativize_paths=False))
@@ -123,7 +118,6 @@ def test_an_untruncated_preview_reads_back_as_the_redacted_text(text: str) -> No
         assert json.loads(shown) == plain.redact(text)
 
 
-@settings(max_examples=300, deadline=None)
 @given(VALUES, st.text(alphabet=" ,;\n\"'({[", min_size=1, max_size=3), TEXTS)
 def test_a_planted_secret_is_absent_from_every_output(value: Any, before: str, after: str) -> None:
     text = f"{after}{before}{PLANTED}{before}{after}"
@@ -140,7 +134,6 @@ def test_a_planted_secret_is_absent_from_every_output(value: Any, before: str, a
     assert has_redaction(outputs[0])
 
 
-@settings(max_examples=200, deadline=None)
 @given(VALUES)
 def test_structure_and_types_of_containers_are_kept(value: Any) -> None:
     def same_shape(before: Any, after: Any) -> bool:

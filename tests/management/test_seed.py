@@ -64,11 +64,11 @@ def test_a_planted_call_goes_on_as_any_other() -> None:
 
 
 def test_equal_seeds_plant_equal_calls() -> None:
-    printed("seed", "--calls", "200", "--seed", "7")
+    printed("seed", "--calls", "60", "--seed", "7")
     first = planted()
-    printed("seed", "--calls", "200", "--seed", "7")
-    assert planted()[:200] == first
-    assert planted()[200:] != first, "and what is planted on top is something else"
+    printed("seed", "--calls", "60", "--seed", "7")
+    assert planted()[:60] == first
+    assert planted()[60:] != first, "and what is planted on top is something else"
 
 
 def test_as_many_wait_as_were_asked_for() -> None:

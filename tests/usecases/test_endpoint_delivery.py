@@ -72,7 +72,8 @@ def test_tries_follow_the_schedule_for_three_days_and_are_signed_anew(receiver: 
     receiver.status = 500
     blocked()
     drain_over(NOON, MINUTE, SECOND)
-    drain_over(NOON + MINUTE, 5 * DAY)
+    drain_over(NOON + MINUTE, 10 * MINUTE)
+    drain_over(NOON + 11 * MINUTE, 5 * DAY, 10 * MINUTE)
     tried = [timedelta(seconds=moment_of(post)) - timedelta(seconds=NOON.timestamp()) for post in receiver.posts]
     assert tried[:3] == [timedelta(), 5 * SECOND, 6 * MINUTE]
     assert [round(moment / HOUR) for moment in tried[3:]] == [1, 3, 8, 18, 28, 38, 48, 58, 68, 78]
