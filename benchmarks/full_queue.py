@@ -20,7 +20,7 @@ def plant(number: int) -> None:
     models, now = list(Call.objects.blocked()), timezone.now()
     for n in range(number):
         call = models[n % len(models)]
-        attempt, escalation = call.last_attempt, call.escalations.open().get()
+        attempt, escalation = call.attempts.order_by("-number").first(), call.escalations.open().get()
         assert attempt is not None
         call = Call.objects.get(pk=call.pk)
         call.pk, call.public_id, call.blocked_at = None, new_call_id(), now - n * APART

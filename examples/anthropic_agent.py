@@ -6,7 +6,6 @@ two wrong calls of one turn a later one continues, nobody could tell.
 """
 
 import os
-import uuid
 
 import anthropic
 
@@ -33,7 +32,7 @@ def book_flight(origin: str, destination: str, cabin: str) -> str:
 
 def run(client: Client, llm: anthropic.Anthropic, messages: list) -> str:
     """Let the model call the tool until it has an answer."""
-    session = uuid.uuid4().hex
+    session = client.session()
     while True:
         asked = {"model": MODEL, "max_tokens": 1_000, "tools": TOOLS, "tool_choice": ONE_AT_A_TIME}
         reply = llm.messages.create(messages=messages, **asked)
@@ -41,9 +40,9 @@ def run(client: Client, llm: anthropic.Anthropic, messages: list) -> str:
         calls = [block for block in reply.content if block.type == "tool_use"]
         if not calls:
             return "".join(block.text for block in reply.content if block.type == "text")
-        results = []
+        turn, results = session.turn(), []
         for call in calls:
-            outcome = client.settle(call.name, call.id, call.input, session_id=session, turn=len(messages))
+            outcome = turn.settle(call.name, call.id, call.input)
             if outcome.status == "valid":
                 content = book_flight(**outcome.arguments)
                 results.append({"type": "tool_result", "tool_use_id": call.id, "content": content})

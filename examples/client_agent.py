@@ -27,10 +27,9 @@ def model(messages: list) -> dict:
 
 def run(client: Client, messages: list) -> str:
     """Book a flight, with a person's help when the model is stuck."""
-    call_id = None
+    session = client.session()
     while True:
-        outcome = client.settle("book_flight", f"c{len(messages)}", model(messages), call_id=call_id)
-        call_id = outcome.call_id
+        outcome = session.settle("book_flight", f"c{len(messages)}", model(messages))
         if outcome.status == "valid":
             return book_flight(**outcome.arguments)
         messages.append(outcome.tool_result.render("openai"))

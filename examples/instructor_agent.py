@@ -7,7 +7,6 @@ instructor's own budget beside ours and must be larger, or it ends before the pe
 """
 
 import os
-import uuid
 from typing import Any, Literal, TypeVar
 
 import instructor
@@ -30,10 +29,10 @@ class Flight(BaseModel):
 
 def checked(model: type[T], client: Client) -> type[T]:
     """Let the service check the data first; all attempts of one extraction are one call."""
-    name, call_id = model.__name__, uuid.uuid4().hex
+    name, session = model.__name__, client.session()
 
     def settle(_: type[T], data: Any) -> Any:
-        outcome = client.settle(name, call_id, data)
+        outcome = session.settle(name, name, data)
         if outcome.status == "valid":
             return outcome.arguments
         raise (ValueError if outcome.status == "retry" else RuntimeError)(outcome.tool_result.content)

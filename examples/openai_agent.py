@@ -5,7 +5,6 @@ Parallel calls are off: which of two wrong calls of one turn a later one continu
 """
 
 import os
-import uuid
 
 import openai
 
@@ -33,16 +32,17 @@ def book_flight(origin: str, destination: str, cabin: str) -> str:
 
 def run(client: Client, llm: openai.OpenAI, messages: list) -> str:
     """Let the model call the tool until it has an answer."""
-    session = uuid.uuid4().hex
+    session = client.session()
     while True:
         asked = {"model": MODEL, "messages": messages, "tools": TOOLS, "parallel_tool_calls": False}
         message = llm.chat.completions.create(**asked).choices[0].message
         messages.append(message.model_dump(exclude_none=True))
         if not message.tool_calls:
             return message.content
+        turn = session.turn()
         for call in message.tool_calls:
             name, arguments = call.function.name, call.function.arguments
-            outcome = client.settle(name, call.id, arguments, session_id=session, turn=len(messages))
+            outcome = turn.settle(name, call.id, arguments)
             if outcome.status == "valid":
                 content = book_flight(**outcome.arguments)
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": content})

@@ -5,7 +5,6 @@ Parallel calls are off: which of two wrong calls of one turn a later one continu
 """
 
 import os
-import uuid
 
 import openai
 
@@ -31,15 +30,16 @@ def book_flight(origin: str, destination: str, cabin: str) -> str:
 
 def run(client: Client, llm: openai.OpenAI, items: list) -> str:
     """Let the model call the tool until it has an answer."""
-    session = uuid.uuid4().hex
+    session = client.session()
     while True:
         reply = llm.responses.create(model=MODEL, input=items, tools=TOOLS, parallel_tool_calls=False)
         items += reply.output
         calls = [item for item in reply.output if item.type == "function_call"]
         if not calls:
             return reply.output_text
+        turn = session.turn()
         for call in calls:
-            outcome = client.settle(call.name, call.call_id, call.arguments, session_id=session, turn=len(items))
+            outcome = turn.settle(call.name, call.call_id, call.arguments)
             if outcome.status == "valid":
                 content = book_flight(**outcome.arguments)
                 items.append({"type": "function_call_output", "call_id": call.call_id, "output": content})

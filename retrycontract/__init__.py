@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from retrycontract.config.configuration_file import load_configuration
     from retrycontract.contract.codes import ErrorCode
     from retrycontract.contract.configuration import RetryConfiguration
     from retrycontract.contract.errors import ErrorSeverity, ValidationError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from retrycontract.contract.feedback.feedback_text import parse_feedback
     from retrycontract.contract.feedback.formatter import ErrorFormatter
     from retrycontract.contract.feedback.tool_result import ToolResult
+    from retrycontract.contract.kinds import Kind
     from retrycontract.contract.redaction.sanitizer import ValueSanitizer
     from retrycontract.contract.tool import Tool
     from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
@@ -32,6 +34,7 @@ _HOMES = {
     "ErrorSeverity": "retrycontract.contract.errors",
     "EscalationFormatter": "retrycontract.contract.feedback.escalation",
     "InMemoryRetryTracker": "retrycontract.contract.tracker",
+    "Kind": "retrycontract.contract.kinds",
     "Outcome": "retrycontract.in_process",
     "RetryConfiguration": "retrycontract.contract.configuration",
     "RetryContract": "retrycontract.in_process",
@@ -40,6 +43,7 @@ _HOMES = {
     "ToolResult": "retrycontract.contract.feedback.tool_result",
     "ValidationError": "retrycontract.contract.errors",
     "ValueSanitizer": "retrycontract.contract.redaction.sanitizer",
+    "load_configuration": "retrycontract.config.configuration_file",
     "parse_feedback": "retrycontract.contract.feedback.feedback_text",
 }
 
@@ -50,6 +54,7 @@ __all__ = [
     "ErrorSeverity",
     "EscalationFormatter",
     "InMemoryRetryTracker",
+    "Kind",
     "Outcome",
     "RetryConfiguration",
     "RetryContract",
@@ -58,6 +63,7 @@ __all__ = [
     "ToolResult",
     "ValidationError",
     "ValueSanitizer",
+    "load_configuration",
     "parse_feedback",
 ]
 

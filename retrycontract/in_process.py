@@ -17,11 +17,13 @@ from typing import Any
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine, shown_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
+from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatters import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
@@ -29,7 +31,7 @@ from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, ju
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
+from retrycontract.contract.tracker import AttemptRecord, InMemoryRetryTracker, RetryTracker
 from retrycontract.languages import compiler_of
 
 MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
@@ -45,7 +47,8 @@ class Outcome:
 
     `status` is "valid", "retry" or "blocked"; `arguments` is the parsed value when valid, `tool_result` the answer
     for the model when not, `escalation` the text for a person when blocked. With `is_observed` the tool is only
-    observed: the errors stand, but execution may proceed.
+    observed: the errors stand, but execution may proceed. `history` has the call's failed attempts up to this
+    one, which is whole; of earlier ones it has what the tracker keeps.
     """
 
     call_id: str
@@ -57,6 +60,7 @@ class Outcome:
     arguments: Any = None
     escalation: str | None = None
     is_observed: bool = False
+    history: tuple[AttemptRecord, ...] = ()
 
     @property
     def warnings(self) -> tuple[ValidationError, ...]:
@@ -79,6 +83,7 @@ class _Call:
     is_of_unknown_tool: bool = False
     first_output: str = ""
     last: Outcome | None = None
+    first_tool_call_id: str = ""  # of that output
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -102,6 +107,9 @@ class OtherToolError(ValueError):
 
 class RetryContract:
     """Check tool calls against their schemas, count attempts and say when a person is needed.
+
+    One instance is one conversation: an open call is continued by its `call_id`, or by its `tool_call_id`. Where one
+    serves several conversations, give each a `session_id` of its own, which keeps them apart.
 
     Thread-safe. `clock`, `new_id` and `tracker` can be handed in, and `formatters` by tool name or glob, which word
     the message anew. Raises InvalidSchema for a tool whose schema is wrong; never raises on what a model wrote.
@@ -154,7 +162,7 @@ class RetryContract:
         turn: int | None = None,
         correlation_id: str | None = None,
         finish_reason: str | None = None,
-        callback_error: str | None = None,
+        callback_error: Rejection | None = None,
         max_attempts: int | None = None,
         said: str | None = None,
         feedback: FeedbackOptions = PLAIN,
@@ -163,10 +171,14 @@ class RetryContract:
         """Judge one attempt: JSON text, bytes or a parsed value; `max_attempts` counts where it begins a call.
 
         `said` are the model's words where there is no output. `feedback` says what its text holds beside the errors.
+        `callback_error` is what a check of your own has against it: a reason, or errors with codes and pointers.
 
-        Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool, and
-        AmbiguousCallError when several open calls of the session could be meant.
+        Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool,
+        AmbiguousCallError when several open calls of the session could be meant, and ConfigurationError for
+        `max_attempts` out of range.
         """
+        if max_attempts is not None:
+            replace(self._configuration, max_attempts=max_attempts)  # which knows its range
         started = perf_counter_ns()
         submission = Submission(tool_name, tool_call_id, session_id, turn)
         tool = self._tools.get(tool_name)
@@ -253,6 +265,7 @@ class RetryContract:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
         if not findings.is_valid and not call.first_output:
             call.first_output = shown_output(findings, output, tool, self._sanitizer)
+            call.first_tool_call_id = call.last_tool_call_id
         call.state = verdict.state
         if verdict.state.has_ended:
             self._end(call)
@@ -269,9 +282,13 @@ class RetryContract:
             options=feedback,
             tool=tool,
             output=output,
+            endings=WITHOUT_DESK,
         )
         escalation = self._escalation(call, budget, verdict, now) if verdict.status is Status.BLOCKED else None
-        return _outcome(call, findings, verdict, budget, result, escalation)
+        outcome = _outcome(call, findings, verdict, budget, result, escalation)
+        if findings.is_valid or not self._configuration.track_history:
+            return outcome
+        return replace(outcome, history=(*previous, AttemptRecord(budget.made, findings.errors, now)))
 
     def _allowed(self, tool: CompiledTool | None, name: str) -> int:
         return (tool.tool.max_attempts if tool else None) or self._configuration.for_tool(name).max_attempts
@@ -286,7 +303,7 @@ class RetryContract:
     def _escalation(self, call: _Call, budget: Budget, verdict: Move, now: datetime) -> str:
         return EscalationFormatter().format_escalation(
             self._shown_name(call),
-            call.last_tool_call_id,
+            call.first_tool_call_id or call.last_tool_call_id,
             self._tracker.get_history(call.call_id),
             budget.made,
             original_call=call.first_output,
@@ -314,7 +331,8 @@ class RetryContract:
                     raise OtherToolError(call_id, call.tool_name)
                 return call
             candidates = list(self._buckets.get(_bucket(submission), {}).values())
-            return match(submission, candidates) or self._begin(submission, max_attempts)
+            found = match(submission, candidates, is_one_conversation=True)
+            return found or self._begin(submission, max_attempts)
 
     def _begin(self, submission: Submission, max_attempts: int | None) -> _Call:
         tool = self._tools.get(submission.tool_name)

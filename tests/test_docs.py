@@ -86,7 +86,7 @@ def test_every_problem_code_is_described() -> None:
     ("document", "example"), [("README.md", "examples/client_agent.py"), ("docs/agents.md", "examples/agent.py")]
 )
 def test_a_document_shows_the_loop_of_an_example_agent(document: str, example: str) -> None:
-    loop = re.search(r"```python\n(    while True:.*?)```", read(document), re.DOTALL)
+    loop = re.search(r"```python\n(    (?:session|while) .*?)```", read(document), re.DOTALL)
     assert loop is not None
     assert loop.group(1).rstrip() in read(example)
 

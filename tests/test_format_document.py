@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
 from retrycontract.config.installed_formatters import GROUP
 from retrycontract.contract.configuration import RANGES
+from retrycontract.contract.feedback.answer import write_feedback
 from retrycontract.contract.feedback.feedback_text import (
     BLOCKED_TEXT,
     FORMAT,
@@ -18,6 +20,7 @@ from retrycontract.contract.feedback.feedback_text import (
     LAST_ATTEMPT_TEXT,
     MAX_NAME,
     MAX_POINTER,
+    WITHOUT_DESK,
     ParsedFeedback,
 )
 from retrycontract.contract.feedback.formatter import SHORT_POINTER
@@ -38,10 +41,13 @@ ORDER = {"properties": {"items": {"items": {"required": ["sku"], "properties": {
 
 def told(schema: Any, *calls: Any, name: str = "read_file", attempts: int = 3) -> str:
     """The answer to the last of several attempts."""
-    contract = RetryContract([Tool(name=name, input_schema=schema)], RetryConfiguration(max_attempts=attempts))
-    result = [contract.check(name, "call_1", call) for call in calls][-1].tool_result
-    assert result is not None
-    return result.content
+    configuration = RetryConfiguration(max_attempts=attempts)
+    contract = RetryContract([Tool(name=name, input_schema=schema)], configuration)
+    last = [contract.check(name, "call_1", call) for call in calls][-1]
+    return write_feedback(
+        name, last.errors, attempt=last.attempt, max_attempts=attempts, configuration=configuration,
+        blocked=last.status == "blocked", previous=last.history[:-1],
+    )  # fmt: skip
 
 
 EXAMPLES = {
@@ -87,6 +93,7 @@ def test_the_fixed_words_and_the_numbers_are_those_of_the_code() -> None:
     assert f'"{LAST_ATTEMPT_TEXT}"' in DOCUMENT
     assert all(text.startswith(begin) for text, begin in
                ((BLOCKED_TEXT, "This call is now Blocked:"), (HELD_TEXT, "The output is valid now,")))  # fmt: skip
+    assert all(sentence in DOCUMENT for sentence in astuple(WITHOUT_DESK))
     low, high = RANGES["max_message_length"]
     assert f"{RetryConfiguration().max_message_length} characters; {low}–{high}" in DOCUMENT
     for number in (f"over {MAX_POINTER} ", f"over {SHORT_POINTER} ", f"over {MAX_NAME} "):

@@ -17,6 +17,7 @@ PUBLIC = [
     "ErrorSeverity",
     "EscalationFormatter",
     "InMemoryRetryTracker",
+    "Kind",
     "Outcome",
     "RetryConfiguration",
     "RetryContract",
@@ -25,6 +26,7 @@ PUBLIC = [
     "ToolResult",
     "ValidationError",
     "ValueSanitizer",
+    "load_configuration",
     "parse_feedback",
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -14,10 +13,8 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCUMENT: Final = ROOT / "docs" / "requirements.md"
 ROW: Final = re.compile(r"^\| ((?:FR|NFR|S)-\d+) \| (.+?) \| (.+) \|$", re.MULTILINE)
-TEST: Final = re.compile(r"`(test_\w+)::(test_\w+)`")
+TEST: Final = re.compile(r"`((?:\w+/)*test_\w+)::(test_\w+)`")
 NOT_YET: Final = re.compile(r"not yet: .+ will show it")
-MEASURED: Final = re.compile(r"measured by `make bench`: `(.+)`")
-RESULTS: Final = ROOT / "benchmarks" / "RESULTS.md"
 ROWS: Final = ROW.findall(DOCUMENT.read_text(encoding="utf-8"))
 EXPECTED: Final = [
     *(f"FR-{number:03}" for number in range(1, 67)),
@@ -28,12 +25,24 @@ EXPECTED: Final = [
 
 @cache
 def known_tests() -> dict[str, set[str]]:
-    """Names of test functions by the name of their file, whatever its folder."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Names of test functions by the file that they stand in, below tests/ and without its suffix."""
+    found: dict[str, set[str]] = {}
     for path in (ROOT / "tests").rglob("test_*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        found[path.stem] |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        name = path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+        found[name] = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     return found
+
+
+def files_named(module: str) -> list[str]:
+    """Give the files that a name of the document can mean."""
+    return [name for name in known_tests() if f"/{name}".endswith(f"/{module}")]
+
+
+def shows(module: str, test: str) -> bool:
+    """Tell whether a name means one file, and that file has the test."""
+    files = files_named(module)
+    return len(files) == 1 and test in known_tests()[files[0]]
 
 
 def test_every_requirement_and_every_scenario_is_listed_once_and_in_order() -> None:
@@ -44,12 +53,8 @@ def test_every_requirement_and_every_scenario_is_listed_once_and_in_order() -> N
 def test_a_requirement_is_shown_by_tests_or_says_what_is_missing(number: str, shown_by: str) -> None:
     if NOT_YET.fullmatch(shown_by):
         return
-    if measured := MEASURED.fullmatch(shown_by):
-        assert f"\n| {measured[1]} | " in RESULTS.read_text(encoding="utf-8"), number
-        return
     assert re.sub(TEST, "", shown_by).strip(", ") == "", f"{number} has something that is no test"
-    missing = [f"{module}::{test}" for module, test in TEST.findall(shown_by) if test not in known_tests()[module]]
-    assert missing == [], number
+    assert [name for name in TEST.findall(shown_by) if not shows(*name)] == [], number
 
 
 def test_scenarios_are_all_shown() -> None:
@@ -57,7 +62,13 @@ def test_scenarios_are_all_shown() -> None:
 
 
 def test_a_test_that_does_not_exist_would_be_found() -> None:
-    known = known_tests()
-    assert "test_scenarios_are_all_shown" in known["test_requirements"]
-    assert "test_nobody_wrote_this" not in known["test_requirements"]
-    assert known["test_no_such_module"] == set()
+    assert shows("test_requirements", "test_scenarios_are_all_shown")
+    assert not shows("test_requirements", "test_nobody_wrote_this")
+    assert not shows("test_no_such_module", "test_scenarios_are_all_shown")
+
+
+def test_a_name_that_several_files_bear_says_nothing_without_its_folder() -> None:
+    assert len(files_named("test_matching")) > 1
+    assert not shows("test_matching", "test_an_attempt_continues_the_call")
+    assert shows("usecases/test_matching", "test_an_attempt_continues_the_call")
+    assert not shows("contract/test_matching", "test_an_attempt_continues_the_call")

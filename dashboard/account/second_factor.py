@@ -14,8 +14,13 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.people.one_time_codes import address_for_apps
-from retrycontract.usecases.people.second_factor import AlreadyConfirmedError, begin_factor, confirm_factor, factor_of
+from retrycontract.usecases.people.second_factor import (
+    AlreadyConfirmedError,
+    address_for_apps,
+    begin_factor,
+    confirm_factor,
+    factor_of,
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -43,7 +48,7 @@ def _page(request: HttpRequest, *, is_wrong: bool = False, status: int = 200) ->
     context = {
         "confirmed": confirmed,
         "secret": " ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
-        "address": address_for_apps(secret, operator.get_username()),
+        "address": address_for_apps(secret, operator.get_username()) if secret else "",
         "is_wrong": is_wrong,
         "now": timezone.now(),
     }

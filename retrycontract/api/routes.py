@@ -45,6 +45,11 @@ LastEventId = Annotated[
 ]  # fmt: skip
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
+# What a submission says of itself in values of its own.
+READ_APART = {
+    "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
+}  # fmt: skip
+
 api = problems.ProblemAPI(
     title="retrycontract",
     version="1",
@@ -73,10 +78,10 @@ def post_call(
     request: HttpRequest, response: HttpResponse, body: schemas.CallIn, key: IdempotencyKey = None
 ) -> Status[schemas.VerdictOut]:
     """Submit an attempt. 200 with the verdict, or 202 when it is not judged within `Prefer: wait=N` (10 s)."""
-    apart = {"arguments", "raw", "render", "kind", "feedback"}  # what is handed on in another shape
-    given = body.model_dump(exclude={*apart, *(each.name for each in fields(Generation))})
+    given = body.model_dump(exclude=READ_APART)
     new = NewAttempt(
         **given,
+        callback_error=body.rejection,
         generation=body.generation,
         feedback=body.feedback.options if body.feedback else PLAIN,
         kind=Kind(body.kind),

@@ -20,7 +20,10 @@ from pydantic import (
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
+from retrycontract.contract.checks.tool_arguments import MAX_PLUGIN_ERRORS
+from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import (
     LONGEST_FEEDBACK_LENGTH,
     MAX_FEEDBACK_LENGTH,
@@ -80,6 +83,26 @@ class WithOutput(Strict):
         return json.dumps(self.arguments) if isinstance(self.arguments, str) else self.arguments
 
 
+OwnWords = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
+
+
+class OwnErrorIn(Strict):
+    """One thing that a check of the agent's own has against an output, in its own words."""
+
+    error_code: ErrorCode = ErrorCode.OBJECT_SCHEMA_VIOLATION
+    field_path: Annotated[str, StringConstraints(max_length=1_000, pattern=r"^(/.*)?$")] = ""
+    message: OwnWords
+    severity: Literal["error", "warning", "info"] = "error"
+    expected_value: OwnWords | None = None
+    actual_value: OwnWords | None = None
+    hint: OwnWords | None = None
+
+    @property
+    def error(self) -> ValidationError:
+        """Give it as the contract's own."""
+        return ValidationError.from_json(self.model_dump(mode="json"))
+
+
 class FeedbackIn(BaseModel):
     """What a feedback holds beside the errors; agents whose model reads nothing else ask for more."""
 
@@ -102,6 +125,9 @@ class FeedbackIn(BaseModel):
         return FeedbackOptions(self.form, self.max_length)
 
 
+OwnErrors = Annotated[list[OwnErrorIn], Field(min_length=1, max_length=MAX_PLUGIN_ERRORS)]
+
+
 class CallIn(WithOutput):
     """An attempt: the arguments of a tool call, an agent's structured response, or what was extracted."""
 
@@ -118,7 +144,9 @@ class CallIn(WithOutput):
     task_id: Identifier | None = None
     correlation_id: Identifier | None = None
     finish_reason: Identifier | None = None
-    callback_error: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] | None = None
+    callback_error: OwnWords | OwnErrors | None = Field(
+        None, description="What a check of the agent's own has against it: a reason, or at most 100 errors."
+    )
     version: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         None, description="Hash of the schema's version to judge by; else the current one."
     )
@@ -140,6 +168,12 @@ class CallIn(WithOutput):
     )
     gives_up: bool = Field(False, description="With api_error: the agent will not try again, so the call ends.")
     feedback: FeedbackIn | None = Field(None, description="How its feedback is written.")
+
+    @property
+    def rejection(self) -> str | tuple[ValidationError, ...] | None:
+        """Give what a check of the agent's own has against it."""
+        given = self.callback_error
+        return tuple(each.error for each in given) if isinstance(given, list) else given
 
     @property
     def generation(self) -> Generation:

@@ -35,9 +35,11 @@ from retrycontract.client.results import (
     RefusedTool,
     RegisteredTool,
 )
+from retrycontract.client.sessions import AsyncSession, Session
 
 __all__ = [
     "AsyncClient",
+    "AsyncSession",
     "CallSummary",
     "Client",
     "ClientError",
@@ -57,6 +59,7 @@ __all__ = [
     "RefusedError",
     "RefusedTool",
     "RegisteredTool",
+    "Session",
     "TooLargeError",
     "ToolDeclarationError",
     "UnavailableError",

@@ -17,6 +17,7 @@ from retrycontract.client.connection import Connection, from_httpx, lost, to_htt
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
 from retrycontract.client.operations import (
+    WAIT,
     AnyCall,
     CallQuery,
     Details,
@@ -36,13 +37,13 @@ from retrycontract.client.results import (
     Outcome,
     RegisteredTool,
 )
+from retrycontract.client.sessions import AsyncSession, Place, Session
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 
 T = TypeVar("T")
 
-WAIT = 60.0  # seconds for a verdict; most come at once
 PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
 
 
@@ -71,12 +72,17 @@ class Client:
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
 
+    def session(self, name: str | None = None) -> Session:
+        """Begin a conversation of the agent, whose retries find their calls; nobody else has it unless it is named."""
+        return Session(self, Place.of(name))
+
     def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
     ) -> Outcome:
         """Submit an attempt and wait at most `wait` seconds for its verdict; `status` is None without one.
 
-        `arguments` are JSON text as the model wrote it, or the parsed value. Pass `call_id` of the outcome before.
+        `arguments` are JSON text as the model wrote it, or the parsed value. A retry passes `call_id` of the outcome
+        before, or is submitted to a `session()`: without either, every attempt begins a call of its own.
         """
         return self._drive(self._operations.submit(tool, tool_call_id, arguments, details, wait))
 
@@ -208,6 +214,10 @@ class AsyncClient:
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
+
+    def session(self, name: str | None = None) -> AsyncSession:
+        """Begin a conversation of the agent; see `Client.session`."""
+        return AsyncSession(self, Place.of(name))
 
     async def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]

@@ -14,7 +14,6 @@ from retrycontract.client.exchange import API, Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 30.0  # for a request that the service does not hold: its database may be busy for twenty
 # The service closes a silent connection after five seconds; ours must be gone before, for a request that is sent at
 # that very moment is lost, and its repetition waits.
 KEEP_ALIVE_SECONDS = 2.0
@@ -61,7 +60,7 @@ def to_httpx(request: Request) -> dict[str, Any]:
         "url": request.path,
         "content": request.body,
         "headers": dict(request.headers),
-        "timeout": httpx2.Timeout(request.wait + ANSWER_SECONDS, connect=CONNECT_SECONDS),
+        "timeout": httpx2.Timeout(request.wait + request.within, connect=min(CONNECT_SECONDS, request.within)),
     }
 
 

@@ -10,13 +10,15 @@ from typing import TypeAlias, TypeVar
 T = TypeVar("T")
 
 API = "/api/v1"
+ANSWER_SECONDS = 30.0  # for a request that the service does not hold: its database may be busy for twenty
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """Ask the service for something; `path` stands below /api/v1.
 
-    `wait` is how many seconds the service may hold the answer back, `after` how many to sleep before sending. It may be
+    `wait` is how many seconds the service may hold the answer back, `within` how many it may take beyond that, `after`
+    how many to sleep before sending. It may be
     sent again: what must not be done twice carries an idempotency key.
     """
 
@@ -26,6 +28,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     wait: int = 0
     after: float = 0.0
+    within: float = ANSWER_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -30,14 +30,21 @@ from retrycontract.client.results import (
     answered,
 )
 from retrycontract.client.submissions import Submissions
+from retrycontract.contract.checks.tool_arguments import MAX_PLUGIN_ERRORS
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.redaction.sanitizer import elide_middle
 
+WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once
-LONGEST_TEXTS = {"callback_error": 4_000, "prompt": MAX_WORDS, "said": MAX_WORDS}  # as the service takes or keeps them
+MAX_OWN_WORDS = 4_000  # characters of what an agent's own check says
+MAX_POINTER = 1_000
+OURS = frozenset({"keyword", "patch"})  # what an agent does not say of its own errors
+# As the service takes or keeps them.
+LONGEST_TEXTS = {"callback_error": MAX_OWN_WORDS, "prompt": MAX_WORDS, "said": MAX_WORDS}
 LONGEST_POLL = 50  # seconds; proxies cut what is silent for 60
 
 
@@ -45,12 +52,12 @@ class Details(TypedDict, total=False):
     """What else is said of an attempt; what is left out, or None, is not sent."""
 
     call_id: str | None  # of the call that this attempt continues: always the surest way
-    session_id: str | None
-    turn: int | None
+    session_id: str | None  # of one conversation; without it, and without call_id, each attempt begins a call
+    turn: int | None  # in that session: attempts of one turn are parallel calls
     task_id: str | None
     correlation_id: str | None
     finish_reason: str | None
-    callback_error: str | None  # why a check of the agent's own rejects it, or why there is no output (None)
+    callback_error: str | Sequence[ValidationError] | None  # what a check of the agent's own has against it
     kind: str | None  # as the tool is registered: "tool_call", "agent_response", "extraction"
     max_attempts: int | None  # of the call that this attempt begins
     version: str | None  # hash of the schema's version to judge by
@@ -297,7 +304,15 @@ def _text(arguments: Any) -> str:
 def _sendable(name: str, value: Any) -> Any:
     """Shorten what is told of an attempt, and escape what UTF-8 cannot carry: neither may keep it from its verdict."""
     limit = LONGEST_TEXTS.get(name)
+    if name == "callback_error" and not isinstance(value, str):
+        return [_own_error(error) for error in value][:MAX_PLUGIN_ERRORS]
     return value if limit is None or not isinstance(value, str) else elide_middle(_text(value), limit)
+
+
+def _own_error(error: ValidationError) -> dict[str, Any]:
+    told = {name: value for name, value in error.to_json().items() if name not in OURS and value}
+    return {name: elide_middle(_text(value), MAX_POINTER if name == "field_path" else MAX_OWN_WORDS)
+            for name, value in told.items()}  # fmt: skip
 
 
 def _id(call: AnyCall) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request
+from retrycontract.client.exchange import ANSWER_SECONDS, Conversation, Lost, Reply, Request
 
 FIRST_PAUSE = 0.5  # seconds; a restart of the service takes a few
 LONGEST_PAUSE = 8.0
+SHORTEST_ANSWER = 5.0  # seconds that a request may take however little patience there is
 # Too many requests, and what the service or a proxy says when it is away for the moment.
 PASSING = frozenset({429, 502, 503, 504})
 
@@ -17,6 +18,9 @@ PASSING = frozenset({429, 502, 503, 504})
 @dataclass(frozen=True, slots=True)
 class Patience:
     """Repeat requests for at most `seconds` after the first one failed; none does anything twice.
+
+    A service that takes requests and never answers is waited for no longer: beyond what a request lets it hold the
+    answer back, all of its tries together have `seconds`, or the shortest time that an answer needs.
 
     `clock` gives monotonic seconds, `random` a number from 0 to 1.
     """
@@ -27,13 +31,14 @@ class Patience:
 
     def until_answered(self, request: Request) -> Conversation[Reply | Lost]:
         """Send a request, again where that helps, and give what came of it in the end."""
-        give_up: float | None = None
+        give_up = self.clock() + request.wait + max(self.seconds, SHORTEST_ANSWER)
         for failures in count():
-            result = yield request
+            left = max(give_up - self.clock() - request.wait, SHORTEST_ANSWER)
+            result = yield replace(request, within=min(left, ANSWER_SECONDS))
             if isinstance(result, Reply) and result.status not in PASSING:
                 break
             now = self.clock()
-            give_up = now + self.seconds if give_up is None else give_up
+            give_up = min(give_up, now + self.seconds) if failures == 0 else give_up
             pause = self.pause(failures, result)
             if now + pause > give_up:
                 break

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +14,25 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import read_database_url
+from retrycontract.contract.advice.names import did_you_mean
+from retrycontract.contract.configuration import SETTINGS
 
 PREFIX = "RETRYCONTRACT_"
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
+# Read by the client, by examples, and by what measures and tests the service.
+OF_OTHERS = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        "URL", "API_KEY", "SESSION", "CORPUS", "SEED", "INSTANCES", "SCREENSHOTS", "DOC_IMAGES",
+        "SCHEMATHESIS_EXAMPLES",
+    )
+)  # fmt: skip
+BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
 class ServiceSettings(BaseModel):
@@ -208,30 +220,36 @@ class ServiceSettings(BaseModel):
 class WrongSettingError(ValueError):
     """Raised at start for values that cannot be used; names each variable and what it may hold, never the value."""
 
-    def __init__(self, error: ValidationError) -> None:
-        lines = [
-            f"{_variable(fault['loc'])}{fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False)
-        ]
-        super().__init__("\n".join(lines))
+    def __init__(self, faults: Iterable[str]) -> None:
+        super().__init__("\n".join(faults))
 
 
 def load(environ: dict[str, str]) -> ServiceSettings:
     """Read the settings; `RETRYCONTRACT_X_FILE` names a file that holds the value of `RETRYCONTRACT_X`.
 
+    Raises WrongSettingError for values that cannot be used and for variables with our prefix that nothing reads.
     Keys that are not given are made once and kept in the data folder, readable by their owner only.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, str] = {}
+    faults = [*_misspelt(environ)]
     for name in ServiceSettings.model_fields:
         variable = f"{PREFIX}{name.upper()}"
         if path := environ.get(f"{variable}_FILE"):
-            values[name] = Path(path).read_text(encoding="utf-8").strip()
+            if environ.get(variable):
+                faults.append(f"{variable} and {variable}_FILE are both set: keep one")
+            try:
+                values[name] = Path(path).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+                faults.append(f"{variable}_FILE: {path} cannot be read: {reason}")
         elif variable in environ:
             values[name] = environ[variable]
     try:
-        settings = ServiceSettings(**values)
+        settings = ServiceSettings.model_validate(values)
     except ValidationError as error:
-        raise WrongSettingError(error) from None
+        faults += [_worded(fault) for fault in error.errors(include_input=False)]
+    if faults:
+        raise WrongSettingError(faults)
     made: dict[str, Any] = {}
     if not settings.secret_key:
         made["secret_key"] = _kept(settings.data_dir / "secret_key", lambda: secrets.token_urlsafe(50))
@@ -256,8 +274,33 @@ def is_plain_url(url: str) -> bool:
     )  # fmt: skip
 
 
-def _variable(location: tuple[int | str, ...]) -> str:
-    return f"{PREFIX}{str(location[0]).upper()}: " if location else ""
+def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
+    """Name each variable of ours that nothing reads: a misspelt one would leave a default in force unseen."""
+    ours = [f"{PREFIX}{name.upper()}" for name in ServiceSettings.model_fields]
+    known = {*ours, *(f"{name}_FILE" for name in ours), *(f"{PREFIX}{name.upper()}" for name in SETTINGS), *OF_OTHERS}
+    for variable in sorted(environ):
+        if variable.startswith(PREFIX) and variable not in known and not variable.startswith(f"{PREFIX}TEST_"):
+            # Compared without the prefix that all share: with it everything looks alike.
+            names = [name.removeprefix(PREFIX) for name in sorted(known)]
+            nearest = did_you_mean(variable.removeprefix(PREFIX), names)
+            advice = f"did you mean {PREFIX}{nearest}?" if nearest else "docs/settings.md lists them all"
+            yield f"{variable} is no setting: {advice}"
+
+
+def _worded(fault: ErrorDetails) -> str:
+    """Write what is wrong with one value, with its variable and, of a number, the range that it may lie in."""
+    said = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:
+        return said
+    name = str(fault["loc"][0])
+    bounds = [
+        f"{words} {bound:g}"
+        for limit in ServiceSettings.model_fields[name].metadata
+        for attribute, words in BOUNDS
+        if (bound := getattr(limit, attribute, None)) is not None
+    ]
+    spare = f" (it must be {' and '.join(bounds)})" if bounds else ""
+    return f"{PREFIX}{name.upper()}: {said}{spare}"
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

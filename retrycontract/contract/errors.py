@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Self
@@ -66,3 +67,18 @@ class ValidationError:
             hint=data.get("hint"),
             patch=tuple(data.get("patch", ())),
         )
+
+
+def whole_errors(errors: Iterable[Any] | None) -> list[ValidationError]:
+    """Take what somebody hands in for errors: None is none of them, and one that lacks a part gets an empty one."""
+    return [_whole(error) for error in errors or () if isinstance(error, ValidationError)]
+
+
+def _whole(error: ValidationError) -> ValidationError:
+    if None not in (error.error_code, error.field_path, error.message, error.severity, error.keyword):
+        return error
+    return ValidationError(
+        error.error_code or ErrorCode.OBJECT_SCHEMA_VIOLATION, error.field_path or "", error.message or "",
+        ErrorSeverity.ERROR if error.severity is None else error.severity,
+        error.expected_value, error.actual_value, error.keyword or "", error.hint, error.patch,
+    )  # fmt: skip

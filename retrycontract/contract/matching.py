@@ -1,4 +1,8 @@
-"""Decide which call an attempt belongs to; providers give every retry a new id, and some reuse ids."""
+"""Decide which call an attempt belongs to.
+
+Providers give every retry a new id, and some count `c1, c2…` anew in each conversation: an id says nothing beyond its
+session. What is joined wrongly runs one conversation's correction in another; what is not joined costs a call more.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +65,15 @@ class AmbiguousCallError(LookupError):
         super().__init__("several open calls of this session and tool could be meant; send call_id")
 
 
-def match(submission: Submission, open_calls: Sequence[Call]) -> Call | None:
+def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversation: bool = False) -> Call | None:
     """Pick the open call of the same agent that an attempt without our `call_id` continues, or None for a new one.
 
-    First the same session and provider id (or the same id where there is no session), then the same session and
-    tool in a later turn. Raises AmbiguousCallError when the turn fits several.
+    First the same session and provider id, then the same session and tool in a later turn. Without a session nothing
+    is continued, unless whoever asks is one conversation as a whole: then the same provider id is enough. Raises
+    AmbiguousCallError when the turn fits several.
     """
+    if submission.session_id is None and not is_one_conversation:
+        return None
     same_id = [
         call
         for call in open_calls

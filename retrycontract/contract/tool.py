@@ -36,6 +36,12 @@ class Tool:
     kind: Kind = Kind.TOOL_CALL
     checks: tuple[PluginCheck, ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        # Schemas and settings spell the kind as a string.
+        if self.kind not in list(Kind):
+            raise ValueError(f"{self.name!r} is of no kind {self.kind!r}; the kinds are {', '.join(Kind)}")
+        object.__setattr__(self, "kind", Kind(self.kind))
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledTool:

@@ -78,10 +78,7 @@ class InMemoryRetryTracker:
     def increment_attempt(self, call_id: str) -> int:
         """Count one more attempt and return its number, from 1."""
         with self._lock:
-            track = self._tracks.get(call_id)
-            if track is None:
-                self._make_room()
-                track = self._tracks[call_id] = _Track()
+            track = self._track(call_id)
             self._finished.pop(call_id, None)
             track.attempts += 1
             return track.attempts
@@ -95,10 +92,8 @@ class InMemoryRetryTracker:
     def record_error(self, call_id: str, errors: Sequence[ValidationError], *, at: datetime | None = None) -> None:
         """Append the errors of the current attempt; the oldest entries make room when the history is full."""
         with self._lock:
-            track = self._tracks.get(call_id)
-            if track is None:
-                return
-            record, size = self._bounded(AttemptRecord(track.attempts, tuple(errors), at))
+            track = self._track(call_id)  # also of a call that nobody has counted yet: its errors are not lost
+            record, size = self._bounded(AttemptRecord(max(track.attempts, 1), tuple(errors), at))
             track.history.append((record, size))
             track.size += size
             while len(track.history) > MAX_HISTORY or track.size > self._max_bytes:
@@ -126,6 +121,12 @@ class InMemoryRetryTracker:
         with self._lock:
             self._tracks.pop(call_id, None)
             self._finished.pop(call_id, None)
+
+    def _track(self, call_id: str) -> _Track:
+        if call_id not in self._tracks:
+            self._make_room()
+            self._tracks[call_id] = _Track()
+        return self._tracks[call_id]
 
     def _make_room(self) -> None:
         while len(self._tracks) >= self._max_calls:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
 from retrycontract.contract.checks.findings import blocks
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
@@ -21,7 +22,6 @@ from retrycontract.judging.examiner import Examiner
 from retrycontract.judging.judge import ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps
 
-MAX_REASON = 1_000  # characters of what the caller's own checks tell the service
 MAX_LISTED = 200  # calls in one state, tools of one kind: such lists are read by a model
 
 T = TypeVar("T")
@@ -138,13 +138,12 @@ def _account(output: ModelOutput) -> dict[str, Any]:
     return account
 
 
-def _rejection(tool: Tool | None, output: ModelOutput) -> str | None:
+def _rejection(tool: Tool | None, output: ModelOutput) -> tuple[ValidationError, ...] | None:
     """Say what a tool's own checks have against an output, as the service cannot run them."""
     if tool is None or not tool.checks or output.api_error is not None:
         return None
     findings = Examiner(tool).examine(output.value, output.finish_reason)
-    reasons = [error.message for error in findings.errors if blocks(error)]
-    return "; ".join(reasons)[:MAX_REASON] or None
+    return tuple(error for error in findings.errors if blocks(error)) or None
 
 
 def _value(tool: Tool | None, output: ModelOutput, outcome: Outcome) -> Any:

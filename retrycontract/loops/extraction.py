@@ -264,9 +264,9 @@ class _Extraction:
 
 
 def _located(location: Sequence[str | int], message: str) -> ValidationError:
-    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
     pointer = pointers.from_tokens([str(part) for part in location])
-    return ValidationError(code, pointer, code.template.format(reason=message), keyword="plugin", hint=message)
+    said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said[:1].upper() + said[1:], keyword="plugin")
 
 
 def _raw(run: Run) -> str:

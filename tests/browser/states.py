@@ -151,6 +151,6 @@ def blocked_file(agent: Agent, at: datetime) -> Call:
 
 def masked(call: Call) -> Any:
     """Give the right arguments with the agent's secret as the mark that stands for it."""
-    last = call.last_attempt
+    last = call.attempts.order_by("-number").first()
     assert last is not None
     return RIGHT | {"env": last.output["env"]}

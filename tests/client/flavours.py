@@ -19,7 +19,7 @@ FLAVOURS = {"sync": Client, "async": AsyncClient}
 class Blocking:
     """Call an AsyncClient from threads; every method blocks until its coroutine is done."""
 
-    def __init__(self, client: AsyncClient, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._client, self._loop = client, loop
 
     def __getattr__(self, name: str) -> Any:
@@ -29,6 +29,14 @@ class Blocking:
         if inspect.isasyncgenfunction(found):
             return lambda **options: self._listed(found(**options))
         return lambda *args, **kwargs: asyncio.run_coroutine_threadsafe(found(*args, **kwargs), self._loop).result(90)
+
+    def session(self, name: str | None = None) -> Blocking:
+        """Begin a conversation, whose methods block as well."""
+        return Blocking(self._client.session(name), self._loop)
+
+    def turn(self) -> Blocking:
+        """Begin a turn of it."""
+        return Blocking(self._client.turn(), self._loop)
 
     def _listed(self, iterator: AsyncIterator[Any]) -> list[Any]:
         async def collect() -> list[Any]:

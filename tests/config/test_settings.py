@@ -122,6 +122,54 @@ def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
     assert advice in message
 
 
+MISSPELT: list[tuple[str, str]] = [
+    ("JUGDE", "did you mean RETRYCONTRACT_JUDGE?"),
+    ("REDIS_URI", "did you mean RETRYCONTRACT_REDIS_URL?"),
+    ("DATABASE_URL_FIEL", "did you mean RETRYCONTRACT_DATABASE_URL_FILE?"),
+    ("DATABSE_URL_FILE", "did you mean RETRYCONTRACT_DATABASE_URL_FILE?"),
+    ("MAX_ATEMPTS", "did you mean RETRYCONTRACT_MAX_ATTEMPTS?"),
+    ("judge", "did you mean RETRYCONTRACT_JUDGE?"),
+    ("", "docs/settings.md"),
+    ("QQQQQQ", "docs/settings.md"),
+]
+
+
+@pytest.mark.parametrize(("name", "advice"), MISSPELT)
+def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path: Path, name: str, advice: str) -> None:
+    with pytest.raises(WrongSettingError) as refused:
+        load({f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}{name}": "a-secret"})
+    message = str(refused.value)
+    assert message.startswith(f"{PREFIX}{name} is no setting: ")
+    assert advice in message
+    assert "a-secret" not in message
+
+
+@pytest.mark.parametrize("name", ["URL", "API_KEY", "CORPUS", "TEST_DATABASE", "MAX_ATTEMPTS", "SESSION"])
+def test_variables_of_the_client_the_contract_and_the_tests_are_let_through(tmp_path: Path, name: str) -> None:
+    assert load({f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}{name}": "3"})
+
+
+def test_a_number_out_of_range_is_refused_with_its_range(tmp_path: Path) -> None:
+    with pytest.raises(WrongSettingError, match=r"CLAIM_MINUTES: .*\(it must be more than 0 and at most 1440\)"):
+        load_with(tmp_path, claim_minutes="2000")
+    with pytest.raises(WrongSettingError, match=r"EMAIL_PORT: .*\(it must be at least 1 and at most 65535\)"):
+        load_with(tmp_path, email_port="smtp")
+
+
+def test_a_file_that_cannot_be_read_is_named_with_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(WrongSettingError, match=r"METRICS_TOKEN_FILE: .*/missing cannot be read: No such file"):
+        load_with(tmp_path, metrics_token_file=str(tmp_path / "missing"))
+    (tmp_path / "image").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(WrongSettingError, match="it is not UTF-8 text"):
+        load_with(tmp_path, metrics_token_file=str(tmp_path / "image"))
+
+
+def test_a_value_and_a_file_for_one_setting_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one")
+    with pytest.raises(WrongSettingError, match="METRICS_TOKEN and RETRYCONTRACT_METRICS_TOKEN_FILE are both set"):
+        load_with(tmp_path, metrics_token_file=str(tmp_path / "token"), metrics_token="two")
+
+
 @pytest.mark.parametrize("name", ["encryption_keys", "judge", "lease_seconds", "debug"])
 def test_a_wrong_value_is_not_repeated(tmp_path: Path, name: str) -> None:
     with pytest.raises(WrongSettingError) as refused:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,22 +17,29 @@ def read(section: dict[str, Any]) -> RetryConfiguration:
     return RetryConfiguration.from_mapping(section, source=SOURCE)
 
 
-def test_the_defaults_are_those_of_the_documentation() -> None:
-    assert RetryConfiguration() == RetryConfiguration(
-        max_attempts=3,
-        track_history=True,
-        max_message_length=2000,
-        max_errors_shown=10,
-        max_value_preview=100,
-        include_hints=True,
-        include_actual_values=True,
-        redact_secrets=True,
-        sanitizer_mode="balanced",
-        relativize_paths=True,
-        project_roots=(".",),
-        mode="enforce",
-        overrides=(),
-    )
+@cache
+def documented() -> dict[str, tuple[str, str]]:
+    """Read default and range of each setting from docs/settings.md."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| [^|]* \| ([^|]*) \| ([^|]*) \|", text, re.MULTILINE)
+    return {name: (default.strip(), span.strip()) for name, default, span in rows}
+
+
+def test_the_defaults_are_those_that_the_settings_document() -> None:
+    configuration = RetryConfiguration()
+    for name, (default, _) in documented().items():
+        if default and hasattr(configuration, name):
+            value = getattr(configuration, name)
+            written = value[0] if isinstance(value, tuple) else value
+            assert str(written).casefold() == default.strip('"').casefold(), name
+    assert [configuration.max_attempts, configuration.max_message_length, configuration.max_errors_shown] == [
+        3,
+        2000,
+        10,
+    ]
+    assert (configuration.max_value_preview, configuration.track_history, configuration.redact_secrets) == (
+        100, True, True,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -42,8 +52,13 @@ def test_a_number_has_a_range_and_the_error_tells_it(name: str) -> None:
             RetryConfiguration(**{name: wrong})
 
 
-def test_the_ranges_are_those_of_the_documentation() -> None:
-    assert (RANGES["max_attempts"], RANGES["max_message_length"]) == ((1, 10), (500, 4000))
+def test_the_ranges_are_those_that_the_settings_document() -> None:
+    assert {name: f"{low}–{high}" for name, (low, high) in RANGES.items()} == {
+        name: span for name, (_, span) in documented().items() if name in RANGES
+    }
+    assert [RANGES[name] for name in ("max_attempts", "max_message_length", "max_errors_shown")] == [
+        (1, 10), (500, 4000), (1, 100),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,10 @@ def test_a_wrong_file_is_named_with_the_place_in_it(file: Path, text: bytes, mes
     with pytest.raises(ConfigurationError) as caught:
         load_configuration(file)
     assert str(caught.value).startswith(f"{file}: {message}")
+
+
+def test_without_a_path_the_file_of_the_working_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".agent").mkdir()
+    (tmp_path / ".agent" / "config.yml").write_text("tools: {validation: {retry: {max_attempts: 7}}}")
+    monkeypatch.chdir(tmp_path)
+    assert load_configuration().max_attempts == 7

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -107,10 +108,31 @@ def test_an_attempt_without_time_or_errors_is_still_told() -> None:
     assert "\nAttempt 1: no error was recorded\n" in text([attempt(1)])
 
 
-def test_a_line_has_three_errors_and_the_number_of_the_others() -> None:
-    line = text([attempt(1, *(missing(f"/{name}") for name in "abcde"))]).splitlines()[3]
-    assert line.count("VAL-001") == 3
-    assert line.endswith("; and 2 more")
+def test_every_error_of_an_attempt_is_in_the_history() -> None:
+    """Ten in full, then places and codes, then the number of those that are more than anybody reads."""
+    names = [f"/field{number:03}" for number in range(100)]
+    line = text([attempt(1, *map(missing, names))]).splitlines()[3]
+    assert [name for name in names if f"{name} (VAL-001)" not in line] == []
+    assert line.count("Required field") == 10
+    assert not line.endswith("more")
+    longer = text([attempt(1, *map(missing, [*names, "/a", "/b"]))]).splitlines()[3]
+    assert longer.endswith("; /field099 (VAL-001); and 2 more")
+
+
+def test_errors_that_a_bounded_history_has_no_room_for_are_counted() -> None:
+    assert text([replace(attempt(1, missing("/a")), omitted=7)]).splitlines()[3].endswith("; and 7 more")
+
+
+def test_a_history_of_texts_is_told_as_it_is() -> None:
+    lines = EscalationFormatter().format_escalation("t", "c", ["no path", "still no\npath"], 3).splitlines()
+    assert lines[3:5] == ["Attempt 1: (root) (VAL-015) no path", "Attempt 2: (root) (VAL-015) still no\\npath"]
+
+
+def test_a_near_miss_of_an_earlier_attempt_is_no_advice_any_more() -> None:
+    near = replace(missing("/a"), hint="rename 'b' to 'a' (did you mean 'a'?)")
+    suggested = "A near miss was found: send the suggested value as corrected arguments."
+    assert suggested in recommend([attempt(1, missing("/c")), attempt(2, near)])
+    assert suggested not in recommend([attempt(1, near), attempt(2, missing("/c"))])
 
 
 def test_nothing_that_a_model_wrote_breaks_a_line() -> None:

@@ -94,7 +94,7 @@ def test_the_same_call_again_is_told_to_take_a_different_approach() -> None:
     assert (
         "\n\nProgress: none, the mistakes are the same as in attempt 1; take a different approach.\n\nPlease " in text
     )
-    assert text.endswith("\n\nOne attempt is left before a person is asked.")
+    assert text.endswith("\n\nOne attempt is left.")
     assert parse_feedback(text).is_unchanged
     assert len(text) <= 1000
 

@@ -13,6 +13,7 @@ from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.feedback.feedback_text import (
     LAST_ATTEMPT_TEXT,
     MAX_POINTER,
+    WITHOUT_DESK,
     ParsedFeedback,
     first_line,
     shown_name,
@@ -107,7 +108,7 @@ def test_any_message_of_a_real_check_keeps_what_the_format_promises(
         assert_the_errors_are_told(parsed, outcome.errors, configured["max_errors_shown"])
         if parsed.hint and not configured.get("include_hints", True):
             raise AssertionError("hints are off")
-        assert text.endswith(LAST_ATTEMPT_TEXT) is (outcome.max_attempts - outcome.attempt == 1)
+        assert text.endswith(WITHOUT_DESK.last_attempt) is (outcome.max_attempts - outcome.attempt == 1)
 
 
 def assert_the_errors_are_told(parsed: ParsedFeedback, errors: Any, shown: int) -> None:

@@ -14,6 +14,7 @@ from retrycontract import (
     RetryConfiguration,
     RetryContract,
     Tool,
+    ValidationError,
     parse_feedback,
 )
 from retrycontract.contract.configuration import ConfigurationError
@@ -76,7 +77,7 @@ def test_the_blocked_outcome_has_the_text_for_the_model_and_the_one_for_a_person
 def test_the_second_attempt_says_that_one_is_left() -> None:
     outcome = fail(contract(), 2)
     assert outcome.tool_result is not None
-    assert outcome.tool_result.content.endswith("One attempt is left before a person is asked.")
+    assert outcome.tool_result.content.endswith("\n\nOne attempt is left.")
 
 
 def test_a_blocked_call_stays_blocked_under_its_number_until_it_is_right() -> None:
@@ -94,7 +95,7 @@ def test_hold_keeps_a_blocked_call_closed_although_it_is_right_now() -> None:
     outcome = desk.check("read_file", "id", GOOD)
     assert (outcome.status, outcome.errors, outcome.arguments) == ("blocked", (), None)
     assert outcome.tool_result is not None
-    assert "The output is valid now, but a person was asked" in outcome.tool_result.content
+    assert "The output is valid now, but a person must release it first" in outcome.tool_result.content
     assert outcome.escalation is not None
     assert "Attempt 4: valid, and held until a person has answered" in outcome.escalation
     assert "1. Look at the newest output, which is valid" in outcome.escalation
@@ -154,11 +155,56 @@ def test_warnings_do_not_block() -> None:
     assert [warning.field_path for warning in outcome.warnings] == ["/pth"]
 
 
+def test_nobody_is_said_to_have_been_asked_where_there_is_no_desk() -> None:
+    told = [fail(contract(hold=hold), attempts).tool_result for hold in (True, False) for attempts in (1, 2, 3)]
+    held = contract(hold=True)
+    fail(held, 3)
+    told.append(held.check("read_file", "id", GOOD).tool_result)
+    assert not [result.content for result in told if result is None or "asked" in result.content]
+    assert all(parse_feedback(result.content).is_blocked for result in told[2::3] if result)
+
+
+def test_a_rejection_with_errors_keeps_their_codes_pointers_and_words() -> None:
+    said = ValidationError(ErrorCode.CONSTRAINT_VIOLATION, "/path", "no such file", hint="list the folder first")
+    outcome = contract().check("read_file", "id", GOOD, callback_error=[said])
+    assert [(error.error_code, error.field_path, error.message) for error in outcome.errors] == [
+        (ErrorCode.CONSTRAINT_VIOLATION, "/path", "no such file")
+    ]
+    assert outcome.tool_result is not None
+    assert "• /path (VAL-003): no such file\n" in outcome.tool_result.content
+    assert outcome.tool_result.content.endswith("Please list the folder first.")
+
+
+def test_an_escalation_pairs_the_original_call_with_its_own_id() -> None:
+    desk = contract()
+    call_id = desk.check("read_file", "first-id", {"encoding": "one"}).call_id
+    desk.check("read_file", "second-id", {"encoding": "two"}, call_id=call_id)
+    outcome = desk.check("read_file", "third-id", {"encoding": "three"}, call_id=call_id)
+    assert '{"encoding": "one"}  (sanitised)\n  id: first-id\n' in (outcome.escalation or "")
+    assert outcome.tool_result is not None
+    assert outcome.tool_result.tool_call_id == "third-id"
+
+
+def test_the_history_of_an_outcome_has_every_error_of_every_attempt() -> None:
+    wide = {"required": [f"f{number}" for number in range(30)]}
+    desk = RetryContract([Tool(name="wide", input_schema=wide)])
+    outcomes = [desk.check("wide", "id", {}) for _ in range(3)]
+    assert [[record.number for record in outcome.history] for outcome in outcomes] == [[1], [1, 2], [1, 2, 3]]
+    assert [len(record.errors) + record.omitted for record in outcomes[-1].history] == [30, 30, 30]
+    assert outcomes[-1].history[-1].errors == outcomes[-1].errors
+
+
+@pytest.mark.parametrize("attempts", [0, 11, 20, -1])
+def test_a_budget_out_of_its_range_is_refused(attempts: int) -> None:
+    with pytest.raises(ConfigurationError, match="1 to 10"):
+        contract().check("read_file", "id", GOOD, max_attempts=attempts)
+
+
 def test_a_callbacks_rejection_is_a_failed_attempt() -> None:
     desk = contract()
     outcome = desk.check("read_file", "id", GOOD, callback_error="no such file")
     assert (outcome.status, outcome.errors[0].error_code) == ("retry", ErrorCode.OBJECT_SCHEMA_VIOLATION)
-    assert outcome.errors[0].message == "Object doesn't match the schema: no such file"
+    assert outcome.errors[0].message == "no such file"
     assert [desk.check("read_file", "id", text, callback_error="no").status for text in (BAD, GOOD)][-1] == "blocked"
 
 

@@ -31,6 +31,28 @@ def test_the_first_attempt_may_bring_the_budget_of_its_call() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "schema", "wrong"),
+    [
+        ("source_file", "cfg.yaml", {"type": "string", "x-language": "yaml"}, "a: [1"),
+        ("extraction", "invoice", SCHEMA, "{}["),
+        ("agent_response", "reply", SCHEMA, "no JSON"),
+        ("tool_call", "call", SCHEMA, "no JSON"),
+    ],
+)
+def test_a_kind_may_be_spelt_as_a_string(kind: Any, name: str, schema: Any, wrong: str) -> None:
+    tool = Tool(name=name, input_schema=schema, kind=kind)
+    outcome = RetryContract([tool]).check(name, "1", wrong)
+    assert (tool.kind, type(tool.kind), outcome.status) == (kind, Kind, "retry")
+    assert outcome.tool_result is not None
+    assert outcome.tool_result.content.startswith(f"Validation failed for {Kind(kind).subject} '{name}'")
+
+
+def test_a_kind_that_is_none_is_refused_when_the_tool_is_declared() -> None:
+    with pytest.raises(ValueError, match="'t' is of no kind 'toolcall'; the kinds are tool_call, agent_response"):
+        Tool(name="t", input_schema={}, kind="toolcall")  # type: ignore[arg-type]
+
+
 def test_an_attempt_without_output_says_why_and_is_no_mistake_of_the_models() -> None:
     contract = RetryContract(tools=[Tool(name="t", input_schema=SCHEMA)])
     first = contract.check("t", "1", '{"a": "x"}')

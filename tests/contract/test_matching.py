@@ -45,7 +45,16 @@ CALL = OpenCall("it")
             id="same-id-corrects-an-unknown-tool",
         ),
         pytest.param(
-            submission("call_1", session=None, turn=None), [OpenCall("it", session_id=None)], "it", id="id-alone"
+            submission("call_1", session=None, turn=None), [OpenCall("it", session_id=None)], None, id="id-alone"
+        ),
+        pytest.param(
+            submission("call_1", session=None), [OpenCall("it", "blocked", None)], None, id="id-alone-of-a-blocked-one"
+        ),
+        pytest.param(
+            submission("call_1", session=None, tool="write"),
+            [OpenCall("it", session_id=None, is_of_unknown_tool=True)],
+            None,
+            id="id-alone-of-an-unknown-tool",
         ),
         pytest.param(
             submission("call_2", session=None, turn=9),
@@ -80,6 +89,22 @@ def test_an_attempt_continues_its_call_or_begins_a_new_one(
 ) -> None:
     found = match(sent, calls)
     assert (found.name if found else None) == matched
+
+
+@pytest.mark.parametrize(
+    ("sent", "call", "is_matched"),
+    [
+        pytest.param(submission("call_1", session=None), OpenCall("it", session_id=None), True, id="the-same-id"),
+        pytest.param(submission("call_2", session=None), OpenCall("it", session_id=None), False, id="another-id"),
+        pytest.param(
+            submission("call_2", session=None), OpenCall("it", "blocked", None), False, id="another-id-while-blocked"
+        ),
+        pytest.param(submission("call_1"), OpenCall("it", session_id=None), False, id="a-session-of-its-own"),
+        pytest.param(submission("call_1", session=None), OpenCall("it"), False, id="somebody's-session"),
+    ],
+)
+def test_in_one_conversation_the_providers_id_is_enough(sent: Submission, call: OpenCall, is_matched: bool) -> None:
+    assert match(sent, [call], is_one_conversation=True) == (call if is_matched else None)
 
 
 @pytest.mark.parametrize(

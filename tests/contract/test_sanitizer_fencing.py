@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, Outcome, RetryConfiguration, RetryContract, Tool, ValidationError, parse_feedback
-from retrycontract.contract.feedback.formatter import BLOCKED_TEXT, LAST_ATTEMPT_TEXT
+from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FORGED = st.sampled_from(
@@ -28,7 +28,7 @@ OURS = re.compile(
     r"Validation failed for tool '.*' \(attempt \d/\d\):|Errors:|• .* \(VAL-0\d\d\)(?: \[\w+\])?:.*|  Expected: .*"
     r"|  Actual: .*|\.\.\.and \d+ more|Progress: .*|Please .*\.|"
 )
-ENDINGS = (BLOCKED_TEXT, LAST_ATTEMPT_TEXT)
+ENDINGS = (WITHOUT_DESK.blocked, WITHOUT_DESK.last_attempt)
 
 
 def assert_ours(outcome: Outcome) -> None:

@@ -12,8 +12,8 @@ from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.tool_arguments import (
     MAX_PLUGIN_ERRORS,
-    callback_rejection,
     check_arguments,
+    rejections,
     unknown_tool,
 )
 from retrycontract.contract.kinds import Kind
@@ -199,7 +199,7 @@ def raises_late(_: Any) -> Iterable[ValidationError]:
 def test_a_check_that_fails_is_a_warning_and_keeps_no_other_from_running(broken: Any, name: str, told: int) -> None:
     found = check({"path": "a"}, checks=(broken, plug_in(WRONG)))
     assert [error.message for error in found.errors] == ["no such file"] * (told + 1) + [
-        f"Object doesn't match the schema: a check of this tool could not run ({name})"
+        f"A check of this tool could not run ({name})"
     ]
     assert [error.severity for error in found.warnings] == [ErrorSeverity.WARNING]
     (fault,) = found.faults
@@ -243,19 +243,22 @@ def test_nothing_that_a_plug_in_quotes_is_shown_unsanitised() -> None:
 
 
 def test_a_callbacks_rejection_is_an_error_of_the_whole() -> None:
-    (error,) = callback_rejection(f"the file\ndoes not exist, key {SECRET}", SANITIZER).errors
+    (error,) = rejections(f"the file\ndoes not exist, key {SECRET}", SANITIZER)
     assert (error.error_code, error.field_path, error.keyword) == (ErrorCode.OBJECT_SCHEMA_VIOLATION, "", "callback")
-    assert error.message.startswith("Object doesn't match the schema: the file\\ndoes not exist, key [REDACTED")
+    assert error.message.startswith("the file\\ndoes not exist, key [REDACTED")
 
 
 @pytest.mark.parametrize(
     ("name", "known", "message", "hint"),
     [
-        ("read_fiel", ["write_file", "read_file"], "there is no tool 'read_fiel'", "call 'read_file' instead"),
-        ("zzz", ["f", "e", "d", "c", "b", "a"], "there is no tool 'zzz'",
-         "call a registered tool such as 'a', 'b', 'c', 'd', 'e'"),
-        ("zzz", [], "there is no tool 'zzz'", "call a registered tool"),
-        ("a\n" + "b" * 200, [], "there is no tool 'a\\nbb", "call a registered tool"),
+        ("read_fiel", ["write_file", "read_file"], "There is no tool 'read_fiel'; the nearest is 'read_file'",
+         "call 'read_file' instead"),
+        ("zzz", ["f", "e", "d", "c", "b", "a"], "There is no tool 'zzz'; the nearest are 'a', 'b', 'c'",
+         "call a registered tool such as 'a', 'b', 'c'"),
+        ("find_web", ["abc", "web_page", "x", "web_find_all"], "; the nearest are 'web_find_all', 'web_page', 'abc'",
+         "call a registered tool such as 'web_find_all', 'web_page', 'abc'"),
+        ("zzz", [], "There is no tool 'zzz'", "call a registered tool"),
+        ("a\n" + "b" * 200, [], "There is no tool 'a\\nbb", "call a registered tool"),
     ],
 )  # fmt: skip
 def test_an_unknown_tool_gets_the_nearest_names(name: str, known: list[str], message: str, hint: str) -> None:

@@ -125,7 +125,7 @@ def test_pages_follow_each_other_and_keep_the_choice(admin: Client) -> None:
         note()
     note("key.issued")
     first = admin.get("/audit/?event=agent.renamed")
-    (address,) = re.findall(r'class="pages-next" href="([^"]+)"', first.content.decode())
+    (address,) = re.findall(r'class="pages-next"\s+href="([^"]+)"', first.content.decode())
     rest = admin.get(address.replace("&amp;", "&"))
     assert (told(first), told(rest)) == (["Agent renamed"] * 50, ["Agent renamed"])
 

@@ -33,7 +33,7 @@ def ids(response: Page) -> list[str]:
 
 def following(response: Page) -> str:
     """Give the address that the page leads on to."""
-    found = re.search(r'class="pages-next" href="([^"]+)"', response.content.decode())
+    found = re.search(r'class="pages-next"\s+href="([^"]+)"', response.content.decode())
     return found.group(1).replace("&amp;", "&") if found else ""
 
 

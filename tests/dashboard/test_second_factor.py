@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from io import StringIO
 
+import pyotp
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
@@ -16,7 +17,6 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import Event, SecondFactor
-from retrycontract.usecases.people.one_time_codes import code_at, step_of
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import PASSWORD, make_user
 
@@ -25,7 +25,8 @@ PAGE = "/settings/second-factor/"
 
 
 def now_code(secret: str, ahead: int = 0) -> str:
-    return code_at(secret, step_of(timezone.now()) + ahead)
+    codes = pyotp.TOTP(secret)
+    return codes.generate_otp(codes.timecode(timezone.now()) + ahead)
 
 
 def set_up(operator: User) -> str:

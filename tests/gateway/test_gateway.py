@@ -21,7 +21,7 @@ Errors:
   Expected: one of: utf-8, ascii
   Actual: "uft8"
 """
-BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
+BLOCKED = "This call is now Blocked: nothing was executed."
 
 both_protocols = pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 

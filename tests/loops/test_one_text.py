@@ -48,6 +48,7 @@ class Record:
     """An agent, its desk, and what the service has kept of its calls."""
 
     def __init__(self, service: Service, name: str) -> None:
+        self.name = name
         self.agent = AgentClient(service, service.new_key(name))
         self.desk = Desk(service)
         self.desk.log_in()
@@ -122,7 +123,7 @@ def test_a_tool_calling_model_reads_what_is_stored(record: Record, client: Clien
     for answer in ('{"total": "x"}', "I'm sorry, I can't pay that."):
         outcome = client.submit("pay", "c1", answer)
         assert outcome.tool_result is not None
-        assert [outcome.tool_result.content] == record.feedback
+        assert outcome.tool_result.content == record.feedback[-1]
     assert outcome.tool_result.metadata["no_attempt"] == "refused"
 
 
@@ -144,7 +145,15 @@ def words(page: str) -> str:
 def let_a_hint_stand(record: Record, client: Client) -> None:
     with pytest.raises(MaxRetriesExceeded):
         extract(scripted(WRONG), SCHEMA, "Read.", contract=client)
-    record.desk.answer(record.calls[0]["call_id"], text="Write the ISO code.", standing="on", lasts="7")
+    text = f"Write the ISO code. {record.name}"
+    record.desk.answer(record.calls[0]["call_id"], text=text, standing="on", lasts="7")
+
+
+def record_of_the_hint(record: Record) -> str:
+    """Read what the desk's list says of this test's own hint."""
+    page = words(record.desk.get("/hints/"))
+    place = page.index(record.name)
+    return page[place : place + 400]
 
 
 def test_a_standing_hint_reaches_the_model_of_a_later_extraction(record: Record, client: Client) -> None:
@@ -153,7 +162,7 @@ def test_a_standing_hint_reaches_the_model_of_a_later_extraction(record: Record,
     extract(script, SCHEMA, "Read.", contract=client, sleep=script.sleep)
     assert "> Write the ISO code." in script.prompts[1]
     assert script.prompts[1] == record.feedback[0]
-    assert "shown once, next attempt valid once" in words(record.desk.get("/hints/"))
+    assert "shown once, next attempt valid once" in record_of_the_hint(record)
 
 
 def test_a_hint_that_the_model_did_not_read_has_helped_nobody(record: Record, client: Client) -> None:
@@ -166,8 +175,7 @@ def test_a_hint_that_the_model_did_not_read_has_helped_nobody(record: Record, cl
         "invoice", "c2", '{"total": 5}', kind="extraction", call_id=told.call_id, prompt="Wrong. Again, please."
     )
     assert done.status == "valid"
-    assert "shown once" not in words(record.desk.get("/hints/"))
-    assert "next attempt valid once" not in words(record.desk.get("/hints/"))
+    assert "shown once" not in record_of_the_hint(record)
 
 
 def test_api_errors_alone_end_a_call_as_unavailable_and_nobody_is_asked(record: Record, client: Client) -> None:
@@ -277,11 +285,10 @@ def test_the_desk_says_whether_an_agent_waits(record: Record, client: Client) ->
     with pytest.raises(MaxRetriesExceeded):
         extract(scripted(WRONG), SCHEMA, "Read.", contract=client)
     call_id = record.calls[0]["call_id"]
-    assert "No agent waits for the answer" in words(record.desk.get(f"/calls/{call_id}/"))
+    assert "and no agent waits with it" in words(record.desk.get(f"/calls/{call_id}/"))
     assert "no agent waits" in words(record.desk.get("/"))
     client.wait_for_guidance(call_id, 0)
-    assert "It waits for the answer now" in words(record.desk.get(f"/calls/{call_id}/"))
-    assert "no agent waits" not in words(record.desk.get("/"))
+    assert "and an agent waits with it" in words(record.desk.get(f"/calls/{call_id}/"))
 
 
 def test_feedback_options_that_make_no_sense_are_refused(record: Record) -> None:

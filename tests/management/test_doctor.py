@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyotp
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
@@ -25,7 +26,6 @@ from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.one_time_codes import code_at, step_of
 from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
@@ -189,7 +189,7 @@ def closed_endpoint(service: Setup) -> None:
 
 def closed_second_factor(service: Setup) -> None:
     noa, now = make_user("noa"), timezone.now()
-    assert confirm_factor(noa, code_at(begin_factor(noa, now=now).secret, step_of(now)), now=now)
+    assert confirm_factor(noa, pyotp.TOTP(begin_factor(noa, now=now).secret).at(now), now=now)
     service.set(encryption_keys=[Fernet.generate_key().decode()])
 
 

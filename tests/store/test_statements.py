@@ -13,7 +13,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
 from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
 from retrycontract.store.models.calls import CLAIMABLE, TO_JUDGE
-from retrycontract.store.models.open_calls import CONTINUED, CONTINUED_IN_SESSION
+from retrycontract.store.models.open_calls import CONTINUED
 from retrycontract.store.models.tools import TOOL_BY_NAME
 from retrycontract.store.statements import Statement
 from tests.factories import WRONG, make_agent, make_tool, submit
@@ -22,8 +22,7 @@ from tests.usecases.conftest import configure
 pytestmark = pytest.mark.django_db
 
 READS = {
-    "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "continued in a session": CONTINUED_IN_SESSION,
-    "to judge": TO_JUDGE, "lock": AGENT_ALONE,
+    "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "to judge": TO_JUDGE, "lock": AGENT_ALONE,
 }  # fmt: skip
 
 
@@ -53,8 +52,7 @@ def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
     return {
         "key": [{"digest": ApiKey.digest_of(text)}, {"digest": odd}],
         "tool": [{"namespace": agent.namespace, "name": "deploy"}, {"namespace": odd, "name": odd}],
-        "continued": [{"agent_id": agent.pk, "tool_call_id": name} for name in ("é1", "b", odd)],
-        "continued in a session": [
+        "continued": [
             {"agent_id": agent.pk, "tool_call_id": name, "session_id": "s", "tool_name": tool}
             for name, tool in (("é1", "deploy"), ("new", "unknown"), (odd, odd))
         ],

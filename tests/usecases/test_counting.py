@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call, Event
+from retrycontract.store.models import Call, Escalation, Event
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.submit_attempt import (
     CallEndedError,
@@ -293,3 +293,14 @@ def test_a_context_is_redacted_and_bounded(send: Send) -> None:
     assert kept["goal"].startswith("use [REDACTED")
     assert len(kept) == 20
     assert all(len(str(value)) <= 2_000 for value in kept.values())
+
+
+def test_the_escalation_pairs_the_original_call_with_its_own_id(send: Send) -> None:
+    make_tool(make_agent())
+    call = None
+    for name in ("first", "second", "third"):
+        call = send(make_agent(), WRONG | {"service": name}, call=call, tool_call_id=f"{name}-id").call
+    text = Escalation.objects.get().text
+    assert '"service": "first"' in text
+    assert "\n  id: first-id\n" in text
+    assert "third-id" not in text

@@ -15,8 +15,6 @@ from django.test.utils import CaptureQueriesContext
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, Guidance, Measure, Rollup
-from retrycontract.usecases.calls.claim_call import claim_call
-from retrycontract.usecases.calls.snooze_call import snooze_call
 from retrycontract.usecases.counts.read_counts import CountScope
 from retrycontract.usecases.counts.read_insights import (
     CostPoint,
@@ -27,7 +25,6 @@ from retrycontract.usecases.counts.read_insights import (
     read_insights,
     read_tool_rates,
 )
-from retrycontract.usecases.read_inbox import BoundedCount, count_tabs, read_groups
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON
 
@@ -159,47 +156,11 @@ def test_a_long_time_is_shown_by_days() -> None:
     assert sum(point.amount for point in points) == sum(point.amount for point in hourly)
 
 
-def test_the_whole_queue_is_grouped_by_mistake_the_longest_waiting_first() -> None:
-    late = [make_blocked(at=NOON + n * HOUR) for n in (1, 2)]
-    early = make_blocked(output={"service": "web"}, at=NOON)
-    other = make_blocked(make_agent("other"), at=NOON + 3 * HOUR)
-    mia = make_user()
-    claim_call(early, mia, now=NOON + 4 * HOUR)
-    asleep = make_blocked(at=NOON)
-    snooze_call(asleep, mia, until=NOON + DAY, now=NOON)
-    groups = read_groups(now=NOON + 4 * HOUR)
-    assert [(group.oldest, group.count, group.claimed_by) for group in groups] == [
-        (early, 1, "mia"),
-        (late[0], 2, None),
-        (other, 1, None),
-    ]
-    assert groups[1].oldest_at == NOON + HOUR
-    assert [str(error.error_code) for error in groups[1].errors] == ["VAL-008"]
-    assert list(groups[1].mistake.calls.exclude(pk=asleep.pk)) == late
-    assert read_groups(now=NOON + 4 * HOUR, tool="unknown") == ()
-
-
-def test_tabs_are_counted_up_to_a_bound() -> None:
-    mia = make_user()
-    claim_call(make_blocked(at=NOON), mia, now=NOON)
-    answer(make_blocked(at=NOON), mia, at=NOON)
-    snooze_call(make_blocked(at=NOON), mia, until=NOON + HOUR, now=NOON)
-    counts = count_tabs(mia, now=NOON)
-    shown = [counts.open, counts.mine, counts.snoozed, counts.guided, counts.answered, counts.all]
-    assert list(map(str, shown)) == ["1", "1", "1", "1", "1", "3"]
-    assert str(BoundedCount(999)) == "999"
-    assert str(BoundedCount(1_000)) == "999+"
-
-
 def test_no_page_asks_more_the_more_there_is() -> None:
-    mia = make_user()
-
     def queries() -> int:
         with CaptureQueriesContext(
             connection,
         ) as asked:
-            count_tabs(mia, now=NOON)
-            read_groups(now=NOON)
             read_insights(WHOLE)
             read_tool_rates(WHOLE)
             read_heat_map(WHOLE)

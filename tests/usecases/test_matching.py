@@ -24,7 +24,6 @@ def first_and_next(send: Send, first: dict[str, Any], following: dict[str, Any])
 
 CONTINUES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "same session and id": ({}, {}),
-    "same id, no session": ({"session_id": None}, {"session_id": None}),
     "same id, another turn": ({"turn": 1}, {"turn": 2}),
     "same id, an earlier turn": ({"turn": 2}, {"turn": 1}),
     "a later turn": ({"turn": 1}, {"turn": 2, "tool_call_id": "id_2"}),
@@ -35,6 +34,13 @@ BEGINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the same turn": ({"turn": 1}, {"turn": 1, "tool_call_id": "id_2"}),
     "an earlier turn": ({"turn": 2}, {"turn": 1, "tool_call_id": "id_2"}),
     "no turns": ({}, {"tool_call_id": "id_2"}),
+    "same id, no session": ({"session_id": None}, {"session_id": None}),
+    "same id, no session, a later turn": ({"session_id": None, "turn": 1}, {"session_id": None, "turn": 2}),
+    "same id, no session, an unknown tool corrected": (
+        {"session_id": None, "tool": "deplyo"},
+        {"session_id": None, "tool": "deploy"},
+    ),
+    "no session where there was one": ({}, {"session_id": None}),
     "another session": ({}, {"session_id": "t"}),
     "another session, a later turn": ({"turn": 1}, {"session_id": "t", "turn": 2, "tool_call_id": "id_2"}),
     "a session where there was none": ({"session_id": None}, {}),

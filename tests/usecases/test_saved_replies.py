@@ -12,7 +12,6 @@ from retrycontract.usecases.answers.save_reply import (
     UnusableReplyError,
     delete_reply,
     replies_of,
-    reply_at,
     save_reply,
 )
 from retrycontract.usecases.people.give_role import Role
@@ -34,9 +33,7 @@ def test_an_operator_sees_their_own_replies_and_those_that_all_share() -> None:
     save(leo, "of somebody else", position=1)
     save(ada, "shared", shared=True, position=2)
     assert [reply.title for reply in replies_of(mia)] == ["mine", "shared", "without a key"]
-    found = reply_at(mia, 2), reply_at(leo, 2)
-    assert [reply.title for reply in found if reply] == ["mine", "shared"]
-    assert reply_at(mia, 9) is None
+    assert [reply.title for reply in replies_of(leo)] == ["of somebody else", "shared"]
 
 
 def test_a_reply_can_be_changed_and_deleted() -> None:

@@ -88,7 +88,7 @@ def test_a_correction_is_suggested_as_a_patch_that_fits_other_calls() -> None:
     answer(call, make_user(), Decision.CORRECTED, text="", arguments=RIGHT)
     similar = make_blocked(output=WRONG | {"service": "api"})
     (suggested,) = suggest_guidance(similar)
-    last = similar.last_attempt
+    last = similar.attempts.order_by("-number").first()
     assert last is not None
     assert apply_patch(last.output, suggested.patch) == RIGHT | {"service": "api"}
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyotp
 import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
@@ -46,7 +47,6 @@ from retrycontract.usecases.people.admit_operator import admit_operator, change_
 from retrycontract.usecases.people.end_sessions import end_sessions
 from retrycontract.usecases.people.give_role import Role
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
-from retrycontract.usecases.people.one_time_codes import code_at, step_of
 from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor, take_factor_away
 from retrycontract.usecases.reseal import note_keys, reseal_all
 from retrycontract.usecases.tools.change_tool import change_tool, release_version
@@ -179,7 +179,7 @@ def hint() -> StandingHint:
 def confirmed_factor() -> User:
     mia = make_user()
     secret = begin_factor(mia, now=NOON).secret
-    assert confirm_factor(mia, code_at(secret, step_of(NOON)), now=NOON)
+    assert confirm_factor(mia, pyotp.TOTP(secret).at(NOON), now=NOON)
     return mia
 
 

@@ -42,6 +42,12 @@ def _nearest(value: str, names: tuple[str, ...]) -> str | None:
     return by_fold[around[0]] if len(around) == 1 else None
 
 
+def nearest(value: str, options: Iterable[str], most: int) -> list[str]:
+    """Give the options that are most like a value, the nearest first, however far that is."""
+    names = [option for option in options if len(option) <= MAX_LENGTH][:MAX_COMPARED]
+    return sorted(names, key=lambda name: (-_likeness(value[:MAX_LENGTH], name), name))[:most]
+
+
 def unmistakable(value: object, options: Iterable[object]) -> str | None:
     """Return the option that the value stands for when no other is as near: what a patch may put in its place."""
     candidates = list(options)

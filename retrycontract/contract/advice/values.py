@@ -34,7 +34,9 @@ def encoded(spot: Spot) -> Iterator[Proposal]:
     if isinstance(value, float) and value.is_integer() and "integer" in spot.wanted and "number" not in spot.wanted:
         value = int(value)
     patch = (replaced(spot.here.pointer, value),)
-    subject, kind = spot.subject(spot.here), type_name(value)
+    # 5 is an integer, but of a number nobody wants it to be one.
+    is_any_number = isinstance(value, int) and "integer" not in spot.wanted and "number" in spot.wanted
+    subject, kind = spot.subject(spot.here), "number" if is_any_number else type_name(value)
     if isinstance(value, dict | list):
         yield Proposal(patch, f"send {subject} as an {kind}, not as a string that holds JSON")
     elif value is None:

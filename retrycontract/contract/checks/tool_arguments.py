@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
-from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.advice import did_you_mean, nearest
 from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
@@ -18,9 +18,12 @@ from retrycontract.contract.outputs.json_text import MAX_DEPTH, FaultKind, depth
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tool import CompiledTool, PluginCheck
 
+# What the agent's own checks have against an output: a reason in words, or errors.
+Rejection: TypeAlias = str | Iterable[ValidationError]
+
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
-MAX_TOOLS_NAMED = 5
-MAX_PLUGIN_ERRORS = 100  # of one plug-in check: more would fill the feedback with one check's opinion
+MAX_TOOLS_NAMED = 3  # nearest names to one that nobody registered
+MAX_PLUGIN_ERRORS = 100  # of one check of the developer's: more would fill the feedback with one check's opinion
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 
@@ -94,8 +97,8 @@ def _safe_or_none(text: str | None, sanitizer: ValueSanitizer) -> str | None:
 def _could_not_run(error: Exception) -> ValidationError:
     """Say that a check is missing from the verdict; the exception's text may quote the value and stays out."""
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    reason = f"a check of this tool could not run ({type(error).__name__})"
-    return ValidationError(code, "", code.template.format(reason=reason), ErrorSeverity.WARNING, keyword="plugin")
+    message = f"A check of this tool could not run ({type(error).__name__})"
+    return ValidationError(code, "", message, ErrorSeverity.WARNING, keyword="plugin")
 
 
 def _fault(check: PluginCheck, error: Exception) -> str:
@@ -106,28 +109,31 @@ def _fault(check: PluginCheck, error: Exception) -> str:
     return f"{getattr(check, '__qualname__', type(check).__name__)}: {type(error).__name__}{where}"
 
 
-def callback_rejection(reason: str, sanitizer: ValueSanitizer) -> Findings:
-    """Turn the agent's own rejection of a schema-valid output into a failure like any other (VAL-015)."""
-    return Findings(
-        (_whole(safe(reason, sanitizer), keyword="callback", hint="correct the arguments for that reason"),)
-    )
+def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[ValidationError, ...]:
+    """Turn what the agent's own checks say of a schema-valid output into errors like any other.
+
+    A reason in words is one of the whole (VAL-015); errors keep their codes, pointers and words. Raises TypeError for
+    what is neither.
+    """
+    if isinstance(reason, str):
+        return (_whole(safe(reason, sanitizer), keyword="callback", hint="correct what this reason names"),)
+    return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), sanitizer))
 
 
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:
-    """Report a call of a tool that nobody registered, with the nearest names."""
+    """Report a call of a tool that nobody registered, with the nearest names, for the model and for a person."""
     names = sorted(known)
     guess = did_you_mean(name, names)
     shown = elide_middle(visible(sanitizer.redact_name(name)), 80)
-    nearest = [guess] if guess else names[:MAX_TOOLS_NAMED]
-    listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in nearest)
-    error = _whole(
-        f"there is no tool '{shown}'",
-        keyword=UNKNOWN_TOOL,
-        hint=f"call {listed} instead" if guess else f"call a registered tool{f' such as {listed}' if listed else ''}",
-    )
-    return Findings((error,))
+    near = [guess] if guess else nearest(name, names, MAX_TOOLS_NAMED)
+    listed = ", ".join(f"'{visible(sanitizer.redact_identifier(candidate))}'" for candidate in near)
+    message = f"There is no tool '{shown}'"
+    if listed:
+        message += f"; the nearest {'is' if len(near) == 1 else 'are'} {listed}"
+    such = f"call a registered tool{f' such as {listed}' if listed else ''}"
+    return Findings((_whole(message, keyword=UNKNOWN_TOOL, hint=f"call {listed} instead" if guess else such),))
 
 
-def _whole(reason: str, *, keyword: str, hint: str) -> ValidationError:
-    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    return ValidationError(code, "", code.template.format(reason=reason), keyword=keyword, hint=hint)
+def _whole(message: str, *, keyword: str, hint: str) -> ValidationError:
+    """Give an error of the whole in its own words: what is no matter of the schema must not name the schema."""
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", message, keyword=keyword, hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract import pointers
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import ValidationError, whole_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ErrorAggregator:
 
         Like errors over array items are folded into one group only when there are too many to show.
         """
-        ordered = in_order(errors or ())
+        ordered = in_order(whole_errors(errors))
         fits = len(ordered) <= self._max_errors
         groups = tuple(ErrorGroup(error) for error in ordered) if fits else fold(ordered)
         return groups[: self._max_errors], max(0, len(groups) - self._max_errors)

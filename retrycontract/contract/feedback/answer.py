@@ -13,10 +13,12 @@ from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.checks.missing_output import instead_of_output, no_output
 from retrycontract.contract.checks.reading import read_output
-from retrycontract.contract.checks.tool_arguments import callback_rejection, unknown_tool
+from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, surrounded
+from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
 from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
@@ -38,7 +40,7 @@ def examine(
     tool_name: str,
     known_tools: Iterable[str] = (),
     finish_reason: str | None = None,
-    callback_error: str | None = None,
+    callback_error: Rejection | None = None,
     said: str | None = None,
 ) -> Findings:
     """Find everything wrong with an output; `tool` is None for a tool that nobody registered.
@@ -47,7 +49,9 @@ def examine(
     output, None, it says why there is none; `said` is what the model said instead. Thoughts are no part of any output.
     """
     if output is None and callback_error is not None:
-        return no_output(callback_error, sanitizer, said=said, tool=tool)
+        told = callback_error
+        reason = told if isinstance(told, str) else "; ".join(error.message for error in told)
+        return no_output(reason, sanitizer, said=said, tool=tool)
     if tool is None:
         value, fault = read_output(output)
         errors = unknown_tool(tool_name, known_tools, sanitizer).errors
@@ -57,8 +61,7 @@ def examine(
     if not findings.is_valid:
         findings = instead_of_output(output, findings, kind)
     if findings.is_valid and callback_error is not None:
-        rejection = callback_rejection(callback_error, sanitizer)
-        return replace(findings, errors=rejection.errors + findings.errors)
+        return replace(findings, errors=in_order([*rejections(callback_error, sanitizer), *findings.errors]))
     return findings
 
 
@@ -88,18 +91,20 @@ def write_answer(
     options: FeedbackOptions = PLAIN,
     tool: CompiledTool | None = None,
     output: Any = None,
+    endings: Endings = WITH_DESK,
 ) -> ToolResult | None:
     """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
 
     `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
-    `words` are a person's, fenced: they join the feedback. With `options` it shows `tool`'s schema and `output`, too.
+    `words` are a person's, fenced: they join the feedback. `endings` say what comes next. With `options` it shows the
+    schema of `tool`, and `output`, too.
     """
     if verdict.status is Status.VALID:
         return None
     attempt, allowed = budget.shown
     if verdict.is_held:
         content = ErrorFormatter(configuration).format_held(
-            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject
+            tool_name, attempt=attempt, max_attempts=allowed, kind=kind.subject, endings=endings
         )
     else:
         content = write_feedback(
@@ -114,6 +119,7 @@ def write_answer(
             formatters=formatters,
             words=words,
             max_length=options.room_for_errors if tool else None,
+            endings=endings,
         )
         if tool is not None:
             content = surrounded(
@@ -137,6 +143,7 @@ def write_feedback(
     formatters: Formatters = STANDARD,
     words: str = "",
     max_length: int | None = None,
+    endings: Endings = WITH_DESK,
 ) -> str:
     """Write the message that the model reads, in the words of the tool's own formatter where it has one.
 
@@ -155,6 +162,7 @@ def write_feedback(
         previous=previous,
         max_length=max_length,
         words=words,
+        endings=endings,
     )
     worded = formatters.word(
         Feedback(

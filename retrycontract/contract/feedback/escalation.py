@@ -7,17 +7,21 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import ValidationError, whole_errors
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.contract.tracker import AttemptRecord
 
 MAX_MESSAGE = 200  # characters of one error's message in the history
-MAX_ERRORS_A_LINE = 3  # errors of one attempt that are written out
+MAX_ERRORS_A_LINE = 10  # errors of one attempt that are written out; the others are named by place and code
+MAX_PLACES = 100  # errors of one attempt that are named
+MAX_PLACE = 80  # characters of a pointer among many
+MAX_COMMON = 3  # pointers that all attempts have in common
 MAX_CALL = 400  # characters of the original call
 MIN_ACTIONS = 4
 STUCK = "The model was unable to provide valid arguments. Please intervene or provide guidance."
@@ -35,7 +39,7 @@ class EscalationFormatter:
         self,
         tool_name: str,
         tool_call_id: str,
-        validation_history: Sequence[AttemptRecord] | None,
+        validation_history: Sequence[AttemptRecord | str] | None,
         max_attempts: int,
         *,
         original_call: str | None = None,
@@ -44,10 +48,11 @@ class EscalationFormatter:
     ) -> str:
         """Write the history, the original call (a sanitised preview), an analysis and at least four actions.
 
-        Without `now` the history shows absolute times. An empty history gives a valid text. `held_attempt` is the one
-        that is valid and held all the same until a person has answered.
+        An entry of the history that is a text is told as it is. Without `now` the history shows absolute times. An
+        empty history gives a valid text. `held_attempt` is the one that is valid and held all the same until a person
+        has answered.
         """
-        history = list(validation_history or ())
+        history = [_record(number, entry) for number, entry in enumerate(validation_history or (), 1)]
         attempts = history[-1].number if history else max_attempts
         lines = [f"Tool '{shown_name(tool_name)}' validation failed after {_count(attempts, 'attempt')}.", ""]
         lines += ["Validation History:", *(_history_line(record, now) for record in history)]
@@ -99,7 +104,7 @@ def analyse(history: Sequence[AttemptRecord]) -> list[str]:
     first = f"{counts[0]} in {counts[1]}, {counts[2]}"
     common = frozenset.intersection(*(frozenset(error.field_path for error in record.errors) for record in history))
     if common and len(history) > 1:
-        first += f", always on {', '.join(shown_pointer(pointer) for pointer in sorted(common)[:MAX_ERRORS_A_LINE])}"
+        first += f", always on {', '.join(shown_pointer(pointer) for pointer in sorted(common)[:MAX_COMMON])}"
     prints = [fingerprint(record.errors) for record in history]
     repeats = len(prints) - len(set(prints))
     second = (
@@ -118,15 +123,26 @@ def recommend(history: Sequence[AttemptRecord]) -> list[str]:
     return (chosen + [advice for advice in GENERAL if advice not in chosen])[: max(MIN_ACTIONS, len(chosen))]
 
 
+def _record(number: int, entry: AttemptRecord | str) -> AttemptRecord:
+    if isinstance(entry, AttemptRecord):
+        return replace(entry, errors=tuple(whole_errors(entry.errors)))
+    said = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", entry) if isinstance(entry, str) else entry
+    return AttemptRecord(number, tuple(whole_errors([said])))
+
+
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:
     shown = "; ".join(
         f"{shown_pointer(error.field_path)} ({error.error_code}) {elide_middle(visible(error.message), MAX_MESSAGE)}"
         for error in record.errors[:MAX_ERRORS_A_LINE]
     )
-    more = len(record.errors) - MAX_ERRORS_A_LINE
+    others = [
+        f"{shown_pointer(error.field_path, MAX_PLACE)} ({error.error_code})"
+        for error in record.errors[MAX_ERRORS_A_LINE:MAX_PLACES]
+    ]
+    more = max(len(record.errors) - MAX_PLACES, 0) + record.omitted
+    others += [f"and {more} more"] if more else []
     when = f" ({_when(record.at, now)})" if record.at else ""
-    rest = f"; and {more} more" if more > 0 else ""
-    return f"Attempt {record.number}{when}: {shown or 'no error was recorded'}{rest}"
+    return f"Attempt {record.number}{when}: {'; '.join([shown or 'no error was recorded', *others])}"
 
 
 def _when(at: datetime, now: datetime | None) -> str:
@@ -166,7 +182,9 @@ def _has(code: ErrorCode, keyword: str | None = None) -> Callable[[Sequence[Atte
 
 
 def _suggested(history: Sequence[AttemptRecord]) -> bool:
-    return any(error.patch or "did you mean" in (error.hint or "") for record in history for error in record.errors)
+    """Look at the last attempt alone: what would have mended an earlier one is no correction any more."""
+    last = history[-1].errors if history else ()
+    return any(error.patch or "did you mean" in (error.hint or "") for error in last)
 
 
 Applies = Callable[[Sequence[AttemptRecord]], bool]
@@ -188,6 +206,6 @@ ADVICE: tuple[tuple[Applies, str], ...] = (
 GENERAL = (
     "Give a hint and grant further attempts.",
     "Send corrected arguments, which are checked before they reach the agent.",
-    "Accept the output as it is, if the schema is too strict for it.",
+    "Accept the output as it is, if what it failed is too strict for it.",
     "Reject the call, if the agent should stop or use another tool.",
 )

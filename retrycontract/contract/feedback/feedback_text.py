@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.previews import fit, literal_text
@@ -13,6 +13,17 @@ from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 FORMAT = "retrycontract/1"
 MAX_POINTER = 200
 MAX_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """Hold the sentences that say what comes next: before the last attempt, after it, and while a gate is held."""
+
+    last_attempt: str
+    blocked: str
+    held: str
+
+
 BLOCKED_TEXT = (
     "This call is now Blocked: nothing was executed and a person has been asked for guidance. "
     "Do not retry it yourself; continue when guidance arrives."
@@ -22,6 +33,15 @@ HELD_TEXT = (
     "Do not retry it yourself; continue when guidance arrives."
 )
 LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
+WITH_DESK = Endings(LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT)
+# Where no service is, nobody has been asked: whoever runs the agent decides what comes of it.
+WITHOUT_DESK = Endings(
+    "One attempt is left.",
+    "This call is now Blocked: nothing was executed. Do not retry it yourself; continue when you are told how.",
+    "The output is valid now, but a person must release it first: nothing was executed. "
+    "Do not retry it yourself; continue when you are told to.",
+)
+FIXED_SENTENCES = frozenset(text for each in (WITH_DESK, WITHOUT_DESK) for text in astuple(each))
 # What a person says to everybody who makes a mistake begins so; their words follow, each line after a ">".
 STANDING_LEAD = "A person who has seen this mistake before says:"
 NO_PROGRESS = "none, "  # how a progress line begins that names no pointers
@@ -109,7 +129,9 @@ def parse_feedback(text: str) -> ParsedFeedback:
         max_attempts=int(max_attempts),
         errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in _BULLET.findall(text)),
         hidden=int(more.group(1)) if more else 0,
-        is_blocked=_errors_alone(text).endswith((BLOCKED_TEXT, HELD_TEXT)),
+        is_blocked=_errors_alone(text).endswith(
+            (WITH_DESK.blocked, WITH_DESK.held, WITHOUT_DESK.blocked, WITHOUT_DESK.held)
+        ),
         fixed=places.get("fixed", ()),
         still=places.get("still wrong", ()),
         new=places.get("new", ()),
@@ -146,7 +168,7 @@ def _hint(rest: str) -> str:
             continue
         if said.startswith(("Errors:\n", "•", "...and ", "Progress: ")):
             return ""
-        if said not in ("", LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT):
+        if said and said not in FIXED_SENTENCES:
             return said
     return ""
 

@@ -10,13 +10,12 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.errors import ErrorSeverity, ValidationError, whole_errors
 from retrycontract.contract.feedback.aggregator import ErrorGroup, fold, in_order
 from retrycontract.contract.feedback.feedback_text import (
-    BLOCKED_TEXT,
-    HELD_TEXT,
-    LAST_ATTEMPT_TEXT,
     MAX_POINTER,
+    WITH_DESK,
+    Endings,
     first_line,
     shown_pointer,
 )
@@ -93,13 +92,13 @@ class ErrorFormatter:
         From `schema` errors that don't say what was expected take the failing part's type expression.
         `previous_errors` are those of the attempt before; with them the message says what became of them.
         """
-        found = list(errors or ())
+        found = whole_errors(errors)
         if schema is not None:
             index = SchemaIndex(schema)
             redact = ValueSanitizer(self._configuration).redact_identifier
             found = [_with_expected(error, index, redact) for error in found]
-        before = [AttemptRecord(attempt_number - 1, tuple(previous_errors))] if previous_errors else []
-        first = first_line(kind, tool_name, attempt_number, max_attempts)
+        before = [AttemptRecord(attempt_number - 1, tuple(whole_errors(previous_errors)))] if previous_errors else []
+        first = first_line(kind, tool_name or "", attempt_number, max_attempts)
         return self._fit(_MessageFrame(first, compare(found, before)), found)
 
     def format_feedback(
@@ -114,6 +113,7 @@ class ErrorFormatter:
         previous: Sequence[AttemptRecord] = (),
         max_length: int | None = None,
         words: str = "",
+        endings: Endings = WITH_DESK,
     ) -> str:
         """Write what the agent is answered: the errors, and what comes next when the attempts run out.
 
@@ -122,14 +122,16 @@ class ErrorFormatter:
         """
         first = first_line(kind, name, attempt, max_attempts)
         if blocked:
-            return self._fit(_MessageFrame(first, hints=False, ending=BLOCKED_TEXT), errors, max_length)
-        last = LAST_ATTEMPT_TEXT if max_attempts - attempt == 1 else ""
+            return self._fit(_MessageFrame(first, hints=False, ending=endings.blocked), errors, max_length)
+        last = endings.last_attempt if max_attempts - attempt == 1 else ""
         ending = "\n\n".join(filter(None, (words, last)))
         return self._fit(_MessageFrame(first, compare(errors, previous), ending=ending), errors, max_length)
 
-    def format_held(self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool") -> str:
+    def format_held(
+        self, name: str, *, attempt: int, max_attempts: int, kind: str = "tool", endings: Endings = WITH_DESK
+    ) -> str:
         """Write the answer to a valid attempt of a tool whose gate only a person opens."""
-        return f"{first_line(kind, name, attempt, max_attempts)}\n\n{HELD_TEXT}"
+        return f"{first_line(kind, name, attempt, max_attempts)}\n\n{endings.held}"
 
     def _fit(self, frame: _MessageFrame, errors: Iterable[ValidationError], max_length: int | None = None) -> str:
         limit = max_length or self._configuration.max_message_length

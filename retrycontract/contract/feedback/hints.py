@@ -93,7 +93,9 @@ def _and(parts: Sequence[str]) -> str:
 def advise(error: ValidationError) -> str:
     """Give the error's own hint, else the one of its code, filled with what the error says."""
     if error.hint:
-        return error.hint.rstrip(".")
+        hint = error.hint.rstrip(".")
+        # It goes on after "Please"; abbreviations and names in capitals keep theirs.
+        return hint[0].lower() + hint[1:] if hint[:1].isupper() and hint[1:2].islower() else hint
     advice = _advice(error)
     if not error.field_path:
         return advice.replace("'{name}'", "the whole value")

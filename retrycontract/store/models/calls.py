@@ -140,7 +140,6 @@ class Call(models.Model):
                 name="call_open_by_session",
                 condition=~Q(state__in=ENDED),
             ),
-            models.Index(fields=("agent", "last_tool_call_id"), name="call_open_by_id", condition=~Q(state__in=ENDED)),
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
@@ -204,11 +203,6 @@ class Call(models.Model):
     def budget(self) -> Budget:
         """Give the attempts made and allowed."""
         return Budget(self.attempts_made, self.attempts_allowed)
-
-    @property
-    def last_attempt(self) -> Attempt | None:
-        """Give the newest attempt, if there is one."""
-        return self.attempts.order_by("-number").first()
 
     def is_waited_for(self, now: datetime) -> bool:
         """Tell whether an agent waits for the answer: it has asked within the time that one poll takes."""

@@ -15,30 +15,27 @@ MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
 
 
 def candidates(agent: Agent, submission: Submission) -> list[Call]:
-    """List the agent's open calls that a submission may continue, oldest first."""
-    wanted: dict[str, Any] = {"agent_id": agent.pk, "tool_call_id": submission.tool_call_id}
+    """List the agent's open calls that a submission may continue, oldest first; without a session there are none."""
     if submission.session_id is None:
-        found = CONTINUED.rows(**wanted)
-    else:
-        wanted |= {"session_id": submission.session_id, "tool_name": submission.tool_name}
-        found = CONTINUED_IN_SESSION.rows(**wanted)
+        return []
+    found = CONTINUED.rows(
+        agent_id=agent.pk,
+        tool_call_id=submission.tool_call_id,
+        session_id=submission.session_id,
+        tool_name=submission.tool_name,
+    )
     return sorted(found, key=lambda call: call.pk)
 
 
-def _continued(agent_id: Any, tool_call_id: Any, **wanted: Any) -> CallQuerySet:
+def _continued(agent_id: Any, tool_call_id: Any, session_id: Any, tool_name: Any) -> CallQuerySet:
     """Keep the open calls that a submission without our id may continue, the newest first."""
     by_id = Q(last_tool_call_id=tool_call_id)
-    if "session_id" not in wanted:
-        return Call.objects.open().filter(by_id, agent_id=agent_id, session_id=None).order_by("-pk")
-    found = Call.objects.open().filter(
-        by_id | Q(tool_name=wanted["tool_name"]), agent_id=agent_id, session_id=wanted["session_id"]
-    )
+    found = Call.objects.open().filter(by_id | Q(tool_name=tool_name), agent_id=agent_id, session_id=session_id)
     # What bears the same id is looked at first, however many calls of the tool were left open.
     return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
 
 
 CONTINUED = Statement(
     lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
-    "agent_id", "tool_call_id",
+    "agent_id", "tool_call_id", "session_id", "tool_name",
 )  # fmt: skip
-CONTINUED_IN_SESSION = Statement(CONTINUED.queryset, "agent_id", "tool_call_id", "session_id", "tool_name")

@@ -76,11 +76,6 @@ def replies_of(operator: User) -> list[SavedReply]:
     return sorted(found, key=lambda reply: (reply.position or LAST + 1, reply.is_shared, reply.title, reply.pk))
 
 
-def reply_at(operator: User, position: int) -> SavedReply | None:
-    """Give the reply of a key: the operator's own, or else the shared one."""
-    return next((reply for reply in replies_of(operator) if reply.position == position), None)
-
-
 def _check_role(operator: User, reply: SavedReply) -> None:
     role = Role.ADMIN if operator.is_superuser else role_of(operator)
     if role not in (Role.OPERATOR, Role.ADMIN):

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine
@@ -29,9 +30,9 @@ from retrycontract.usecases.tools.contracts import compiled, sanitizer
 
 logger = logging.getLogger("retrycontract")
 
-UNREADABLE = "the service could not read this submission again (its key was changed), so it was not judged"
+UNREADABLE = "The service could not read this submission again (its key was changed), so it was not judged"
 SEND_AGAIN = "send the same arguments again"
-UNFINISHED = "the checker could not finish: its work on this output crashed or took too long"
+UNFINISHED = "The checker could not finish: its work on this output crashed or took too long"
 
 
 def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
@@ -72,7 +73,7 @@ def _examine(call: Call, contract: CompiledTool | None, payload: dict[str, Any])
         tool_name=call.tool_name,
         known_tools=() if contract else Tool.objects.names(call.agent.namespace),
         finish_reason=payload["finish_reason"],
-        callback_error=payload["callback_error"],
+        callback_error=_rejection(payload["callback_error"]),
         said=payload.get("said"),
     )
 
@@ -176,6 +177,10 @@ def _contract(call: Call) -> CompiledTool | None:
     return compiled(call.tool, call.version) if call.tool and call.version else None
 
 
+def _rejection(sealed: str | list[Any] | None) -> Rejection | None:
+    return [ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed
+
+
 def _failure(reason: str, hint: str | None = None) -> Findings:
     code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    return Findings((ValidationError(code, "", code.template.format(reason=reason), keyword="checker", hint=hint),))
+    return Findings((ValidationError(code, "", reason, keyword="checker", hint=hint),))

@@ -150,7 +150,7 @@ def _failures(call: Call) -> list[Attempt]:
 def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt: int | None = None) -> str:
     return EscalationFormatter().format_escalation(
         call.tool_name,
-        call.last_tool_call_id,
+        history[0].tool_call_id if history else call.last_tool_call_id,  # of the original call, which stands beside it
         [AttemptRecord(attempt.number, attempt.errors, attempt.judged_at) for attempt in history],
         call.attempts_made,
         original_call=sanitizer().preview(history[0].output) if history else None,

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.generation import UNTOLD, Generation
@@ -55,7 +56,7 @@ class NewAttempt:
     task_id: str | None = None
     correlation_id: str | None = None
     finish_reason: str | None = None
-    callback_error: str | None = None
+    callback_error: str | tuple[ValidationError, ...] | None = None
     api_error: str | None = None  # why the model could not be asked: then there is no output
     gives_up: bool = False
     feedback: FeedbackOptions = PLAIN
@@ -216,7 +217,7 @@ def _record_unasked(agent: Agent, new: NewAttempt, tool: Tool | None, now: datet
         )  # fmt: skip
         attempt.shown_attempt, attempt.shown_max = budget.shown
         # What waits to be judged decides where the call goes on.
-        target = source if _has_waiting(call) and not move.state.has_ended else move.state
+        target = source if call.pk is not None and _has_waiting(call) and not move.state.has_ended else move.state
         if target.has_ended and call.pk is not None:
             call.attempts.discard()
         call.move(target, now, attempts_made=number, **_identity(new, tool, version, call))
@@ -239,13 +240,16 @@ def _queue(
     call: Call | None,
     now: datetime,
 ) -> Attempt:
+    rejected = new.callback_error
     sealed = seal(
         {
             "tool": new.tool,
             "is_known": version is not None,
             "output": new.output,
             "finish_reason": new.finish_reason,
-            "callback_error": new.callback_error,
+            "callback_error": rejected
+            if rejected is None or isinstance(rejected, str)
+            else [error.to_json() for error in rejected],
             "said": new.generation.said,
             "feedback": asdict(new.feedback),
             "request_id": new.request_id,
@@ -316,6 +320,8 @@ def _take(
     """
     if call is not None:
         return call
+    if new.call_id is None and new.session_id is None:
+        return None  # each such attempt begins a call of its own: there is nothing to look for, and nobody to wait for
     agent.lock()  # of submissions that may begin the same call one after the other looks for it
     found = _find(agent, new)
     if found is not None and (found.version_id != (version and version.pk) or (not may_wait and _has_waiting(found))):

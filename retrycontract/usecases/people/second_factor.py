@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime
+from typing import Final
 
+import pyotp
 from django.contrib.auth.models import User
 
 from retrycontract.store.models import Door, Event, SecondFactor
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.one_time_codes import SECRET_BYTES, matching_step, write_secret
+
+ISSUER: Final = "retrycontract"
 
 
 class AlreadyConfirmedError(RuntimeError):
@@ -22,7 +24,7 @@ def begin_factor(operator: User, *, now: datetime) -> SecondFactor:
     with write_transaction():
         if factor_of(operator, is_confirmed=True):
             raise AlreadyConfirmedError
-        return SecondFactor.make(operator, write_secret(secrets.token_bytes(SECRET_BYTES)), now)
+        return SecondFactor.make(operator, pyotp.random_base32(), now)
 
 
 def confirm_factor(operator: User, code: str, *, now: datetime) -> bool:
@@ -56,6 +58,22 @@ def take_factor_away(operator: User, *, now: datetime, actor: str, door: Door) -
 def is_in_use() -> bool:
     """Tell whether anybody's codes are asked for."""
     return SecondFactor.objects.filter(confirmed_at__isnull=False).exists()
+
+
+def matching_step(secret: str, typed: str, *, now: datetime, after: int) -> int | None:
+    """Find the half minute whose code was typed: this one or a neighbour, for clocks differ, and none twice."""
+    codes, code = pyotp.TOTP(secret), "".join(typed.split())
+    if not code.isascii():  # what compares codes in constant time takes nothing else
+        return None
+    for step in (codes.timecode(now) + drift for drift in (0, -1, 1)):
+        if step > after and pyotp.utils.strings_equal(codes.generate_otp(step), code):
+            return step
+    return None
+
+
+def address_for_apps(secret: str, name: str) -> str:
+    """Give the address that sets up an app on the device that opens it."""
+    return pyotp.TOTP(secret, name=name, issuer=ISSUER).provisioning_uri()
 
 
 def factor_of(operator: User, *, is_confirmed: bool) -> SecondFactor | None:

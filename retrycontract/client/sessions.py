@@ -1,0 +1,112 @@
+"""One conversation of an agent, and the turns that it has taken."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from retrycontract.client.operations import WAIT, Details
+from retrycontract.client.results import Outcome
+
+if TYPE_CHECKING:
+    from retrycontract.client.clients import AsyncClient, Client
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Say where attempts belong: to a session, and each to the next turn.
+
+    Iterators of itertools give each thread a number of its own.
+    """
+
+    session_id: str
+    turns: Iterator[int] = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str | None) -> Self:
+        """Begin a conversation that nobody else has, or take part in a named one."""
+        if name is None:
+            return cls(uuid.uuid4().hex, count(1))
+        # Whoever takes a named one up again, after a restart too, must count on: a clock does.
+        return cls(name, count(time.time_ns() // 1_000_000))
+
+    def one_turn(self) -> Place:
+        """Give the next turn as a place: all that is submitted there are parallel calls."""
+        return Place(self.session_id, repeat(next(self.turns)))
+
+    def details(self, details: Details) -> Details:
+        """Add the place to what else is said of an attempt; raises TypeError for a session beside the session."""
+        if "session_id" in details:
+            raise TypeError("a session's attempts are its own: submit those of another session there")
+        turn = Details() if "turn" in details else Details(turn=next(self.turns))
+        return Details(session_id=self.session_id) | turn | details
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Submit what the model of one conversation wrote; a session is one conversation, and no other shares it.
+
+    Each submission is a turn of its own: without `call_id` it continues the open call of its tool, if there is one.
+    Where a model makes several calls in one answer, submit them to `turn()`: they are never taken for one another.
+    """
+
+    client: Client
+    place: Place
+
+    @property
+    def session_id(self) -> str:
+        """Give the id that its calls bear."""
+        return self.place.session_id
+
+    def turn(self) -> Session:
+        """Begin the next turn: the calls of one answer of the model, side by side."""
+        return Session(self.client, self.place.one_turn())
+
+    def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
+        """Submit an attempt of this conversation; see `Client.submit`."""
+        return self.client.submit(tool, tool_call_id, arguments, wait=wait, **self.place.details(details))
+
+    def settle(
+        self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
+        **details: Unpack[Details],
+    ) -> Outcome:  # fmt: skip
+        """Submit an attempt of this conversation, and wait for a person where needed; see `Client.settle`."""
+        placed = self.place.details(details)
+        return self.client.settle(tool, tool_call_id, arguments, timeout=timeout, wait=wait, **placed)
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncSession:
+    """Do what `Session` does in an event loop."""
+
+    client: AsyncClient
+    place: Place
+
+    @property
+    def session_id(self) -> str:
+        """Give the id that its calls bear."""
+        return self.place.session_id
+
+    def turn(self) -> AsyncSession:
+        """Begin the next turn: the calls of one answer of the model, side by side."""
+        return AsyncSession(self.client, self.place.one_turn())
+
+    async def submit(
+        self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
+    ) -> Outcome:
+        """Submit an attempt of this conversation; see `Client.submit`."""
+        return await self.client.submit(tool, tool_call_id, arguments, wait=wait, **self.place.details(details))
+
+    async def settle(
+        self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
+        **details: Unpack[Details],
+    ) -> Outcome:  # fmt: skip
+        """Submit an attempt of this conversation, and wait for a person where needed; see `Client.settle`."""
+        placed = self.place.details(details)
+        return await self.client.settle(tool, tool_call_id, arguments, timeout=timeout, wait=wait, **placed)
