@@ -10,6 +10,7 @@ from dashboard.agents import views as agents
 from dashboard.answers import hint_views as hints
 from dashboard.answers import reply_views as replies
 from dashboard.audit import views as audit
+from dashboard.call import undo
 from dashboard.call import views as call
 from dashboard.call import work_views as work
 from dashboard.calls import views as calls
@@ -33,6 +34,7 @@ urlpatterns = [
     path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
     path("calls/<slug:public_id>/snooze/", work.snooze, name="snooze"),
     path("calls/<slug:public_id>/group/", group.group, name="group"),
+    path("undo/<slug:batch>/", undo.undo, name="undo"),
     path("next/", work.take_next, name="next"),
     path("calls/<slug:public_id>/keep-reply/", call.keep_reply, name="keep_reply"),
     path("hints/", hints.hints, name="hints"),

@@ -18,6 +18,7 @@ Path(_folder, "static").mkdir()  # whitenoise warns when it is missing
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 os.environ["RETRYCONTRACT_DATA_DIR"] = _folder
 os.environ.setdefault("RETRYCONTRACT_CONFIG_FILE", str(Path(_folder, "config.yml")))
+os.environ["RETRYCONTRACT_ANSWER_HOLD_SECONDS"] = "0"  # stories about taking back set their own
 if os.environ.get("RETRYCONTRACT_TEST_DATABASE") == "postgresql" and postgresql_programs():
     _servers = ExitStack()
     atexit.register(_servers.close)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from retrycontract.front.waiting import bells
 from retrycontract.store.models import WorkerBeat
+from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.forget_calls import forget_calls
 from retrycontract.usecases.calls.repeat_request import forget_requests
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
@@ -76,6 +77,7 @@ class EmbeddedWorker:
                 close_old_connections()
                 judge_waiting(clock=timezone.now)
                 if not rung or time.monotonic() - swept >= pause:
+                    send_held(now=timezone.now())
                     expire_overdue(now=timezone.now())
                     tidy_queue(now=timezone.now())
                     forget_answers(now=timezone.now())

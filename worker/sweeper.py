@@ -74,6 +74,7 @@ class Sweeper:
     def sweep(self) -> None:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
+        from retrycontract.usecases.answers.send_answer import send_held
         from retrycontract.usecases.calls.forget_calls import forget_calls
         from retrycontract.usecases.calls.repeat_request import forget_requests
         from retrycontract.usecases.calls.sweep import BATCH, expire_overdue
@@ -85,6 +86,7 @@ class Sweeper:
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
             self._judge_alone()
+        send_held(now=now)
         expire_overdue(now=now)
         tidy_queue(now=now)
         forget_answers(now=now)

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from dashboard.call.changes import Change, compare
+from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
+from dashboard.shared.json_view import is_long
+from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models import Attempt, AttemptState, Call, Escalation, EscalationState, Guidance, StandingHint
+from retrycontract.store.models import (
+    Attempt,
+    AttemptState,
+    Call,
+    Escalation,
+    EscalationState,
+    Guidance,
+    HeldAnswer,
+    StandingHint,
+)
 from retrycontract.usecases.answers.give_guidance import redacted_places
 from retrycontract.usecases.answers.propose_correction import proposed_arguments
 
+_AT_LINE = re.compile(r" at line (\d{1,6})\b")
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
 ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
@@ -54,6 +69,22 @@ class AttemptEntry:
     def errors(self) -> tuple[ValidationError, ...]:
         """Give its errors, the worst first."""
         return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
+
+    @property
+    def mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give its errors, those that are alike as one."""
+        return by_pattern(self.attempt.errors)
+
+    @property
+    def failing_lines(self) -> tuple[int, ...]:
+        """Name the lines of a source file that its compiler complained about."""
+        found = (_AT_LINE.search(error.message) for error in self.attempt.errors)
+        return tuple(int(line.group(1)) for line in found if line)
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether the output has more lines than are shown around its failing places."""
+        return self.attempt.is_parsed and is_long(self.attempt.output)
 
     @property
     def blocking(self) -> int:
@@ -118,11 +149,12 @@ class CallHistory:
     guidance: tuple[Guidance, ...]
     escalations: tuple[Escalation, ...]
     expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
+    held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
 
     @property
     def version(self) -> str:
         """Digest what the page shows: every change of an attempt or a state touches the call, too."""
-        return version_of(self.call, self.guidance)
+        return version_of(self.call, self.guidance, self.held)
 
     @property
     def entries(self) -> list[AttemptEntry | GuidanceEntry]:
@@ -135,6 +167,44 @@ class CallHistory:
             for attempt, before in zip(self.attempts, earlier, strict=False)
         ]
         return sorted(entries, key=lambda entry: (entry.at, isinstance(entry, GuidanceEntry)), reverse=True)
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Tell whether an answer is about to reach its agent: the page asks more often meanwhile."""
+        is_underway = self.answer is not None and self.answer.delivered_at is None
+        return self.held is not None or (self.call.state == CallState.GUIDED and is_underway)
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Say what is wrong in one line, while it is."""
+        judged = self.newest_judged
+        if judged is None or judged.is_valid or self.call.has_ended:
+            return None
+        return Diagnosis.of([attempt for attempt in self.attempts if attempt.is_valid is False])
+
+    @property
+    def course(self) -> Course:
+        """Give what happened, to be drawn."""
+        marks = [Mark(entry.at, entry.outcome[0], f"{entry.title}: {entry.outcome[1].lower()}", _tone(entry))
+                 for entry in self.entries if isinstance(entry, AttemptEntry)]  # fmt: skip
+        marks += [Mark(asked.opened_at, "person", "a person was asked", "ended") for asked in self.escalations]
+        marks += [
+            Mark(given.given_at, "reply", f"{given.operator.get_username()} answered", "guided")
+            for given in self.guidance
+        ]
+        state = CallState(self.call.state)
+        if state.has_ended and state is not CallState.VALID:  # a valid attempt says so itself
+            marks.append(Mark(self.call.updated_at, state, f"ended: {state}", TONES.get(state, "ended")))
+        return Course.of(marks)
+
+    @property
+    def language(self) -> str:
+        """Name the language of a source file; empty where it is not known."""
+        try:
+            schema = self.call.version.schema if self.call.version else None
+            return declared_language(self.call.tool_name, schema).value
+        except UnknownLanguageError:
+            return ""
 
     @property
     def judged_number(self) -> int | None:
@@ -171,7 +241,8 @@ class CallHistory:
     def open_escalation(self) -> Escalation | None:
         """Give the request that may be answered now; also the one that nobody answered in time."""
         newest = self.escalation
-        may = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        waits = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        may = waits and self.held is None
         return newest if may and self.call.state in ANSWERABLE else None
 
     @property
@@ -200,8 +271,10 @@ class CallHistory:
         """Tell whether that request for a person still waits for its answer."""
         return self.open_escalation is not None and self.open_escalation.public_id == escalation_id
 
-    def answer_to(self, escalation_id: str) -> Guidance | None:
-        """Give the guidance that answered that request for a person, if any did."""
+    def answer_to(self, escalation_id: str) -> Guidance | HeldAnswer | None:
+        """Give what answered that request for a person, if anything did; it may be held still."""
+        if self.held is not None and self.held.escalation.public_id == escalation_id:
+            return self.held
         return next((given for given in self.guidance if given.escalation.public_id == escalation_id), None)
 
     @property
@@ -222,6 +295,11 @@ class CallHistory:
     def newest_judged(self) -> Attempt | None:
         """Give the attempt that an answer would be about."""
         return next((attempt for attempt in self.attempts if attempt.is_valid is not None), None)
+
+    @property
+    def has_mistake(self) -> bool:
+        """Tell whether the newest judged attempt made a mistake that other calls may share."""
+        return self.newest_judged is not None and bool(self.newest_judged.fingerprint)
 
     @property
     def can_accept(self) -> bool:
@@ -246,9 +324,19 @@ class CallHistory:
     @property
     def suggested_arguments(self) -> str | None:
         """Write the newest judged output with its near misses mended, or None when nothing is suggested."""
-        attempt = self.newest_judged
-        proposed = None if attempt is None else proposed_arguments(attempt)
+        proposed = self._proposed
         return None if proposed is None else editable(proposed)
+
+    @property
+    def suggested_changes(self) -> tuple[Change, ...]:
+        """Tell what the suggested arguments change."""
+        attempt, proposed = self.newest_judged, self._proposed
+        return () if attempt is None or proposed is None else compare(attempt.output, proposed)
+
+    @property
+    def _proposed(self) -> Any | None:
+        attempt = self.newest_judged
+        return None if attempt is None else proposed_arguments(attempt)
 
     @property
     def context(self) -> dict[str, str]:
@@ -275,17 +363,18 @@ def read_story(call: Call) -> CallHistory:
         _guidance_of(call),
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
+        _held_of(call),
     )
 
 
 def read_version(call: Call) -> str:
     """Digest a call as `CallHistory.version` does, without reading its attempts."""
-    return version_of(call, _guidance_of(call))
+    return version_of(call, _guidance_of(call), _held_of(call))
 
 
-def version_of(call: Call, guidance: tuple[Guidance, ...]) -> str:
+def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | None) -> str:
     """Digest what changes on the page of a call."""
-    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp())]
+    parts = [call.state, str(call.attempts_made), str(call.updated_at.timestamp()), str(held and held.pk)]
     parts += [f"{given.pk}:{given.delivered_at}:{given.acknowledged_at}" for given in guidance]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
@@ -296,5 +385,13 @@ def editable(value: Any) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
+def _tone(entry: AttemptEntry) -> str:
+    return {"failed": "blocked", "alert": "blocked", "valid": "good", "pending": "work"}.get(entry.outcome[0], "ended")
+
+
 def _guidance_of(call: Call) -> tuple[Guidance, ...]:
     return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))
+
+
+def _held_of(call: Call) -> HeldAnswer | None:
+    return HeldAnswer.objects.select_related("operator", "escalation").filter(call=call).first()

@@ -52,8 +52,8 @@ class AtHand:
 
 def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand:
     """Read what the operator may take for an answer to the call's newest mistake."""
-    replies, call, judged = replies_of(operator), story.call, story.newest_judged
-    can_stand = judged is not None and bool(judged.fingerprint) and call.tool_id is not None
+    replies, call = replies_of(operator), story.call
+    can_stand = story.has_mistake and call.tool_id is not None
     return AtHand(
         tuple(replies[:SHOWN_REPLIES]),
         max(len(replies) - SHOWN_REPLIES, 0),

@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods
 
 from dashboard.answers.reply_views import keep_words
 from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
+from dashboard.call.undo import taken_back
 from dashboard.call.work import read_work
 from dashboard.inbox.queue import next_blocked
 from dashboard.roles import may_answer
 from dashboard.shared.forms import AnswerForm
 from dashboard.shared.json_lines import line_at, lines_of
 from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx
+from dashboard.shared.sent import say_sent
 from dashboard.shared.wording import choices_for
+from dashboard.templatetags.desk import bare
 from retrycontract.contract.errors import ValidationError
-from retrycontract.store.models import Call, Escalation, Guidance, LostRaceError
+from retrycontract.store.models import Call, Escalation
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     RefusedAnswerError,
     draft_guidance,
-    give_guidance,
 )
 from retrycontract.usecases.answers.save_reply import UnusableReplyError
-from retrycontract.usecases.answers.set_hint import UnusableHintError, set_hint_from
+from retrycontract.usecases.answers.send_answer import send_answer
 from retrycontract.usecases.calls.claim_call import claim_next
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+@gzip_page  # some pages hold a whole output; their tokens are masked anew each time, so lengths give nothing away
 def call(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one call; POST answers it."""
     found = _get(public_id)
@@ -48,7 +53,8 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
         return _answer(request, found)
     if is_htmx(request):
         return _live(request, found)
-    return _page(request, read_story(found))
+    whole = request.GET.get("whole", "")  # the attempt whose output is shown to its end
+    return _page(request, read_story(found), whole=int(whole) if whole.isdecimal() and len(whole) < 9 else 0)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -108,12 +114,17 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     """Give the answer; whatever keeps it from being sent, the page comes back with everything typed."""
     if not may_answer(request.user):
         raise PermissionDenied
-    form = AnswerForm(request.POST)
+    form = AnswerForm(_with_fix(request.POST, found) if "send_fix" in request.POST else request.POST)
     if not form.is_valid():
         return _page(request, read_story(found), form=form, status=REFUSED)
     escalation = get_object_or_404(Escalation, public_id=form.cleaned_data["escalation"], call=found)
+    # What is right now, and held for a person, made no mistake that others could be told of.
+    is_mistaken = form.stands and read_story(found).has_mistake
+    stands_days = form.stands_days if is_mistaken else None
     try:
-        given = give_guidance(escalation, cast(User, request.user), now=timezone.now(), **form.answer)
+        sent = send_answer(
+            escalation, cast(User, request.user), now=timezone.now(), stands_days=stands_days, **form.answer
+        )
     except RefusedAnswerError as refused:
         return _page(
             request,
@@ -125,31 +136,33 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
         )
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
-    following = _following(request, found)
-    if form.stands:
-        _let_stand(request, given, form)
-    return redirect("dashboard:call", public_id=(following or found).public_id)
-
-
-def _following(request: HttpRequest, found: Call) -> Call | None:
-    """Claim the next call where that was asked for, and say where the answer that was sent is."""
-    here, goes_on = reverse("dashboard:call", args=[found.public_id]), request.POST.get("then") == "next"
+    goes_on = request.POST.get("then") == "next"
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
-    words = 'Your <a href="{}">answer</a> is on its way to {}.' if following else "Your answer is on its way to {1}."
-    messages.success(request, format_html(words, here, found.agent))
-    return following
+    here = reverse("dashboard:call", args=[found.public_id])
+    to = format_html('<a href="{}">{}</a>' if following else "{1}", here, bare(found.agent.name))
+    say_sent(request, sent, format_html("Sent to {}{}", to, said_to_stand(stands_days)))
+    if form.stands and stands_days is None:
+        messages.warning(
+            request, "It is not told to the next agents, though: there is no mistake that it could be for."
+        )
+    # A fragment of its own: else the browser carries the form's to the next page, and lands below its head.
+    return redirect(reverse("dashboard:call", args=[(following or found).public_id]) + "#main")
 
 
-def _let_stand(request: HttpRequest, given: Guidance, form: AnswerForm) -> None:
-    """Tell the next agents, too; the answer is on its way whatever becomes of this."""
-    now = timezone.now()
-    try:
-        hint = set_hint_from(given, cast(User, request.user), now=now, expires_at=now + form.lasting)
-    except (UnusableHintError, LostRaceError) as error:
-        messages.warning(request, f"It does not stand for the next agent, though: {error}")
-    else:
-        until = timezone.localtime(hint.expires_at).strftime("%Y-%m-%d")
-        messages.success(request, f"Agents that make the same mistake are told it until {until}.")
+def _with_fix(typed: QueryDict, found: Call) -> QueryDict:
+    """Put the suggested fix in the place of what was typed: one key sends it, and it can be taken back."""
+    story = read_story(found)
+    fixed = typed.copy()
+    fixed["suggestion"] = "use"
+    return filled(fixed, story, AtHand())
+
+
+def said_to_stand(days: int | None) -> str:
+    """Say until when the next agents are told an answer, too; nothing where they are not."""
+    if days is None:
+        return ""
+    until = timezone.localtime(timezone.now() + timedelta(days=days)).strftime("%Y-%m-%d")
+    return f". Agents that make the same mistake are told it until {until}."
 
 
 def _live(request: HttpRequest, found: Call) -> HttpResponse:
@@ -173,6 +186,7 @@ def _page(
                 "base": story.judged_number,
                 "arguments": story.editable_arguments,
             }
+            | taken_back(request, story.call.public_id)
         )
     shared |= _asked(story, form["escalation"].value() if form else "")
     if form is not None:

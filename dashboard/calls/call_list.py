@@ -50,7 +50,7 @@ class CallChoices(TimedChoices):
     def search(self) -> Search[Call]:
         """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
         calls = Call.objects.select_related("agent")
-        rows = self.in_time(calls.with_id(self.q) if self.q else calls, "created_at")
+        rows = self.in_time(calls.search(self.q) if self.q else calls, "created_at")
         indexed, others = list(self._indexed()), list(self._others())
         if indexed and not self.q:
             rows = rows.filter(indexed.pop(0))

@@ -9,15 +9,25 @@ from typing import Any, Final
 
 from django import forms
 
-from dashboard.inbox.groups import Row, rows_of
+from dashboard.call.changes import Change, compare
+from dashboard.inbox.groups import Row
 from dashboard.inbox.queue import read_claims, read_snoozes
-from dashboard.shared.forms import GRANTS
+from dashboard.shared.forms import GRANTS, LASTS
+from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
-from retrycontract.store.models import Call, Mistake
-from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason
+from retrycontract.contract.patches import PatchError, apply_patch
+from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
+from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason
+from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.answers.set_hint import LASTS as STANDS_FOR
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
-GROUP_DECISIONS: Final = [(name.value, entry.title, entry.group) for name, entry in DECISIONS.items() if entry.group]
+NEAR_MISS: Final = "near"  # the fix that each call's own errors suggest; others are records of what worked before
+GROUP_DECISIONS: Final = [
+    (name.value, "Suggested fix" if entry.takes_arguments else entry.title, entry.group)
+    for name, entry in DECISIONS.items()
+    if entry.group
+]
 
 
 class GroupForm(forms.Form):
@@ -26,10 +36,13 @@ class GroupForm(forms.Form):
     decision = forms.ChoiceField(choices=[choice[:2] for choice in GROUP_DECISIONS], initial=Decision.HINT.value)
     text = forms.CharField(required=False)
     grant = forms.ChoiceField(choices=GRANTS, initial=str(DEFAULT_GRANT), required=False)
+    fix = forms.CharField(required=False, max_length=20, initial=NEAR_MISS)
+    standing = forms.BooleanField(required=False)
+    lasts = forms.ChoiceField(choices=LASTS, initial=str(STANDS_FOR.days), required=False)
 
     @property
     def answer(self) -> dict[str, Any]:
-        """Give the answer as the use case takes it."""
+        """Give the answer as the use case takes it, but for what each call is corrected to."""
         cleaned = self.cleaned_data
         return {
             "decision": Decision(cleaned["decision"]),
@@ -37,14 +50,39 @@ class GroupForm(forms.Form):
             "grant": int(cleaned["grant"] or DEFAULT_GRANT),
         }
 
+    @property
+    def stands_days(self) -> int | None:
+        """Give for how many days it is told to the next agents; None when it is not, or is no hint."""
+        cleaned = self.cleaned_data
+        is_told = cleaned.get("standing") and cleaned.get("decision") == Decision.HINT
+        return int(cleaned.get("lasts") or STANDS_FOR.days) if is_told else None
+
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
     """Offer one call of the group."""
 
     row: Row
+    attempt: Attempt | None  # the newest with a verdict
     is_chosen: bool
     is_taken: bool  # somebody else has it: it is left to them
+    shared: frozenset[Kind]  # the mistakes of all
+
+    @property
+    def mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give what is wrong with it that all share."""
+        return tuple(mistake for mistake in self.row.mistakes if mistake.kind in self.shared)
+
+    @property
+    def other_mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give what is wrong with it beside that: an answer to all may say nothing of it."""
+        return tuple(mistake for mistake in self.row.mistakes if mistake.kind not in self.shared)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Tell what the suggested fix changes in it; nothing where none is suggested."""
+        proposed = None if self.attempt is None else proposed_arguments(self.attempt)
+        return () if self.attempt is None or proposed is None else compare(self.attempt.output, proposed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +93,40 @@ class WaitingGroup:
     has_more: bool
 
     @property
-    def chosen(self) -> list[str]:
-        """Name the calls that an answer would go to."""
-        return [choice.row.call.public_id for choice in self.choices if choice.is_chosen]
+    def chosen(self) -> list[GroupMember]:
+        """Give the calls that an answer would go to."""
+        return [choice for choice in self.choices if choice.is_chosen]
+
+    @property
+    def mistakes(self) -> tuple[MistakePattern, ...]:
+        """Give all mistakes of the calls that are ticked, or of all where none is, each with what stood there."""
+        return patterns_of([member.row.errors for member in self.chosen or self.choices])
+
+    @property
+    def number_looked_at(self) -> int:
+        """Count the calls whose mistakes are shown."""
+        return len(self.chosen or self.choices)
+
+    @property
+    def with_others(self) -> int:
+        """Count the ticked calls that have mistakes beside the shared ones."""
+        return sum(bool(member.other_mistakes) for member in self.chosen)
+
+    @property
+    def with_fix(self) -> int:
+        """Count the ticked calls for which a fix is suggested."""
+        return sum(bool(member.changes) for member in self.chosen)
+
+    @property
+    def fix(self) -> tuple[Change, ...]:
+        """Give the suggested fix of the first that has one, as the example of all."""
+        return next((member.changes for member in self.chosen if member.changes), ())
 
     @property
     def first(self) -> Row | None:
         """Give the call that shows what is wrong with all, and that the preview is written for."""
-        chosen = [choice.row for choice in self.choices if choice.is_chosen]
-        return next(iter(chosen or [choice.row for choice in self.choices]), None)
+        rows = [member.row for member in self.chosen] or [member.row for member in self.choices]
+        return next(iter(rows), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +146,42 @@ class Report:
 
 
 def read_waiting(
-    mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None = None
+    mistake: Mistake, operator: int, *, now: datetime, only: Collection[str] | None = None, alone: bool = False
 ) -> WaitingGroup:
-    """Read the calls to choose from: chosen is what `only` names, or without it all that is not put off."""
-    calls = list(mistake.calls.select_related("agent")[: SHOWN + 1])
+    """Read the calls to choose from: chosen is what `only` names, or without it all that is not put off.
+
+    With `alone` those are left out that have mistakes beside the shared ones.
+    """
+    calls = list(mistake.calls.select_related("agent", "tool", "version")[: SHOWN + 1])
     shown = calls[:SHOWN]
-    choices = []
-    for row in rows_of(shown, read_claims(shown, now), read_snoozes(shown, now)):
-        is_taken = row.claim is not None and row.claim.operator_id != operator
-        is_named = row.snooze is None if only is None else row.call.public_id in only
-        choices.append(GroupMember(row, is_named and not is_taken, is_taken))
-    return WaitingGroup(tuple(choices), len(calls) > SHOWN)
+    claims, snoozes = read_claims(shown, now), read_snoozes(shown, now)
+    attempts = {one.call_id: one for one in Attempt.objects.newest_judged(shown).defer("feedback", "sealed")}
+    made = [kinds_of(attempt.errors) for attempt in attempts.values()]
+    shared = frozenset(set.intersection(*made)) if made else frozenset()
+    members = []
+    for call in shown:
+        attempt, claim, snooze = attempts.get(call.pk), claims.get(call.pk), snoozes.get(call.pk)
+        row = Row(call, attempt.errors if attempt else (), claim, snooze)
+        is_taken = claim is not None and claim.operator_id != operator
+        is_named = snooze is None if only is None else call.public_id in only
+        is_left = alone and kinds_of(row.errors) != shared
+        members.append(GroupMember(row, attempt, is_named and not is_taken and not is_left, is_taken, shared))
+    return WaitingGroup(tuple(members), len(calls) > SHOWN)
+
+
+def corrector(fix: str, mistake: Mistake) -> Correct:
+    """Give what corrects each call: its own near misses, or the change that worked for the same mistake before."""
+    if not fix.isdecimal():
+        return proposed_arguments
+    record = AnswerRecord.objects.about(mistake).filter(pk=int(fix[:18]), decision=Decision.CORRECTED).first()
+
+    def patched(attempt: Attempt) -> Any:
+        try:
+            return apply_patch(attempt.output, record.patch) if record and attempt.is_parsed else None
+        except PatchError:
+            return None
+
+    return patched
 
 
 def read_goals(public_ids: Collection[str]) -> dict[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
+
+from django.utils import timezone
 
 from dashboard.inbox.filters import Filters
 from dashboard.inbox.groups import Found, Group, find_groups, first_calls, grouped, rows_of
@@ -18,8 +20,7 @@ from retrycontract.store.models.calls import ENDED, CallQuerySet
 from retrycontract.store.models.claims import awake_calls, claimed_calls, free_calls, snoozed_calls
 
 PAGE = 25
-NEWEST_ANSWERS = 2_000  # among them are 101 to calls that ended, unless 1,900 answered ones are open
-MOST_COUNTED = 100  # beyond it a tab says "100+": counting on would scan what nobody reads
+MOST_COUNTED = 10_000  # exact up to here, 8 ms; beyond, whether a list grows or shrinks is seen elsewhere
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,12 +67,13 @@ class Tab(StrEnum):
             case Tab.SNOOZED:
                 return snoozed_calls(now)
 
-    def counted(self, operator: int, now: datetime) -> TabCount:
-        """TabCount the tab's calls, as far as a person wants to know."""
+    def counted(self, filters: Filters, operator: int, now: datetime) -> TabCount:
+        """Count what the tab would list, as far as a person wants to know."""
         calls = self.calls(operator, now)
         if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
-            newest = Guidance.objects.order_by("-pk").values("call_id")[:NEWEST_ANSWERS]
+            newest = Guidance.objects.order_by("-pk").values("call_id")[: MOST_COUNTED + 1]
             calls = Call.objects.filter(state__in=ENDED, pk__in=newest)
+        calls = filters.bounded(are_few=self.holds_few).apply(calls, now)
         return TabCount(calls.order_by()[: MOST_COUNTED + 1].count())
 
 
@@ -85,7 +87,7 @@ class TabCount:
     number: int
 
     def __str__(self) -> str:
-        return f"{MOST_COUNTED}+" if self.number > MOST_COUNTED else str(self.number)
+        return f"over {MOST_COUNTED:,}" if self.number > MOST_COUNTED else f"{self.number:,}"
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,16 @@ class Queue:
     def groups(self) -> tuple[Group, ...]:
         """Give the page's calls, those with the same mistake together where the first of them stands."""
         rows = rows_of(self.calls, self.claims, self.snoozes)
+        if self.tab is Tab.ANSWERED:
+            given = Guidance.objects.filter(call__in=self.calls).select_related("operator").order_by("pk")
+            answers = {answer.call_id: answer for answer in given}  # the newest of a call is the last
+            rows = [replace(row, answer=answers.get(row.call.pk)) for row in rows]
         return grouped(rows, self.found) if self.found else tuple(Group((row,), 1) for row in rows)
 
     @property
     def longest_waiting(self) -> Call | None:
         """Give the call that waits longest, when the page begins with it."""
-        is_first = self.tab is Tab.OPEN and not self.after and not self.filters.is_any
+        is_first = self.tab is Tab.OPEN and not self.after
         return self.calls[0] if is_first and self.calls else None
 
     @property
@@ -132,9 +138,9 @@ class Queue:
 
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
+    counts = {each: each.counted(filters, operator, now) for each in Tab}
     filters = filters.bounded(are_few=tab.holds_few)
     calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
-    counts = {each: each.counted(operator, now) for each in Tab}
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls, _parse(after))
     else:
@@ -192,3 +198,9 @@ def _parse(after: str) -> list[int]:
 
 def _moment(place: list[int]) -> tuple[datetime, int] | None:
     return (EPOCH + timedelta(microseconds=place[0]), place[1]) if len(place) == 2 else None
+
+
+def answered_today(operator: int, now: datetime) -> int:
+    """Count what an operator has answered since midnight by their clock; what is held counts once it is sent."""
+    midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Guidance.objects.filter(operator=operator, given_at__gte=midnight).count()

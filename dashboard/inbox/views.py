@@ -13,7 +13,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.inbox.filters import Filters, read_options
-from dashboard.inbox.queue import Queue, Tab, read_queue
+from dashboard.inbox.queue import Queue, Tab, answered_today, read_queue
 from dashboard.roles import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.store.models import Call
@@ -34,6 +34,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         after=request.GET.get("after", ""),
     )
     context = _context(request, queue) | {"now": now, "may_answer": may_answer(request.user)}
+    context["answered_today"] = answered_today(cast(User, request.user).pk, now)
     if not is_htmx(request):
         return render(request, "inbox/inbox.html", context | {"options": read_options()})
     if request.GET.get("seen") == queue.version:

@@ -94,9 +94,9 @@ class AnswerForm(forms.Form):
         return bool(self.cleaned_data.get("standing")) and _entry_of(self.cleaned_data).may_stand
 
     @property
-    def lasting(self) -> timedelta:
-        """Give how long it is to stand."""
-        return timedelta(days=int(self.cleaned_data.get("lasts") or STANDS_FOR.days))
+    def stands_days(self) -> int | None:
+        """Give for how many days it is to stand; None when it is not."""
+        return int(self.cleaned_data.get("lasts") or STANDS_FOR.days) if self.stands else None
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from django.utils.html import escape
@@ -18,7 +19,11 @@ from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
+MOST_NEAR = 60  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
+BESIDE = 2  # lines shown on each side of a failing one
+HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "
+BAD = "jx jbad"
 _CLASSES = {"string": "js", "number": "jn", "integer": "jn", "boolean": "jl", "null": "jl"}
 
 
@@ -42,18 +47,42 @@ class _Marks:
         return marks
 
 
-def render_json(value: Any, errors: Iterable[ValidationError] = ()) -> SafeString:
-    """Write a value as HTML lines; nothing of it is trusted, and keys are never looked up by name."""
-    lines: list[str] = []
-    hidden = 0
-    for line in _lines(value, "", 0, "", "", _Marks.of(value, errors)):
-        if len(lines) < MAX_LINES:
-            lines.append(line)
-        else:
-            hidden += 1
-    if hidden:
-        lines.append(f'<span class="jx jmore">… {hidden} more lines</span>')
+def render_json(value: Any, errors: Iterable[ValidationError] = (), *, near: bool = False) -> SafeString:
+    """Write a value as HTML lines; nothing of it is trusted, and keys are never looked up by name.
+
+    With `near` a long one is shown only around its failing places, as far as a screen goes.
+    """
+    written = list(_lines(value, "", 0, "", "", _Marks.of(value, errors)))
+    lines = _near(written) if near and len(written) > MOST_NEAR else written[:MAX_LINES]
+    if not near and len(written) > MAX_LINES:
+        lines.append(_gap(len(written) - MAX_LINES, "more "))
     return mark_safe(f'<pre class="json"><code>{"".join(lines)}</code></pre>')  # noqa: S308 - every part is escaped below
+
+
+def is_long(value: Any) -> bool:
+    """Tell whether a value has more lines than are shown near its failing places."""
+    return sum(1 for _ in islice(_lines(value, "", 0, "", "", _Marks()), MOST_NEAR + 1)) > MOST_NEAR
+
+
+def _near(written: list[str]) -> list[str]:
+    """Keep the beginning, and the failing lines with their neighbours, until there are enough."""
+    kept = set(range(HEAD))
+    for index, line in enumerate(written):
+        if BAD in line and len(kept) < MOST_NEAR:
+            kept.update(range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(written))))
+    lines: list[str] = []
+    before = -1
+    for index in [*sorted(kept), len(written)]:
+        if index - before > 1:
+            lines.append(_gap(index - before - 1))
+        if index < len(written):
+            lines.append(written[index])
+        before = index
+    return lines
+
+
+def _gap(number: int, more: str = "") -> str:
+    return f'<span class="jx jmore">… {number} {more}line{"" if number == 1 else "s"}\n</span>'
 
 
 def render_text(text: str) -> SafeString:
@@ -89,7 +118,7 @@ def _line(depth: int, content: str, errors: list[ValidationError], *, missing: b
     if not errors:
         return f'<span class="jx">{indent}{content}\n</span>'
     codes = ", ".join(dict.fromkeys(error.error_code.value for error in errors))
-    kind = "jx jbad jgone" if missing else "jx jbad"
+    kind = f"{BAD} jgone" if missing else BAD
     return f'<span class="{kind}">{indent}{content} <span class="jcode">{codes}</span>\n</span>'
 
 

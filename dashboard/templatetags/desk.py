@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,8 +16,11 @@ from django.utils.safestring import SafeString
 
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.json_view import render_json, render_text
+from dashboard.shared.mistakes import title_of, value_of
+from dashboard.shared.sent import undo_of
 from dashboard.shared.source_view import render_source
 from dashboard.shared.wording import WORDINGS, given_word, state_word
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
@@ -28,6 +32,7 @@ register = template.Library()
 
 THEMES = ("light", "dark")
 JUST_NOW = timedelta(seconds=10)
+LONGEST_VALUE = 80  # characters of a value in a line of changes
 LONGEST_LINE = 300  # characters of one line of a model's text in a list
 
 
@@ -54,9 +59,9 @@ def state_pill(state: str) -> SafeString:
 
 
 @register.simple_tag
-def json_view(value: Any, errors: Iterable[ValidationError] = ()) -> SafeString:
-    """Render JSON that a model supplied, with the places of the errors marked."""
-    return render_json(value, errors)
+def json_view(value: Any, errors: Iterable[ValidationError] = (), *, near: bool = False) -> SafeString:
+    """Render JSON that a model supplied, with the places of the errors marked; `near`: only what is around them."""
+    return render_json(value, errors, near=near)
 
 
 @register.simple_tag
@@ -66,9 +71,32 @@ def raw_view(text: str) -> SafeString:
 
 
 @register.simple_tag
-def source_view(text: str) -> SafeString:
-    """Render a source file with its lines numbered."""
-    return render_source(text)
+def source_view(text: str, language: str = "", failing: Collection[int] = ()) -> SafeString:
+    """Render a source file in colours, its lines numbered and the failing ones marked."""
+    return render_source(text, language, failing)
+
+
+register.filter("undo_of", undo_of)
+register.filter("title_of", title_of)
+register.filter("value_of", value_of)
+
+
+@register.filter
+def is_barred(decision: str, story: Any) -> bool:
+    """Tell whether a decision is not possible: what never parsed cannot be accepted as it is."""
+    return decision == Decision.ACCEPT and not story.can_accept
+
+
+@register.filter
+def compact(value: object) -> SafeString:
+    """Show a small JSON value in one line."""
+    return shown(elide_middle(json.dumps(value, ensure_ascii=False), LONGEST_VALUE))
+
+
+@register.filter
+def lasted(begin: datetime, end: datetime) -> str:
+    """Write how long something lasted, in its largest unit."""
+    return since(end - begin).partition(" ")[0] + " " + since(end - begin).split(" ")[1]
 
 
 @register.filter

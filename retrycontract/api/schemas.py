@@ -20,10 +20,9 @@ from pydantic import (
 
 from retrycontract.api import examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
-from retrycontract.contract.checks.tool_arguments import MAX_PLUGIN_ERRORS
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
 from retrycontract.contract.feedback.feedback_forms import (
     LONGEST_FEEDBACK_LENGTH,
     MAX_FEEDBACK_LENGTH,

@@ -30,8 +30,7 @@ from retrycontract.client.results import (
     answered,
 )
 from retrycontract.client.submissions import Submissions
-from retrycontract.contract.checks.tool_arguments import MAX_PLUGIN_ERRORS
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
 from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind

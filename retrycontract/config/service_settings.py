@@ -85,6 +85,13 @@ class ServiceSettings(BaseModel):
         description="How long an operator keeps a call that was claimed without doing anything on it.",
     )
 
+    answer_hold_seconds: float = Field(
+        8,
+        ge=0,
+        le=60,
+        description="How long an answer can be taken back before its agent sees it; 0 sends it at once.",
+    )
+
     retention_days: float = Field(
         90,
         ge=0,

@@ -107,6 +107,7 @@ DECISIONS: dict[Decision, DecisionEntry] = {
         grants=(1, 1, 1),
         needs_text=False,
         takes_arguments=True,
+        group="Each agent sends its own output with the suggested fix made to it.",
         not_of=frozenset({Kind.SOURCE_FILE}),  # a file is sent whole, so nobody corrects it at the desk
     ),
     Decision.ACCEPT: DecisionEntry(

@@ -10,6 +10,8 @@ from typing import Any, Self
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.patches import Operation
 
+MAX_PLUGIN_ERRORS = 100  # of one check of the developer's: more would fill the feedback with one check's opinion
+
 
 class ErrorSeverity(IntEnum):
     """Say how bad an error is; the order matters, it sorts. Only ERROR blocks execution."""

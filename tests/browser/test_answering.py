@@ -85,7 +85,7 @@ def test_an_answer_is_given_by_keys_with_a_saved_reply(site: Site) -> None:
     expect(words(site.page)).to_have_value("Use eu-west-1.")
     site.page.keyboard.type(" 4 is a letter here")
     site.page.keyboard.press("Control+Enter")
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     assert Guidance.objects.get().text == "Use eu-west-1. 4 is a letter here"
 
 
@@ -106,7 +106,7 @@ def test_what_worked_before_is_taken_over_by_one_key_and_the_page_stays(site: Si
     assert site.page.evaluate("document.documentElement.dataset.same") == "yes"
     expect(site.page.get_by_role("button", name="Preview", exact=True)).to_be_hidden()
     site.page.keyboard.press("Control+Enter")
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
 
 
 def test_words_are_kept_as_a_reply_while_one_answers(site: Site) -> None:
@@ -173,7 +173,7 @@ def test_a_redacted_value_is_marked_and_an_edited_mark_is_refused_by_name(site: 
     editor.fill(mended)
     expect(site.page.locator("#preview")).to_contain_text("The agent will read exactly this")
     editor.press("Control+Enter")
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     assert Guidance.objects.get().patch == [{"op": "replace", "path": "/region", "value": "eu"}]
 
 
@@ -202,4 +202,4 @@ def test_without_scripts_everything_at_hand_is_taken_by_the_page(live_server: Li
     site.page.get_by_role("button", name="Save as reply").click()
     expect(site.page.get_by_text("Kept as")).to_be_visible()
     site.page.get_by_role("button", name="Send answer").click()
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()

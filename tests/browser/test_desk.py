@@ -102,7 +102,7 @@ def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page.goto(f"{site.url}/calls/{desk.blocked.public_id}/snooze/")
     check_look(page, f"snooze-{look}")
     page.goto(f"{site.url}/?tool=deploy_service")
-    page.get_by_role("link", name="Answer all").first.click()
+    page.locator("[data-all]").first.click()
     page.locator("#id_text").fill("Use one of the regions that the schema names.")
     expect(page.locator("#preview")).to_contain_text("The agent will read exactly this")
     check_look(page, f"group-{look}")
@@ -231,7 +231,7 @@ def test_ctrl_enter_sends_the_answer(site: Site) -> None:
     site.open(call)
     site.page.get_by_label("What should the agent change?").fill("Use eu-west-1.")
     site.page.keyboard.press("Control+Enter")
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     call.refresh_from_db()
     assert call.state == "guided"
 
@@ -281,4 +281,4 @@ def test_without_scripts_there_are_a_preview_button_and_a_way_through(
     site.page.get_by_role("button", name="Preview").click()
     expect(site.page.locator("#preview")).to_contain_text("> Use eu-west-1.")
     site.page.get_by_role("button", name="Send answer").click()
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()

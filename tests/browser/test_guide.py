@@ -66,7 +66,7 @@ def test_the_work_of_an_operator_in_pictures(site: Site) -> None:
     expect(page.locator("#preview")).to_contain_text("VAL-007")
     take(page, "correcting", height=900)
     page.goto(f"{site.url}/?tool=deploy_service")
-    page.get_by_role("link", name="Answer all").first.click()
+    page.locator("[data-all]").first.click()
     page.locator("#id_text").fill("Use one of the regions that the schema names.")
     expect(page.locator("#preview")).to_contain_text("The agent will read exactly this")
     take(page, "group")

@@ -64,7 +64,7 @@ def test_calls_are_filtered_and_taken_away_without_javascript(live_server: LiveS
     page.goto(f"{live_server.url}/calls/")
     page.get_by_text("Filter", exact=True).click()
     page.get_by_label("State").select_option("blocked")
-    page.get_by_label("Begun since").fill("2020-01-02T03:04")
+    page.get_by_label("Created since").fill("2020-01-02T03:04")
     page.get_by_role("button", name="Show").click()
     expect(page.locator(".row-link")).to_have_count(1)
     with page.expect_download() as download:

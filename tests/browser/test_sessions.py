@@ -49,7 +49,7 @@ def test_after_a_login_in_another_tab_the_form_is_sent_as_if_nothing_had_happene
     expect(line).to_be_empty()
     expect(site.page.get_by_label("What should the agent change?")).to_have_value("An hour of work")
     site.page.get_by_role("button", name="Send answer").click()
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     assert Guidance.objects.get().text == "An hour of work"
 
 
@@ -94,7 +94,7 @@ def test_whoever_leaves_words_unsent_is_asked_first(site: Site) -> None:
     expect(site.page.get_by_label("What should the agent change?")).to_have_value("Half a sent")
     assert asked == ["beforeunload"]
     site.page.get_by_role("button", name="Send answer").click()
-    expect(site.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(site.page.get_by_text("Sent to deployer")).to_be_visible()
     site.page.get_by_role("link", name="Inbox").first.click()
     expect(site.page.get_by_role("heading", name="Inbox")).to_be_visible()
     assert asked == ["beforeunload"]

@@ -117,7 +117,7 @@ def test_the_whole_job_is_done_by_single_keys_without_a_mouse(service: Service, 
     page.keyboard.press("Control+a")
     page.keyboard.type('{"city": "Bern", "unit": "celsius"}')
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Your answer is on its way")).to_be_visible()
+    expect(page.get_by_text("Sent to")).to_be_visible()
     assert agent.send("GET", f"/calls/{second}/guidance").body["arguments"] == {"city": "Bern", "unit": "celsius"}
 
 
@@ -144,7 +144,7 @@ def test_the_whole_job_is_done_by_tab_and_enter_where_single_keys_are_off(
     page.keyboard.type("Write 'celsius'.")
     go_to(page, page.get_by_role("button", name="Send answer"))
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your answer is on its way")).to_be_visible()
+    expect(page.get_by_text("Sent to")).to_be_visible()
     done = agent.submit("get_weather", "w4", {"city": "Bern", "unit": "celsius"}, call_id=call_id)
     assert done["state"] == "valid"
 
@@ -172,10 +172,10 @@ def test_of_two_answers_that_travel_side_by_side_one_counts_and_the_other_text_s
     for route in held:
         route.continue_()
     for page in pages:
-        expect(page.locator("main")).to_contain_text(re.compile("has answered this call|Your answer is on its way"))
+        expect(page.locator("main")).to_contain_text(re.compile("has answered this call|Sent to"))
     given = agent.send("GET", f"/calls/{call_id}/guidance").body["text"]
     first, second = pages if "> The words of operator" in given else reversed(pages)
-    expect(first.get_by_text("Your answer is on its way")).to_be_visible()
+    expect(first.get_by_text("Sent to")).to_be_visible()
     expect(second.locator("#answer-notice")).to_contain_text("has answered this call")
     kept = second.get_by_label("What should the agent change?").input_value()
     assert kept.startswith("The words of")
@@ -195,7 +195,7 @@ def test_corrected_arguments_are_checked_while_they_are_typed(service: Service, 
     editor.fill('{"city": "Bern", "unit": "celsius"}')
     expect(page.locator("#preview")).to_contain_text("Send exactly these")
     editor.press("Control+Enter")  # sends, and goes on to the next call where one waits
-    sent = page.get_by_text("corrected the arguments").or_(page.get_by_text("Your answer is on its way"))
+    sent = page.get_by_text("corrected the arguments").or_(page.get_by_text("Sent to"))
     expect(sent.first).to_be_visible()
     assert agent.send("GET", f"/calls/{call_id}/guidance").body["arguments"] == {"city": "Bern", "unit": "celsius"}
 

@@ -109,7 +109,7 @@ def test_of_two_answers_at_once_one_counts_and_both_texts_stand(mia: Site, leo: 
         site.open(call)
         write(site.page, text)
     mia.page.get_by_role("button", name="Send answer").click()
-    expect(mia.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(mia.page.get_by_text("Sent to deployer")).to_be_visible()
     # Leo's page may have heard of it by now, or not: sent by the key it goes either way.
     leo.page.get_by_label("What should the agent change?").press("Control+Enter")
     expect(leo.page.locator("#answer-notice")).to_contain_text("mia has answered this call")
@@ -125,7 +125,7 @@ def test_what_another_answered_meanwhile_is_reported_and_the_words_for_the_group
     leo.open(calls[1])
     write(leo.page, "Leo's words")
     leo.page.get_by_role("button", name="Send answer").click()
-    expect(leo.page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(leo.page.get_by_text("Sent to deployer")).to_be_visible()
     mia.page.keyboard.press("Control+Enter")
     expect(mia.page.get_by_role("heading", name="1 call answered, 1 not")).to_be_visible()
     left = mia.page.get_by_role("listitem").filter(has_text="leo answered it first")

@@ -71,7 +71,7 @@ def test_arguments_are_checked_by_preview_laid_out_and_sent(site: Site) -> None:
     page.get_by_role("button", name="Pretty-print").click()
     expect(editor).to_have_value('{\n  "service": "web",\n  "region": "eu-west-1"\n}')
     page.get_by_role("button", name="Send answer").click()
-    expect(page.get_by_text("Your answer is on its way to deployer.")).to_be_visible()
+    expect(page.get_by_text("Sent to deployer")).to_be_visible()
     assert Guidance.objects.get().decision == "corrected"
 
 
@@ -88,7 +88,7 @@ def test_a_call_is_ended_with_a_reason(site: Site, decision: str, state: str) ->
 def test_a_group_is_answered_and_the_report_leads_to_what_was_left(site: Site) -> None:
     calls, page = [make_blocked() for _ in range(3)], site.page
     page.reload()
-    page.get_by_role("link", name="Answer all").click()
+    page.locator("[data-all]").first.click()
     page.locator(f'[value="{calls[2].public_id}"]').uncheck()
     page.get_by_label("What should the agents change?").fill("Use eu-west-1.")
     page.get_by_role("button", name="Preview").click()

@@ -41,13 +41,13 @@ def test_a_hint_is_sent_and_the_page_is_shown_again(desk: Client) -> None:
     call = make_blocked()
     response = send(desk, call, text="Use eu-west-1.", grant="3")
     assert response.status_code == 302
-    assert response["Location"] == f"/calls/{call.public_id}/"
+    assert response["Location"] == f"/calls/{call.public_id}/#main"
     given = Guidance.objects.get(call=call)
     assert (given.decision, given.text, given.granted, given.operator.get_username()) == (
         "hint", "Use eu-west-1.", 3, "mia",
     )  # fmt: skip
     page = text_of(desk.get(response["Location"]))
-    assert "Your answer is on its way to deployer." in page
+    assert "Sent to deployer" in page
     assert "Waiting for agent" in page
 
 
@@ -164,9 +164,9 @@ def test_what_is_wrong_with_corrected_arguments_has_its_line(desk: Client) -> No
 @pytest.mark.parametrize(
     ("kind", "caption"),
     [
-        ("tool_call", "Corrected argumentsWrite the arguments. The agent sends exactly these."),
-        ("agent_response", "Corrected responseWrite the response. The agent sends exactly this."),
-        ("extraction", "Corrected extractionWrite the extraction. The agent sends exactly this."),
+        ("tool_call", "Write the arguments. The agent sends exactly these."),
+        ("agent_response", "Write the response. The agent sends exactly this."),
+        ("extraction", "Write the extraction. The agent sends exactly this."),
     ],
 )
 def test_the_choices_speak_of_the_kind_of_output(desk: Client, kind: str, caption: str) -> None:

@@ -79,6 +79,6 @@ def test_an_answer_that_is_sent_with_next_leads_to_the_call_that_waits_longest(d
     first, second = make_blocked(), make_blocked()
     form = {"decision": "hint", "text": "Use eu-west-1.", "then": "next"}
     sent = desk.post(f"/calls/{first.public_id}/", form | {"escalation": first.escalations.get().public_id})
-    assert sent["Location"] == f"/calls/{second.public_id}/"
+    assert sent["Location"] == f"/calls/{second.public_id}/#main"
     sent = desk.post(f"/calls/{second.public_id}/", form | {"escalation": second.escalations.get().public_id})
-    assert sent["Location"] == f"/calls/{second.public_id}/"
+    assert sent["Location"] == f"/calls/{second.public_id}/#main"

@@ -214,11 +214,11 @@ def test_the_number_of_queries_does_not_grow_with_the_attempts(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     call = make_blocked()
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         desk.get(address(call))
     for _ in range(6):
         submit(make_agent(), WRONG, call=call)
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         desk.get(address(call))
 
 

@@ -162,8 +162,8 @@ def test_the_number_of_queries_does_not_grow_with_the_group(
 ) -> None:
     make_tool(make_agent())
     first = make_blocked()
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(17):
         desk.get(page_of(first))
     make_group(6)
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(17):
         desk.get(page_of(first))

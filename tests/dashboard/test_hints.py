@@ -34,7 +34,7 @@ def stand(owner: User, tool: str = "deploy", text: str = "Use eu-west-1.") -> St
 def test_an_answer_stands_for_the_next_agent_and_its_record_says_what_it_was_good_for(desk: Client, mia: User) -> None:
     sent = send(desk, make_blocked(), text="Use eu-west-1.", standing="on", lasts="7")
     page = text_of(desk.get(sent["Location"]))
-    assert "Your answer is on its way to deployer." in page
+    assert "Sent to deployer" in page
     assert "Agents that make the same mistake are told it until" in page
     hint = StandingHint.objects.get()
     assert hint.owner == mia
@@ -76,7 +76,7 @@ def test_a_hint_that_cannot_be_set_keeps_no_answer_back(desk: Client) -> None:
     assert "Use this answer next time" not in text_of(desk.get(f"/calls/{call.public_id}/"))
     sent = send(desk, call, text="Do it again.", standing="on")
     page = desk.get(sent["Location"])
-    assert "It does not stand for the next agent, though: There is no mistake" in text_of(page)
+    assert "It is not told to the next agents, though: there is no mistake" in text_of(page)
     assert "notice-warn" in page.content.decode()
     assert Guidance.objects.filter(call=call).exists()
 

@@ -144,8 +144,8 @@ def test_send_and_next_claims_the_next_and_leads_back_to_the_answered_call(desk:
     claim_call(second, make_user("leo"), now=timezone.now())
     form = {"decision": "hint", "text": "Use eu-west-1.", "escalation": first.escalations.get().public_id}
     page = desk.post(page_of(first), form | {"then": "next"}, follow=True)
-    assert page.redirect_chain[-1][0] == page_of(third)
-    assert f'Your <a href="{page_of(first)}">answer</a> is on its way to agent-0.' in page.content.decode()
+    assert page.redirect_chain[-1][0] == page_of(third) + "#main"
+    assert f'Sent to <a href="{page_of(first)}">agent-0</a>' in page.content.decode()
     assert Claim.objects.get(operator=mia).escalation.call == third
 
 

@@ -175,6 +175,7 @@ class Service:
             "RETRYCONTRACT_DATA_DIR": str(self.data_dir),
             "RETRYCONTRACT_CONFIG_FILE": str(self.data_dir / "config.yml"),
             "PYTHONUNBUFFERED": "1",
+            "RETRYCONTRACT_ANSWER_HOLD_SECONDS": "0",  # what is not about taking back does not wait for it
             **self.environment,
         }
 

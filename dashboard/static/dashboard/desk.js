@@ -70,7 +70,7 @@
       const here = encodeURIComponent(location.pathname + location.search);
       say("Your session has ended: this page is no longer live.", "ended", `${one("#connection").dataset.login}?next=${here}`);
     } else if (status === 403) {
-      say("This page is out of date. Copy what you typed, then load it anew.", "stale");
+      say("This page is out of date. Copy what you typed, then reload it.", "stale");
     } else {
       say("The service has a problem; trying again.", "lost");
     }
@@ -152,10 +152,16 @@
     if (suffix === undefined) return since(2 * now - at); // time left
     return suffix && now - at < 10000 ? "just now" : since(at) + suffix;
   };
-  const tick = () => all("time[data-since], time[data-until]").forEach((time) => {
-    const text = inWords(time);
-    if (time.textContent !== text) time.textContent = text;
-  });
+  const tick = () => {
+    all("time[data-since], time[data-until]").forEach((time) => {
+      const text = inWords(time);
+      if (time.textContent !== text) time.textContent = text;
+    });
+    // What an agent has seen cannot be taken back: the button goes, the words and their room stay.
+    all("[data-undo-until]").forEach((button) => {
+      if (Date.parse(button.dataset.undoUntil) <= Date.now() - skew) button.disabled = true;
+    });
+  };
   setInterval(tick, 1000);
 
   // ---- The browser's zone: the server writes the exact times in it, unless another was chosen ----
@@ -222,6 +228,49 @@
   const answer = one("#answer");
   if (answer) new IntersectionObserver(([seen]) => { document.body.toggleAttribute("data-answer-seen", seen.isIntersecting); }).observe(answer);
 
+  // ---- What was typed is kept in this browser until it is sent: over a reload, a login, a lost network ----
+  const DRAFT_DAYS = 7; // an answer that is older would be about another day's call
+  const operator = document.body.dataset.operator;
+  const keyOf = (form) => `draft:${operator}:${form.dataset.draft}`; // never another operator's
+  const stored = (work) => { try { return work(localStorage); } catch { return null; } }; // full, or forbidden: the page works on
+  const drafts = (store) => Object.keys(store).filter((key) => key.startsWith("draft:"));
+  const keep = (form) => {
+    const typed = Object.fromEntries(["decision", "text", "arguments"].map((name) => [name, form.elements[name]?.value ?? ""]));
+    stored((store) => store.setItem(keyOf(form), JSON.stringify({ ...typed, at: Date.now() })));
+  };
+  const restore = (form) => {
+    const draft = JSON.parse(stored((store) => store.getItem(keyOf(form))) || "null");
+    if (!draft || form.elements.text.value) return; // what the page brought back itself is newer
+    form.elements.text.value = draft.text;
+    if (form.elements.arguments && draft.arguments) form.elements.arguments.value = draft.arguments;
+    const choice = all("[name=decision]", form).find((input) => input.value === draft.decision && !input.disabled);
+    if (choice) choice.checked = true;
+    form.setAttribute("data-restored", "");
+    form.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const forget = () => stored((store) => {
+    const sent = sessionStorage.getItem("sent");
+    if (sent && one("[data-sent]")) store.removeItem(sent);
+    if (one("[data-sent]")) sessionStorage.removeItem("sent");
+    drafts(store).filter((key) => JSON.parse(store.getItem(key)).at < Date.now() - DRAFT_DAYS * 86400000).forEach((key) => store.removeItem(key));
+  });
+  forget();
+  all("form[data-draft]").forEach(restore);
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-draft]");
+    if (form && event.target.matches("textarea, [name=decision]")) keep(form);
+  });
+
+  // ---- Without a connection nothing is sent off to the browser's error page: it waits here, and goes by itself ----
+  const RETRY_MS = 2000;
+  const hasConnection = async () => navigator.onLine && Boolean(await fetch("/livez", { cache: "no-store" }).catch(() => null));
+  const sendLater = async (form, button) => {
+    say("No connection: your answer is kept here, and sent when it is back.", "unsent");
+    while (!await hasConnection()) await new Promise((done) => { setTimeout(done, RETRY_MS); });
+    say("", "");
+    form.requestSubmit(button);
+  };
+
   // ---- The answer: Ctrl or Cmd with Enter sends it, once ----
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest("form[data-answer]");
@@ -232,7 +281,13 @@
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-answer], form[data-once]");
     if (!form || event.defaultPrevented) return;
-    if (form.dataset.sent) event.preventDefault();
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    if (form.dataset.draft && (!navigator.onLine || one("#connection").dataset.kind === "lost")) {
+      event.preventDefault();
+      sendLater(form, event.submitter);
+      return;
+    }
+    if (form.dataset.draft) stored(() => sessionStorage.setItem("sent", keyOf(form)));
     form.dataset.sent = "yes";
   });
   addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
@@ -247,7 +302,8 @@
 
   // ---- Whoever leaves words unsent is asked first ----
   document.addEventListener("input", (event) => {
-    if (event.target.matches(":is([data-answer], [data-guarded]) textarea")) event.target.form.setAttribute("data-typed", "");
+    // A draft is kept: only what would be lost is asked for.
+    if (event.target.matches("[data-guarded] textarea")) event.target.form.setAttribute("data-typed", "");
   });
   document.addEventListener("submit", (event) => { if (!event.defaultPrevented) event.target.removeAttribute("data-typed"); });
   addEventListener("beforeunload", (event) => { if (one("form[data-typed]")) event.preventDefault(); });

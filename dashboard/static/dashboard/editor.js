@@ -91,14 +91,6 @@
   };
   document.addEventListener("change", (event) => { if (event.target.name === "decision") openSchema(); });
 
-  // ---- What stands beside the story stays in sight, its end where it is higher than the window ----
-  const side = one(".call-side");
-  const stay = () => side.style.setProperty("--side-top", `${Math.min(68, innerHeight - side.offsetHeight - 24)}px`);
-  if (side) {
-    new ResizeObserver(stay).observe(side);
-    addEventListener("resize", stay);
-  }
-
   document.addEventListener("input", (event) => {
     const editor = event.target.closest("[data-editor]");
     if (editor) draw(editor);

@@ -39,16 +39,17 @@
     if (then) then.focus();
   };
   // ---- What is done to a call in the list ----
-  const row = () => document.activeElement.closest("#queue[data-works] .row");
+  const row = () => document.activeElement.closest("#queue[data-works] .row:not([data-group])");
   const address = () => row().querySelector(".row-link").href;
   const claim = () => {
     const values = { action: row().hasAttribute("data-mine") ? "release" : "claim" };
     htmx.ajax("POST", `${address()}claim/`, { source: row(), swap: "none", values }).then(() => document.dispatchEvent(new Event("desk:done")));
   };
   const snooze = () => document.dispatchEvent(new CustomEvent("desk:ask", { detail: `${address()}snooze/` }));
-  const inRow = { c: claim, s: snooze, a: () => row().closest(".group")?.querySelector("[data-all]")?.click() };
+  const inRow = { c: claim, s: snooze };
+  const openGroup = () => { if (document.activeElement.matches("[data-all]")) document.activeElement.click(); };
 
-  const keys = { j: () => move(1), k: () => move(-1), "?": openSheet };
+  const keys = { a: openGroup, j: () => move(1), k: () => move(-1), "?": openSheet };
   document.addEventListener("keydown", (event) => {
     if (!document.body.hasAttribute("data-shortcuts") || event.defaultPrevented || event.repeat && !"jk".includes(event.key)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event.target) || isBusy()) return;

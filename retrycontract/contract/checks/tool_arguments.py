@@ -12,7 +12,7 @@ from retrycontract.contract.checks.findings import Findings, blocks
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ErrorSeverity, ValidationError
+from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.outputs.json_text import MAX_DEPTH, FaultKind, depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
@@ -23,7 +23,6 @@ Rejection: TypeAlias = str | Iterable[ValidationError]
 
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
 MAX_TOOLS_NAMED = 3  # nearest names to one that nobody registered
-MAX_PLUGIN_ERRORS = 100  # of one check of the developer's: more would fill the feedback with one check's opinion
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
 

@@ -14,6 +14,7 @@ from retrycontract.store.models.endpoints import WebhookEndpoint
 from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.guidance_versions import GuidanceStage, GuidanceVersion
+from retrycontract.store.models.held_answers import HeldAnswer
 from retrycontract.store.models.idempotency import IdempotencyKey
 from retrycontract.store.models.logins import FailedLogins
 from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
@@ -47,6 +48,7 @@ __all__ = [
     "Guidance",
     "GuidanceStage",
     "GuidanceVersion",
+    "HeldAnswer",
     "IdempotencyKey",
     "IllegalMoveError",
     "KeyState",

@@ -16,6 +16,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call, CallQuerySet
+from retrycontract.store.models.claims import unanswered_calls
 
 # What an agent goes on from; the other decisions end the call.
 TRIED = tuple(decision for decision in Decision if decision.leads_to is CallState.GUIDED)
@@ -31,8 +32,8 @@ class Mistake:
 
     @property
     def calls(self) -> CallQuerySet:
-        """Give the Blocked calls that made it, the longest waiting first."""
-        return Call.objects.blocked().filter(
+        """Give the Blocked calls that made it and that nobody has answered, the longest waiting first."""
+        return unanswered_calls().filter(
             agent__namespace=self.namespace, tool_name=self.tool_name, fingerprint=self.fingerprint
         )
 

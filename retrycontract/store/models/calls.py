@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
 
 from retrycontract.contract.configuration import OnExpiry
@@ -64,17 +64,15 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
-        """Keep the calls with exactly this id or session, and those of tools whose name begins with the text."""
-        tools = Tool.objects.filter(name__istartswith=text).values_list("name", flat=True)
-        names = {text, *tools[:MAX_TOOLS_FOUND]}
-        return self.filter(Q(tool_name__in=names) | Q(public_id=text) | Q(session_id=text))
+        """Keep the calls of tools whose name holds the text, and those that bear an id that begins with it.
 
-    def with_id(self, text: str) -> CallQuerySet:
-        """Keep the calls that bear exactly this id: their own, their session's, a correlation or a tool call id."""
-        of_attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk").values_list("call_id", flat=True)
-        named = Q(public_id=text) | Q(session_id=text) | Q(correlation_id=text)
+        An id is a call's own, its session's, a correlation or, exactly, a tool call id. PostgreSQL finds sessions and
+        correlations by the whole id: their indexes are in the order of the language, which knows no beginnings.
+        """
+        tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
+        names = {text, *tools[:MAX_TOOLS_FOUND]}
         # As a list: of a subquery in an OR, PostgreSQL would read every call.
-        return self.filter(named | Q(pk__in=list(of_attempts[:MAX_CALLS_OF_ID])))
+        return self.filter(Q(tool_name__in=names) | Q(pk__in=_bearing(text)))
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -85,8 +83,24 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state__in=ENDED, updated_at__lt=moment)
 
     def overdue(self, now: datetime) -> CallQuerySet:
-        """Keep the Blocked calls that nobody answered in time."""
-        return self.filter(state=CallState.BLOCKED, expires_at__lte=now).order_by("expires_at", "pk")
+        """Keep the Blocked calls that nobody answered in time; what is held at the desk was answered."""
+        held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
+        late = self.filter(state=CallState.BLOCKED, expires_at__lte=now)
+        return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
+
+
+def _bearing(text: str) -> list[int]:
+    """List calls by an id of theirs, as many of each kind as a search looks at."""
+    if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
+        after = text + "\U0010ffff"
+        fields = ("public_id", "session_id", "correlation_id")
+        found = [Call.objects.filter(**{f"{name}__gte": text, f"{name}__lt": after}) for name in fields]
+    else:
+        wholes = (Q(session_id=text), Q(correlation_id=text))
+        found = [Call.objects.filter(public_id__startswith=text), *map(Call.objects.filter, wholes)]
+    keys = [key for calls in found for key in calls.order_by().values_list("pk", flat=True)[:MAX_CALLS_OF_ID]]
+    attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk")
+    return [*keys, *attempts.values_list("call_id", flat=True)[:MAX_CALLS_OF_ID]]
 
 
 class Call(models.Model):

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 
 from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.models.escalations import Escalation, EscalationState
+from retrycontract.store.models.held_answers import HeldAnswer
 
 
 class ClaimQuerySet(models.QuerySet["Claim"]):
@@ -82,17 +83,22 @@ class Snooze(models.Model):
         return f"{self.escalation} until {self.until:%Y-%m-%d %H:%M}"
 
 
-# Few calls are put off or taken on: they are read once, and not looked for with each call of the queue.
+# Few calls are put off, taken on or just answered: they are read once, not looked for with each call of the queue.
+
+
+def unanswered_calls() -> CallQuerySet:
+    """Give the Blocked calls without those whose answer is held at the desk, the longest waiting first."""
+    return Call.objects.blocked().exclude(pk__in=HeldAnswer.objects.order_by().values("call"))
 
 
 def snoozed_calls(now: datetime) -> CallQuerySet:
     """Give the Blocked calls that are put off, the longest waiting first."""
-    return Call.objects.blocked().filter(pk__in=_calls_of(Snooze.objects.active(now)))
+    return unanswered_calls().filter(pk__in=_calls_of(Snooze.objects.active(now)))
 
 
 def awake_calls(now: datetime) -> CallQuerySet:
     """Give the operators' queue without what is put off, the longest waiting first."""
-    return Call.objects.blocked().exclude(pk__in=_calls_of(Snooze.objects.active(now)))
+    return unanswered_calls().exclude(pk__in=_calls_of(Snooze.objects.active(now)))
 
 
 def free_calls(now: datetime) -> CallQuerySet:
@@ -102,7 +108,7 @@ def free_calls(now: datetime) -> CallQuerySet:
 
 def claimed_calls(operator_id: int, now: datetime) -> CallQuerySet:
     """Give what an operator has taken on."""
-    return Call.objects.blocked().filter(pk__in=_calls_of(Claim.objects.active(now).filter(operator=operator_id)))
+    return unanswered_calls().filter(pk__in=_calls_of(Claim.objects.active(now).filter(operator=operator_id)))
 
 
 def _calls_of(rows: models.QuerySet[Any]) -> models.QuerySet[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,13 +11,13 @@ from typing import Any, Final
 from django.contrib.auth.models import User
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call, Claim, Door, Guidance, LostRaceError, Mistake
+from retrycontract.store.models import Attempt, Call, Claim, Door, Guidance, HeldAnswer, LostRaceError, Mistake
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     OtherMistakeError,
     RefusedAnswerError,
-    give_guidance,
 )
+from retrycontract.usecases.answers.send_answer import new_batch, send_answer
 
 MOST: Final = 200  # calls of one go: some seconds of work
 
@@ -48,6 +48,10 @@ class GroupAnswer:
     answered: tuple[str, ...]
     left: tuple[LeftCall, ...]
     has_more: bool
+    held: HeldAnswer | None = None  # one of them, while all can be taken back by their batch
+
+
+Correct = Callable[[Attempt], Any]  # None where it has no correction for this one
 
 
 def answer_group(
@@ -61,36 +65,64 @@ def answer_group(
     grant: int = 0,
     only: Sequence[str] | None = None,
     most: int = MOST,
+    correct: Correct | None = None,
+    stands_days: int | None = None,
     door: Door = Door.DASHBOARD,
 ) -> GroupAnswer:
     """Give one answer to every Blocked call of a mistake, or to those whose ids are named, `most` at once.
 
-    What somebody else has claimed is left to them.
+    What somebody else has claimed is left to them. `correct` writes corrected arguments for each call from its own
+    newest attempt, in the place of `arguments`; they are checked against the schema that the call is pinned to.
     """
     found = _calls(mistake, only, most + 1)
     calls = found[:most]
     taken = _claims([call.pk for call in calls], operator, now)
-    answer = {"text": text, "arguments": arguments, "grant": grant, "door": door}
+    batch = new_batch()
+    answer = {"text": text, "arguments": arguments, "grant": grant, "door": door, "batch": batch}
     answered: list[str] = []
     left = [LeftCall(name, Reason.UNKNOWN) for name in _unknown(calls, only, most)]
     for call in calls:
         if call.pk in taken:
             left.append(LeftCall(call.public_id, Reason.CLAIMED, taken[call.pk]))
-        elif (problem := _answer(call, mistake, operator, decision, now, answer)) is not None:
+        # One of them carries what is told to the next agents: it is taken back with the rest.
+        elif (
+            problem := _answer(
+                call,
+                mistake,
+                operator,
+                decision,
+                now,
+                answer | {"stands_days": None if answered else stands_days},
+                correct,
+            )
+        ) is not None:
             left.append(problem)
         else:
             answered.append(call.public_id)
-    return GroupAnswer(tuple(answered), tuple(left), has_more=len(found) > most)
+    is_held = HeldAnswer.objects.filter(batch=batch).first()
+    return GroupAnswer(tuple(answered), tuple(left), has_more=len(found) > most, held=is_held)
 
 
 def _answer(
-    call: Call, mistake: Mistake, operator: User, decision: Decision, now: datetime, answer: dict[str, Any]
+    call: Call,
+    mistake: Mistake,
+    operator: User,
+    decision: Decision,
+    now: datetime,
+    answer: dict[str, Any],
+    correct: Correct | None,
 ) -> LeftCall | None:
     escalation = call.escalations.open().first()
+    if correct is not None:
+        base = call.attempts.filter(is_valid__isnull=False).order_by("-number").first()
+        arguments = None if base is None else correct(base)
+        if base is None or arguments is None:
+            return LeftCall(call.public_id, Reason.REFUSED, "this correction does not fit what it sent")
+        answer = answer | {"arguments": arguments, "base_number": base.number}
     if escalation is None:
         return LeftCall(call.public_id, Reason.ANSWERED, _answered_by(call))
     try:
-        give_guidance(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
+        send_answer(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
     except AlreadyAnsweredError as error:
         by = error.guidance.operator.get_username() if error.guidance else ""
         return LeftCall(call.public_id, Reason.ANSWERED, by)

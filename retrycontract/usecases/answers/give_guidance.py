@@ -32,6 +32,7 @@ from retrycontract.store.models import (
     Guidance,
     GuidanceStage,
     GuidanceVersion,
+    HeldAnswer,
     LostRaceError,
 )
 from retrycontract.store.sealing import UnreadableError
@@ -51,11 +52,13 @@ MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps tr
 
 
 class AlreadyAnsweredError(RuntimeError):
-    """Raised for the second answer; `guidance` is the first, or None when the call ended otherwise."""
+    """Raised for the second answer; `guidance` is the first, also while it is held, or None when there is none."""
 
     def __init__(self, escalation: Escalation) -> None:
         self.escalation = escalation
-        self.guidance = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        given = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
+        held = HeldAnswer.objects.select_related("operator").filter(escalation=escalation)
+        self.guidance: Guidance | HeldAnswer | None = given or held.first()
         super().__init__(f"the escalation is {escalation.state} already")
 
 
@@ -141,11 +144,13 @@ def give_guidance(
     grant: int = 0,
     base_number: int | None = None,
     mistake: str | None = None,
+    held: HeldAnswer | None = None,
     door: Door = Door.DASHBOARD,
 ) -> Guidance:
     """Store the answer, move the call and wake the agent; raises RefusedAnswerError and AlreadyAnsweredError.
 
     An answer that names the fingerprint of a `mistake` raises OtherMistakeError when the call has made another one.
+    `held` is the answer itself while it waited at the desk: it is gone with the transaction that gives it.
     """
     for _ in range(MAX_RACES):
         call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
@@ -153,23 +158,34 @@ def give_guidance(
             raise OtherMistakeError(f"{call} has made another mistake meanwhile")
         draft = draft_guidance(call, decision, text=text, arguments=arguments, grant=grant, base_number=base_number)
         try:
-            return _give(escalation, call, draft, operator, now=now, door=door)
+            return _give(escalation, call, draft, operator, now=now, held=held, door=door)
         except LostRaceError:
             continue  # its agent tried again meanwhile: the text names the attempts, so it is written anew
     raise LostRaceError("the call kept changing while it was answered; send the answer again")
 
 
 def _give(
-    escalation: Escalation, call: Call, draft: GuidanceDraft, operator: User, *, now: datetime, door: Door
+    escalation: Escalation,
+    call: Call,
+    draft: GuidanceDraft,
+    operator: User,
+    *,
+    now: datetime,
+    held: HeldAnswer | None,
+    door: Door,
 ) -> Guidance:
     answer, decision, source = draft.answer, draft.answer.decision, call.state
     with write_transaction():
-        held = Call.objects.select_for_update().get(pk=call.pk)
+        locked = Call.objects.select_for_update().get(pk=call.pk)
+        waiting = HeldAnswer.objects.filter(escalation=escalation)
+        # Somebody's answer waits at the desk; or this one did, and was taken back at this moment.
+        if waiting.exists() if held is None else not waiting.filter(pk=held.pk).delete()[0]:
+            raise AlreadyAnsweredError(escalation)
         mine = Escalation.objects.answerable().filter(pk=escalation.pk)
         if not mine.update(state=EscalationState.ANSWERED, closed_at=now):
             escalation.refresh_from_db()
             raise AlreadyAnsweredError(escalation)
-        if (held.state, held.budget) != (call.state, call.budget):
+        if (locked.state, locked.budget) != (call.state, call.budget):
             raise LostRaceError(f"{call} has changed")
         call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
         if call.has_ended:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0003_sessions_only'),
+        ('retrycontract', '0004_held_answers'),
     ]
 
     operations = [

@@ -1,0 +1,113 @@
+"""What is wrong with a call in one line, and its course as a small drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from typing import Final
+
+from django.contrib.humanize.templatetags.humanize import ordinal
+
+from dashboard.shared.mistakes import MistakePattern, by_pattern, kinds_of
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.store.models import Attempt
+
+STEP: Final = 72  # px between two marks
+EDGE: Final = 16  # px beside the first and the last: half a mark and its line
+MOST_MARKS: Final = 9  # as many as fit beside the answer; beyond, the oldest are left out and counted
+EXCERPT: Final = 60  # characters of a value: what is longer is read below
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Say in one line what is wrong: how it came, where, what should be there, and what was."""
+
+    lead: str
+    place: str  # empty where the whole output is meant
+    what: str
+    found: str
+    others: int  # mistakes of other kinds
+
+    @classmethod
+    def of(cls, failed: Sequence[Attempt]) -> Diagnosis | None:
+        """Diagnose the failed attempts of a call, the newest first; None where none failed."""
+        made = [kinds_of(attempt.errors) for attempt in failed]
+        if not made or not made[0]:
+            return None
+        patterns = by_pattern(failed[0].errors)
+        # What came most often in a row is what the agent does not understand.
+        runs = {one.kind: sum(1 for _ in takewhile(lambda kinds, k=one.kind: k in kinds, made)) for one in patterns}  # type: ignore[misc]
+        worst = max(patterns, key=lambda one: (one.is_blocking, runs[one.kind]))
+        run = runs[worst.kind]
+        lead = f"{ordinal(run)} time the same" if run > 1 else "A new mistake" if len(made) > 1 else ""
+        place, what, found = _said(worst)
+        return cls(lead, place, what, found, sum(one.is_blocking for one in patterns if one is not worst))
+
+
+def _said(mistake: MistakePattern) -> tuple[str, str, str]:
+    """Give place, rule and value of a mistake; its whole message where it has no place of its own."""
+    error = mistake.first
+    if not mistake.pattern or error.expected_value is None:
+        return "", error.message, ""
+    if error.actual_value is None:
+        return mistake.pattern, f"is missing: {error.expected_value}", ""
+    return mistake.pattern, f"must be {error.expected_value}", elide_middle(error.actual_value, EXCERPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Hold one point of a call's course."""
+
+    at: datetime
+    icon: str
+    word: str
+    tone: str  # of the colours of states in call.css
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Hold what happened to a call in order, to be drawn: attempts, asking, answers, end."""
+
+    marks: tuple[Mark, ...]
+    hidden: int = 0
+
+    @classmethod
+    def of(cls, marks: Sequence[Mark]) -> Course:
+        """Put marks in their order, and keep the last ones."""
+        ordered = sorted(marks, key=lambda mark: mark.at)
+        return cls(tuple(ordered[-MOST_MARKS:]), max(len(ordered) - MOST_MARKS, 0))
+
+    @property
+    def width(self) -> int:
+        """Give the width of the drawing in px."""
+        return 2 * EDGE + STEP * (len(self.marks) - 1)
+
+    @property
+    def placed(self) -> list[tuple[int, Mark]]:
+        """Give each mark with its place."""
+        return [(EDGE + STEP * index, mark) for index, mark in enumerate(self.marks)]
+
+    @property
+    def spans(self) -> list[tuple[int, datetime, datetime]]:
+        """Give the times between marks: the middle of each line, its beginning and its end."""
+        pairs = zip(self.marks, self.marks[1:], strict=False)
+        return [(EDGE + STEP * index + STEP // 2, one.at, two.at) for index, (one, two) in enumerate(pairs)]
+
+    @property
+    def said(self) -> str:
+        """Say the whole course in words, for who does not see it."""
+        return ", ".join(mark.word for mark in self.marks)
+
+
+# How an end looks; a call that goes on ends in its state, which says whose turn it is.
+TONES: Final = {
+    CallState.BLOCKED: "blocked",
+    CallState.VALID: "good",
+    CallState.ACCEPTED: "good",
+    CallState.GUIDED: "guided",
+    CallState.PENDING: "work",
+    CallState.RETRYING: "work",
+}

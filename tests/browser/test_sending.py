@@ -1,0 +1,142 @@
+"""Sending, taking back and not losing what was typed, in a real browser."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from retrycontract.store.models import Guidance, HeldAnswer
+from retrycontract.usecases.answers.send_answer import send_held
+from tests.browser.test_desk import Site
+from tests.browser.test_desk import site as site
+from tests.factories import answer, make_agent, make_blocked, make_tool, make_user
+
+if TYPE_CHECKING:
+    from retrycontract.store.models import Call
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+FLIGHT = {
+    "type": "object",
+    "properties": {"cabin": {"enum": ["economy", "first"]}, "destination": {"type": "string", "pattern": "^[A-Z]{3}$"}},
+    "required": ["cabin", "destination"],
+}
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    holding = settings.RETRYCONTRACT.model_copy(update={"answer_hold_seconds": 30})
+    monkeypatch.setattr(settings, "RETRYCONTRACT", holding)
+
+
+def make_flights(number: int) -> list[Call]:
+    agent = make_agent("travel")
+    make_tool(agent, "book_flight", FLIGHT)
+    cities = ("London", "Paris", "Rome")
+    return [
+        make_blocked(agent, {"cabin": "premium", "destination": cities[index % 3]}, tool="book_flight")
+        for index in range(number)
+    ]
+
+
+def test_a_group_of_fourteen_hears_of_both_mistakes_in_four_keys_and_the_words(site: Site) -> None:
+    make_flights(14)
+    page = site.page
+    page.reload()
+    row = page.locator(".row-group")
+    expect(row).to_contain_text("/cabin")
+    expect(row).to_contain_text("/destination")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    expect(page.get_by_role("heading", name="What is wrong")).to_be_visible()
+    wrong = page.locator(".errors").first
+    for part in ("/cabin", "VAL-008", "/destination", "VAL-007", "London", "Paris", "Rome"):
+        expect(wrong).to_contain_text(part)
+    page.keyboard.press("g")
+    page.keyboard.type("Use first, and IATA codes: LHR, CDG, FCO.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Sent to 14 agents")).to_be_visible()
+    texts = Guidance.objects.values_list("rendered", flat=True)
+    assert len(texts) == 14
+    assert all("Use first, and IATA codes" in text for text in texts)
+
+
+def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Site, held: None) -> None:
+    first, second = make_blocked(make_agent("a")), make_blocked(make_agent("b"))
+    page = site.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    site.open(first)
+    page.keyboard.press("g")
+    page.keyboard.type("Use eu-west-1.")
+    page.keyboard.press("Control+Enter")
+    expect(page).to_have_url(f"{site.url}/calls/{second.public_id}/#main")
+    assert page.evaluate("scrollY") == 0
+    expect(page.get_by_text("Sent to a")).to_be_in_viewport()
+    assert not Guidance.objects.exists()
+    page.keyboard.press("z")
+    expect(page.get_by_text("Taken back")).to_be_visible()
+    expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
+    assert not HeldAnswer.objects.exists()
+    page.keyboard.press("g")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Sent to a")).to_be_visible()
+    send_held(now=timezone.now() + timedelta(seconds=31))
+    assert Guidance.objects.get().call == first
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_what_will_be_read_and_the_buttons_stay_in_view(site: Site, size: tuple[int, int]) -> None:
+    call = make_blocked(output={"service": "web", "region": "eu-west"})
+    mia = make_user("leo")
+    answer(make_blocked(output={"service": "web", "region": "eu-west"}), mia, text="Use eu-west-1. " * 12)
+    page = site.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    site.open(call)
+    page.locator("#id_text").fill("Use eu-west-1.")
+    expect(page.get_by_text("2 are left")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Send answer")).to_be_in_viewport()
+
+
+def test_a_draft_lives_over_a_reload_and_a_login_and_is_nobody_elses(site: Site) -> None:
+    make_user("leo")
+    call = make_blocked()
+    page = site.page
+    site.open(call)
+    page.locator("#id_text").fill("An hour of work")
+    page.reload()
+    expect(page.locator("#id_text")).to_have_value("An hour of work")
+    page.context.clear_cookies()
+    site.log_in("leo")
+    site.open(call)
+    expect(page.locator("#id_text")).to_have_value("")
+    page.context.clear_cookies()
+    site.log_in("mia")
+    site.open(call)
+    expect(page.locator("#id_text")).to_have_value("An hour of work")
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text("Sent to deployer")).to_be_visible()
+    assert drafts(page) == []
+
+
+def test_without_a_connection_an_answer_waits_and_goes_by_itself(site: Site) -> None:
+    call = make_blocked()
+    page = site.page
+    site.open(call)
+    page.locator("#id_text").fill("Use eu-west-1.")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Send answer").click()
+    expect(page.get_by_text("sent when it is back")).to_be_visible()
+    expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
+    page.context.set_offline(False)
+    expect(page.get_by_text("Sent to deployer")).to_be_visible()
+    assert Guidance.objects.get().text == "Use eu-west-1."
+
+
+def drafts(page: Any) -> list[str]:
+    """List the drafts that the browser keeps."""
+    found: list[str] = page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('draft:'))")
+    return found

@@ -1,0 +1,135 @@
+"""An answer waits some seconds at the desk: its agent sees nothing, and its operator may take it back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from retrycontract.contract.decisions import Decision
+from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint
+from retrycontract.store.models.claims import awake_calls
+from retrycontract.usecases.answers.answer_group import answer_group
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError
+from retrycontract.usecases.answers.send_answer import send_answer, send_held, take_back
+from retrycontract.usecases.calls.sweep import expire_overdue
+from tests.factories import RIGHT, WRONG, answer, make_blocked, make_user, submit
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+HOLD = timedelta(seconds=8)
+
+
+@pytest.fixture(autouse=True)
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        settings,
+        "RETRYCONTRACT",
+        settings.RETRYCONTRACT.model_copy(update={"answer_hold_seconds": HOLD.total_seconds()}),
+    )
+
+
+@pytest.fixture
+def mia() -> User:
+    return make_user("mia")
+
+
+def hold(call: Call, operator: User, now: datetime, text: str = "Use eu-west-1.") -> HeldAnswer:
+    sent = send_answer(call.escalations.open().get(), operator, Decision.HINT, now=now, text=text, grant=2)
+    assert isinstance(sent, HeldAnswer)
+    return sent
+
+
+def test_the_agent_sees_nothing_until_the_hold_is_over(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    hold(call, mia, now)
+    assert send_held(now=now + HOLD - timedelta(milliseconds=1)) == 0
+    call.refresh_from_db()
+    assert (call.state, Guidance.objects.count()) == ("blocked", 0)
+    assert send_held(now=now + HOLD) == 1
+    call.refresh_from_db()
+    given = Guidance.objects.get(call=call)
+    assert (call.state, given.text, given.given_at) == ("guided", "Use eu-west-1.", now + HOLD)
+    assert not HeldAnswer.objects.exists()
+
+
+def test_what_is_held_left_the_queue_and_comes_back_when_it_is_taken_back(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    held = hold(call, mia, now)
+    assert not awake_calls(now).exists()
+    assert [one.text for one in take_back(held.batch, mia)] == ["Use eu-west-1."]
+    assert list(awake_calls(now)) == [call]
+    assert send_held(now=now + HOLD) == 0
+    assert not Guidance.objects.exists()
+
+
+def test_nobody_takes_back_what_is_somebody_elses_or_was_given(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    held = hold(call, mia, now)
+    assert take_back(held.batch, make_user("leo")) == []
+    send_held(now=now + HOLD)
+    assert take_back(held.batch, mia) == []
+    assert Guidance.objects.count() == 1
+
+
+def test_the_first_answer_wins_while_it_is_held(mia: User) -> None:
+    call, now, leo = make_blocked(), timezone.now(), make_user("leo")
+    hold(call, mia, now)
+    with pytest.raises(AlreadyAnsweredError) as second:
+        hold(call, leo, now)
+    assert second.value.guidance is not None
+    assert second.value.guidance.operator == mia
+    with pytest.raises(AlreadyAnsweredError):
+        answer(call, leo)
+
+
+def test_an_agent_that_got_it_right_itself_is_told_nothing(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    hold(call, mia, now)
+    submit(call.agent, RIGHT, call=call)
+    assert send_held(now=now + HOLD) == 0
+    call.refresh_from_db()
+    assert (call.state, HeldAnswer.objects.count(), Guidance.objects.count()) == ("valid", 0, 0)
+
+
+def test_an_attempt_that_fails_meanwhile_is_counted_in_the_words(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    hold(call, mia, now)
+    submit(call.agent, WRONG, call=call)
+    assert send_held(now=now + HOLD) == 1
+    assert "attempt 5/6" in Guidance.objects.get().rendered
+
+
+def test_a_call_does_not_expire_under_an_answer_that_was_sent(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    hold(call, mia, now)
+    Call.objects.update(expires_at=now)
+    assert expire_overdue(now=now + timedelta(seconds=1)) == 0
+    assert send_held(now=now + HOLD) == 1
+
+
+def test_a_group_is_held_and_taken_back_as_one_and_its_hint_with_it(mia: User) -> None:
+    calls, now = [make_blocked(output={"service": "a", "region": f"r{n}"}) for n in range(3)], timezone.now()
+    result = answer_group(
+        Mistake.of(calls[0]), mia, Decision.HINT, now=now, text="Use eu-west-1.", grant=1, stands_days=7
+    )
+    assert (len(result.answered), HeldAnswer.objects.count(), StandingHint.objects.count()) == (3, 3, 0)
+    assert result.held is not None
+    assert len(take_back(result.held.batch, mia)) == 3
+    assert awake_calls(now).count() == 3
+    answer_group(Mistake.of(calls[0]), mia, Decision.HINT, now=now, text="Use eu-west-1.", grant=1, stands_days=7)
+    assert send_held(now=now + HOLD) == 3
+    assert StandingHint.objects.get().text == "Use eu-west-1."
+
+
+def test_another_mistake_is_not_answered_unseen_and_stands_in_the_queue_again(mia: User) -> None:
+    calls, now = [make_blocked(), make_blocked()], timezone.now()
+    answer_group(Mistake.of(calls[0]), mia, Decision.HINT, now=now, text="Use eu-west-1.", grant=1)
+    submit(calls[0].agent, {"service": 1, "region": "eu-west-1"}, call=calls[0])
+    assert send_held(now=now + HOLD) == 1
+    assert list(awake_calls(now)) == [calls[0]]
