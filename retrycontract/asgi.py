@@ -40,6 +40,9 @@ sys.setswitchinterval(0.0001)
 NEW_OBJECTS: Final = 10_000
 # Each agent that waits holds one; shells and systemd begin with 1,024.
 OPEN_FILES: Final = 65_536
+# Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
+SLOW_THREADS: Final = 4
+SLOW_BYTES: Final = 65_536
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
@@ -93,9 +96,17 @@ def _front_of_house() -> FrontOfHouse:
         django,
         api_threads=API_THREADS_ON_POSTGRESQL if service.database_url else 1,
         page_threads=service.dashboard_threads,
+        slow_threads=SLOW_THREADS,
+        is_slow=_is_slow,
         max_body_bytes=service.max_body_bytes,
     )
     return FrontOfHouse(bridge, bells, on_startup=_start, on_shutdown=_stop)
+
+
+def _is_slow(method: str, path: bytes, size: int) -> bool:
+    """Tell a request of the API that may take long: it checks a schema, or much text."""
+    checks_schema = path == b"/api/v1/check" or (method in ("PUT", "POST") and path.startswith(b"/api/v1/tools"))
+    return checks_schema or size > SLOW_BYTES
 
 
 def _with_mcp(front: FrontOfHouse) -> Any:

@@ -22,7 +22,7 @@ from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine, shown_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter
-from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatters import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
@@ -280,7 +280,7 @@ class RetryContract:
             previous=previous,
             formatters=self._formatters,
             options=feedback,
-            tool=tool,
+            shown=ShownSchema(tool.tool.input_schema, tool.schema.index) if tool else None,
             output=output,
             endings=WITHOUT_DESK,
         )

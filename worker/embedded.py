@@ -1,4 +1,4 @@
-"""The worker inside the web process: a thread that judges and sweeps, and the courier."""
+"""The worker inside the web process: threads that judge, one of them sweeps, and the courier."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from retrycontract.children.pool import shared_pool
 from retrycontract.front.waiting import bells
 from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.answers.send_answer import send_held
+from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.forget_calls import forget_calls
 from retrycontract.usecases.calls.repeat_request import forget_requests
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
@@ -30,8 +32,8 @@ class EmbeddedDoorbell:
     """Ring inside this process: the worker thread, and the agents in the waiting room."""
 
     def attempt_queued(self, attempt_id: int) -> None:  # noqa: ARG002 - the thread looks for itself
-        """Wake the worker thread."""
-        _work.set()
+        """Wake the worker threads."""
+        _rung.ring()
 
     def call_changed(self, call_id: str, agent_id: int) -> None:
         """Wake whoever waits for the call, and the streams of its agent."""
@@ -45,38 +47,48 @@ class EmbeddedDoorbell:
 
 
 class EmbeddedWorker:
-    """Run the thread and the courier; `stop` lets the attempt and the messages in hand finish."""
+    """Run the threads and the courier; `stop` lets the attempts and the messages in hand finish.
+
+    There are as many threads as child processes: while one waits for a check that takes seconds, others go on.
+    """
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retrycontract-worker", daemon=True)
+        count = settings.RETRYCONTRACT.check_processes
+        self._threads = [
+            threading.Thread(target=self._run, args=(number == 0,), name=f"retrycontract-worker-{number}", daemon=True)
+            for number in range(count)
+        ]
         self._courier = OutboxDrain()
 
     def start(self) -> None:
         """Begin to work."""
-        self._thread.start()
+        _warm_children()
+        for thread in self._threads:
+            thread.start()
         self._courier.start()
 
     def stop(self, timeout: float = 10) -> None:
         """Stop after the attempt in hand; what waits is found at the next start."""
         self._stopping.set()
-        _work.set()
+        _rung.ring()
         end = time.monotonic() + timeout
-        self._thread.join(timeout)
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
         self._courier.stop(max(end - time.monotonic(), 0))
 
-    def _run(self) -> None:
+    def _run(self, sweeps: bool) -> None:
         pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
-        swept = 0.0
+        heard, swept = 0, 0.0
         while not self._stopping.is_set():
-            rung = _work.wait(pause)
-            _work.clear()
+            rings = _rung.wait(heard, pause)
+            rung, heard = rings != heard, rings
             if self._stopping.is_set():
                 break
             try:
                 close_old_connections()
                 judge_waiting(clock=timezone.now)
-                if not rung or time.monotonic() - swept >= pause:
+                if sweeps and (not rung or time.monotonic() - swept >= pause):
                     send_held(now=timezone.now())
                     expire_overdue(now=timezone.now())
                     tidy_queue(now=timezone.now())
@@ -93,12 +105,38 @@ class EmbeddedWorker:
         connection.close()
 
 
-_work = threading.Event()
+class Rings:
+    """Count rings, so that each of several threads hears every one of them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def ring(self) -> None:
+        """Wake everybody who waits."""
+        with self._changed:
+            self._count += 1
+            self._changed.notify_all()
+
+    def wait(self, heard: int, timeout: float) -> int:
+        """Wait until there are other rings than were heard; gives how many there are."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count != heard, timeout)
+            return self._count
+
+
+def _warm_children() -> None:
+    """Have a child ready before the first output comes that needs one; the start does not wait for it."""
+    bound_children()
+    threading.Thread(target=shared_pool().warm, name="retrycontract-child", daemon=True).start()
+
+
+_rung = Rings()
 _worker: EmbeddedWorker | None = None
 
 
 def start() -> None:
-    """Start the worker thread of this process, once."""
+    """Start the worker of this process, once."""
     global _worker
     if _worker is None:
         _worker = EmbeddedWorker()
@@ -106,7 +144,7 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Stop the worker thread of this process."""
+    """Stop the worker of this process."""
     global _worker
     if _worker is not None:
         _worker.stop()

@@ -54,9 +54,8 @@ class KeyLine:
 def list_agents(*, now: datetime, search: str = "") -> list[AgentLine]:
     """List agents by name; without a search as many as a page can hold."""
     is_active = Q(keys__revoked_at=None) & (Q(keys__expires_at=None) | Q(keys__expires_at__gt=now))
-    found = (
-        Agent.objects.filter(Q(name__icontains=search) | Q(namespace__icontains=search)) if search else Agent.objects
-    )
+    matching = Q(name__icontains=search) | Q(namespace__icontains=search) if search else Q()
+    found: Any = Agent.objects.filter(matching)
     counted = found.annotate(last_seen=Max("keys__last_used_at"), active_keys=Count("keys", filter=is_active))
     return [AgentLine(agent, agent.last_seen, agent.active_keys) for agent in counted.order_by("name")[:MOST_AGENTS]]
 

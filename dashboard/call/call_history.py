@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from dashboard.call.changes import Change, compare
 from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
 from dashboard.shared.json_view import is_long
@@ -337,6 +339,16 @@ class CallHistory:
     def _proposed(self) -> Any | None:
         attempt = self.newest_judged
         return None if attempt is None else proposed_arguments(attempt)
+
+    @property
+    def trace(self) -> tuple[str, str] | None:
+        """Give the id of the newest attempt's trace, and where it is shown; empty where nobody said where."""
+        parent = next((attempt.traceparent for attempt in self.attempts if attempt.traceparent), None)
+        if parent is None:
+            return None
+        # The version, then 32 hexadecimal digits: checked when it was taken, so that it fits into any address.
+        trace_id = parent.split("-")[1]
+        return trace_id, settings.RETRYCONTRACT.trace_url.replace("{trace_id}", trace_id)
 
     @property
     def context(self) -> dict[str, str]:

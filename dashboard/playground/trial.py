@@ -200,10 +200,9 @@ def _judged_by(version: ToolVersion) -> Any:
 
 def _hidden_in(tried: DryRun) -> str | None:
     """Write an output again in which something is secret, by itself or as the schema says; None when nothing is."""
-    shown, found = tried.redacted(), tried.findings
-    if not found.is_parsed or shown == found.parsed:
+    if not tried.findings.is_parsed or not tried.examined.hides:
         return None
-    return shown if tried.tool.tool.kind is Kind.SOURCE_FILE else written(shown)
+    return tried.redacted if tried.kind is Kind.SOURCE_FILE else written(tried.redacted)
 
 
 def _without_secrets(text: str, redact: Callable[[Any], Any]) -> str:

@@ -19,7 +19,7 @@ from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000
-MOST_NEAR = 60  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
+MOST_NEAR = 40  # lines of a document that is shown as far as it failed: what fits on one screen with its errors
 BESIDE = 2  # lines shown on each side of a failing one
 HEAD = 4  # lines of the beginning, which say what it is
 INDENT = "  "

@@ -7,11 +7,13 @@ from typing import Any
 
 from django import forms
 
+from retrycontract.checking import admit_apart
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.schemas.admission import InvalidSchema, admit
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema
 from retrycontract.store.models import Agent
 from retrycontract.store.models.tools import KINDS
+from retrycontract.usecases.calls.check_output import DESK
 
 MAX_NAME = 300  # as the API takes it
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]+\Z"
@@ -38,7 +40,7 @@ class SchemaForm(forms.Form):
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
-            admit(value)
+            admit_apart(value, key=DESK)
         except InvalidSchema as refused:
             self.refused = refused
             raise forms.ValidationError(refused.reason) from None

@@ -11,6 +11,7 @@ from retrycontract.api.limits import limiter
 from retrycontract.api.problems import Problem
 from retrycontract.config.logs import follow
 from retrycontract.store.models import Agent, ApiKey, Scope
+from retrycontract.usecases.counts.charge_work import refuse_overdrawn
 
 
 class AgentRequest(HttpRequest):
@@ -24,9 +25,9 @@ class ApiKeyAuth(HttpBearer):
 
     openapi_description = "An agent's API key, made by `manage.py create_agent`."
 
-    def __init__(self, *needed: Scope) -> None:
+    def __init__(self, *needed: Scope, causes_work: bool = False) -> None:
         super().__init__()
-        self.needed = needed
+        self.needed, self.causes_work = needed, causes_work
 
     def __call__(self, request: HttpRequest) -> Agent:
         """Return the agent, or answer 401 or 403."""
@@ -47,6 +48,8 @@ class ApiKeyAuth(HttpBearer):
             raise Problem(429, "too-many-requests", detail, headers={"Retry-After": str(wait)})
         key.touch(now)
         self._refuse_what_is_beyond(key)
+        if self.causes_work:  # what only asks or ends something stays open to whoever has used up its work
+            refuse_overdrawn(key.agent, now=now)
         follow(agent=key.agent.name)
         return key.agent
 
@@ -61,3 +64,5 @@ ANY_KEY = ApiKeyAuth()
 # A route that declares nothing is open to keys alone that may do everything.
 EVERY_SCOPE = ApiKeyAuth(*Scope)
 SUBMIT, READ, TOOLS = ApiKeyAuth(Scope.SUBMIT), ApiKeyAuth(Scope.READ), ApiKeyAuth(Scope.TOOLS)
+# Of routes that check outputs or schemas.
+SUBMIT_WORK, TOOLS_WORK = ApiKeyAuth(Scope.SUBMIT, causes_work=True), ApiKeyAuth(Scope.TOOLS, causes_work=True)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from retrycontract.api import openapi
 from retrycontract.api.preconditions import entity_tag
+from retrycontract.children.pool import TooManyWaitingError
 from retrycontract.contract import pointers
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.outputs.source_code import Language, UnknownLanguageError
@@ -36,6 +37,7 @@ from retrycontract.usecases.calls.submit_attempt import (
     OtherKindError,
     UnknownVersionError,
 )
+from retrycontract.usecases.counts.charge_work import WorkUsedUpError
 from retrycontract.usecases.tools.contracts import sanitizer
 from retrycontract.usecases.tools.register_tool import ToolChangedError
 
@@ -246,6 +248,22 @@ def _too_large(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
     return problem_response(413, "body-too-large", f"The request body is over {limit} bytes. Send less in one request.")
 
 
+def _overdrawn(_: HttpRequest, error: WorkUsedUpError) -> HttpResponse:
+    detail = (
+        "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
+        "and send smaller outputs, or register simpler schemas."
+    )
+    response = problem_response(429, "too-much-work", detail)
+    response["Retry-After"] = str(error.wait)
+    return response
+
+
+def _too_many_waiting(_: HttpRequest, __: TooManyWaitingError) -> HttpResponse:
+    response = problem_response(429, "too-much-work", "Other checks of this agent are still running; wait for them.")
+    response["Retry-After"] = "1"
+    return response
+
+
 def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
     return problem_response(503, "busy", "The call changed at the same moment; send the request again.")
 
@@ -281,6 +299,8 @@ HANDLERS: dict[Any, Any] = {
     InvalidToolListError: _invalid_list,
     ToolChangedError: _changed,
     RequestDataTooBig: _too_large,
+    WorkUsedUpError: _overdrawn,
+    TooManyWaitingError: _too_many_waiting,
     LostRaceError: _race,
     OperationalError: _no_database,
     Exception: _crash,

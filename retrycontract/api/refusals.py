@@ -34,6 +34,7 @@ STATUS: Final = {
     "unknown-cursor": 422,
     "unknown-language": 422,
     "too-many-requests": 429,
+    "too-much-work": 429,
     "internal": 500,
     "busy": 503,
     "database-unavailable": 503,
@@ -44,6 +45,7 @@ ALWAYS: Final = (
     "database-unavailable",
 )  # fmt: skip
 OF_BODIES: Final = ("bad-json", "encoded-body", "not-json", "invalid-request")
+OF_WORK: Final = ("too-much-work",)  # where outputs or schemas are checked
 OF_KEYED_POSTS: Final = ("invalid-request", "idempotency-key-reused")
 
 

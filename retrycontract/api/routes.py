@@ -12,10 +12,10 @@ from ninja import Header, Router, Status
 from ninja.params.functions import Query
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
-from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, READ, SUBMIT
+from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK
 from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_schemas import EventFilters, EventOut
-from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, refusals
+from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once, request_key
 from retrycontract.config.logs import follow
 from retrycontract.contract.feedback.feedback_forms import PLAIN
@@ -25,7 +25,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.traces import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
-from retrycontract.store.models import Attempt, Call, Guidance
+from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.dry_run import dry_run
@@ -63,14 +63,14 @@ api = problems.ProblemAPI(
 
 FOUND_PROBLEMS = refusals("not-found", "invalid-request")
 SUBMIT_PROBLEMS = refusals(
-    *OF_BODIES, *OF_KEYED_POSTS, "call-not-found", "version-not-found", "ambiguous-call", "call-ended", "other-kind",
-    "other-tool",
+    *OF_BODIES, *OF_KEYED_POSTS, *OF_WORK, "call-not-found", "version-not-found", "ambiguous-call", "call-ended",
+    "other-kind", "other-tool",
 )  # fmt: skip
 
 
 @api.post(
     "/calls",
-    auth=SUBMIT,
+    auth=SUBMIT_WORK,
     response={200: schemas.VerdictOut, 202: schemas.VerdictOut, **SUBMIT_PROBLEMS},
     tags=["calls"],
 )
@@ -204,20 +204,23 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 
 @api.post(
     "/check",
-    auth=SUBMIT,
-    response={200: schemas.CheckOut, **refusals(*OF_BODIES, *OF_KEYED_POSTS, "invalid-schema", "unknown-language")},
+    auth=SUBMIT_WORK,
+    response={
+        200: schemas.CheckOut,
+        **refusals(*OF_BODIES, *OF_KEYED_POSTS, *OF_WORK, "invalid-schema", "unknown-language"),
+    },
     tags=["playground"],
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
-    checked = _checked(body)  # before the transaction that remembers it: it may take its time
+    checked = _checked(agent_of(request), body)  # before the transaction that remembers it: it may take its time
     return once(request, key, lambda: checked)
 
 
-def _checked(body: schemas.CheckIn) -> schemas.CheckOut:
+def _checked(agent: Agent, body: schemas.CheckIn) -> schemas.CheckOut:
     result = dry_run(
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
-        max_attempts=body.max_attempts, kind=Kind(body.kind),
+        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent,
     )  # fmt: skip
     return schemas.CheckOut(
         valid=result.is_valid,

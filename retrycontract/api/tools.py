@@ -12,10 +12,10 @@ from ninja.params.functions import Query
 from pydantic import BaseModel
 
 from retrycontract.api import examples, presenters, problems
-from retrycontract.api.auth import READ, TOOLS
+from retrycontract.api.auth import READ, TOOLS_WORK
 from retrycontract.api.fields import ToolList
 from retrycontract.api.preconditions import IfMatch, IfNoneMatch, entity_tag, is_known, may_replace, tag_of
-from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, refusals
+from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once
 from retrycontract.api.tool_schemas import (
     ImportOut,
@@ -27,6 +27,7 @@ from retrycontract.api.tool_schemas import (
     ToolQuery,
     ToolSummary,
 )
+from retrycontract.checking import AT_ONCE
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Tool
 from retrycontract.usecases.tools.register_tool import Registration, ToolSettings, import_tools, register_tool
@@ -34,7 +35,7 @@ from retrycontract.usecases.tools.register_tool import Registration, ToolSetting
 router = Router(tags=["tools"])
 
 PUT_PROBLEMS = refusals(
-    *OF_BODIES, "not-found", "invalid-name", "invalid-schema", "unknown-language", "precondition-failed"
+    *OF_WORK, *OF_BODIES, "not-found", "invalid-name", "invalid-schema", "unknown-language", "precondition-failed"
 )
 READ_PROBLEMS = refusals("not-found", "invalid-request")
 FOUND: dict[Any, Any] = {200: ToolDetail, 304: None, **READ_PROBLEMS}
@@ -43,8 +44,8 @@ MADE: dict[Any, Any] = {200: ToolOut, 201: ToolOut, **PUT_PROBLEMS}
 
 @router.post(
     "/tools/import",
-    auth=TOOLS,
-    response={200: ImportOut, **refusals(*OF_BODIES, *OF_KEYED_POSTS, "invalid-tool-list")},
+    auth=TOOLS_WORK,
+    response={200: ImportOut, **refusals(*OF_BODIES, *OF_KEYED_POSTS, *OF_WORK, "invalid-tool-list")},
     openapi_extra={"requestBody": {"content": {"application/json": {"examples": examples.TOOL_LISTS}}}},
 )
 def post_tool_import(request: HttpRequest, body: Body[ToolList], key: IdempotencyKey = None) -> Any:
@@ -98,7 +99,7 @@ def get_tool(request: HttpRequest, response: HttpResponse, name: str, if_none_ma
     return _unless_known(response, if_none_match, entity_tag(tool.revision), found)
 
 
-@router.put("/tools/import", auth=TOOLS, response=MADE)
+@router.put("/tools/import", auth=TOOLS_WORK, response=MADE)
 def put_tool_named_import(
     request: HttpRequest,
     response: HttpResponse,
@@ -110,7 +111,7 @@ def put_tool_named_import(
     return put_tool(request, response, "import", body, if_match, if_none_match)
 
 
-@router.put("/tools/{path:name}", auth=TOOLS, response=MADE)
+@router.put("/tools/{path:name}", auth=TOOLS_WORK, response=MADE)
 def put_tool(
     request: HttpRequest,
     response: HttpResponse,
@@ -128,7 +129,7 @@ def put_tool(
     settings = ToolSettings(**body.model_dump(exclude={"input_schema"}))
     done = register_tool(
         agent_of(request), name, body.input_schema, now=timezone.now(), settings=settings,
-        may_replace=may_replace(if_match, if_none_match),
+        may_replace=may_replace(if_match, if_none_match), at_once=AT_ONCE,
     )  # fmt: skip
     response["ETag"] = entity_tag(done.tool.revision)
     if done.is_new_tool:

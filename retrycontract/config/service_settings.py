@@ -75,7 +75,9 @@ class ServiceSettings(BaseModel):
     sweep_seconds: float = Field(
         2, ge=0, description="How often what was left behind is picked up again; 0 never, for tests of what that loses."
     )
-    max_deliveries: int = Field(3, ge=1, description="Crashes of the checker before an attempt is given up.")
+    max_deliveries: int = Field(
+        3, ge=1, description="How often the service may die while it works on an attempt before that is given up."
+    )
     blocked_expires_after_days: float = Field(7, gt=0, description="When a Blocked call that nobody answered expires.")
 
     claim_minutes: float = Field(
@@ -100,6 +102,10 @@ class ServiceSettings(BaseModel):
 
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
+    )
+    trace_url: str = Field(
+        "",
+        description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
     )
     notify_webhook_url: str = Field(
         "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
@@ -129,6 +135,21 @@ class ServiceSettings(BaseModel):
     )
     email_from: str = Field("", description="Address that e-mails come from.")
 
+    check_seconds: float = Field(
+        2, gt=0, le=10, description="Processor seconds that checking one output may take before it is cut off."
+    )
+    check_processes: int = Field(
+        2, ge=1, le=64, description="Child processes, in each process of the service, that check what is not quick."
+    )
+    check_memory_mb: int = Field(
+        1_024, ge=256, description="Address space of each of these child processes, in megabytes."
+    )
+    work_seconds_per_minute: float = Field(
+        30, ge=0, description="Processor seconds of checking that an agent may cause in a minute; 0: any number."
+    )
+    work_burst_seconds: float = Field(
+        10, gt=0, description="Processor seconds of checking that an agent may cause at once."
+    )
     requests_per_minute: int = Field(
         6_000, ge=0, description="Requests that a key may make in a minute, counted by each web process; 0: any number."
     )
@@ -175,6 +196,13 @@ class ServiceSettings(BaseModel):
     def _absolute(cls, url: str) -> str:
         if url and not is_plain_url(url):
             raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
+        return url
+
+    @field_validator("trace_url")
+    @classmethod
+    def _with_trace_id(cls, url: str) -> str:
+        if url and ("{trace_id}" not in url or not is_plain_url(url.replace("{trace_id}", "0" * 32))):
+            raise ValueError("must be an address such as https://traces.example/t/{trace_id}")
         return url
 
     @field_validator("public_url")

@@ -74,7 +74,8 @@ class WsgiBridge:
     """Serve a WSGI application over ASGI.
 
     Paths under `api_prefix` run on a pool of their own, so that slow pages never queue before submits. It has
-    one thread by default: one writer is quicker than several that fight for SQLite's lock.
+    one thread by default: one writer is quicker than several that fight for SQLite's lock. Of these, what `is_slow`
+    tells by method, path and size of the body runs on a third pool.
     """
 
     def __init__(
@@ -83,11 +84,15 @@ class WsgiBridge:
         *,
         api_threads: int = 1,
         page_threads: int = 4,
+        slow_threads: int = 1,
+        is_slow: Callable[[str, bytes, int], bool] = lambda *_: False,
         max_body_bytes: int,
         api_prefix: str = "/api/",
     ) -> None:
         self._app = wsgi_app
         self._api = ThreadPoolExecutor(api_threads, thread_name_prefix="api")
+        self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
+        self._is_slow = is_slow
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
         self._limit = max_body_bytes
         self._api_prefix = api_prefix.encode()
@@ -113,7 +118,9 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        pool = self._api if self.is_api(scope) else self._pages
+        pool = self._pages
+        if self.is_api(scope):
+            pool = self._slow if self._is_slow(scope["method"], _path(scope), len(body)) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
 
     def is_api(self, scope: Scope) -> bool:
@@ -122,7 +129,7 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._pages):
+        for pool in (self._api, self._slow, self._pages):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 from functools import partial
 
-from retrycontract.contract.outputs.json_text import JsonFault, parse_json
-from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
+from retrycontract.children.pool import shared_pool
+from retrycontract.children.process import ChildDiedError, ChildUnavailableError, Death
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault
+from retrycontract.languages.compiling import compiler_here
 from retrycontract.languages.grammars import GRAMMARS, MissingGrammarError, require_grammar
-from retrycontract.languages.pool import shared_pool
-from retrycontract.languages.process import CompilerUnavailableError
 
-__all__ = ["CompilerUnavailableError", "MissingGrammarError", "compiler_of"]
+__all__ = ["ChildUnavailableError", "MissingGrammarError", "compiler_of", "require_compiler"]
+
+QUICK = (Language.JSON, Language.TEXT, Language.MARKDOWN)
+TOO_MUCH = "its compiler ends without an answer: too deeply nested, or too large"
+FAULTS = {
+    Death.WORK: SourceFault(FaultKind.DEPTH, "it takes longer to compile than a file may"),
+    Death.MEMORY: SourceFault(FaultKind.DEPTH, "it takes more memory than a file may"),
+    Death.DEPTH: SourceFault(FaultKind.DEPTH, TOO_MUCH),
+    Death.CRASH: SourceFault(FaultKind.DEPTH, TOO_MUCH),
+}
 
 
 def compiler_of(language: Language) -> Compiler:
     """Give what compiles the files of a language; raises MissingGrammarError where its grammar is not installed."""
-    if language is Language.JSON:
-        return _compile_json
-    if language in (Language.TEXT, Language.MARKDOWN):
-        return _take  # nothing but its structure can be wrong, and that is not the compiler's
+    require_compiler(language)
+    return compiler_here(language) if language in QUICK else partial(_compile_apart, language)
+
+
+def require_compiler(language: Language) -> None:
+    """Make sure that the files of a language can be checked here; raises MissingGrammarError."""
     if language in GRAMMARS:
         require_grammar(language)
-    return partial(_compile_apart, language)
 
 
 def _compile_apart(language: Language, source: str) -> tuple[SourceFault, ...]:
-    return shared_pool().compile(language, source)
-
-
-def _take(source: str) -> tuple[SourceFault, ...]:
-    return () if source.strip() else (placeholder("blanks"),)
-
-
-def _compile_json(source: str) -> tuple[SourceFault, ...]:
-    value, fault = parse_json(source.removeprefix("\ufeff"))
-    if fault is None:
-        return (placeholder("null"),) if value is None else ()
-    return (_as_source_fault(fault),)
-
-
-def _as_source_fault(fault: JsonFault) -> SourceFault:
-    place = f" at line {fault.line}, column {fault.column}"
-    return SourceFault(fault.kind, fault.reason.replace(place, ""), fault.line, fault.column)
+    try:
+        faults = shared_pool().run("compile", (language.value, source)).answer
+    except ChildDiedError as died:
+        return (FAULTS[died.death],)
+    return tuple(SourceFault(FaultKind(kind), *rest) for kind, *rest in faults)

@@ -265,8 +265,9 @@ class _Extraction:
 
 def _located(location: Sequence[str | int], message: str) -> ValidationError:
     pointer = pointers.from_tokens([str(part) for part in location])
+    # What pydantic puts before a validator's own words.
     said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said[:1].upper() + said[1:], keyword="plugin")
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword="plugin")
 
 
 def _raw(run: Run) -> str:

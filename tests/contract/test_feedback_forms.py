@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import write_answer
-from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions
+from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status
@@ -32,7 +32,8 @@ def told(submission: Any, max_length: int = 16_000) -> str:
     found = check_arguments(submission, tool, ValueSanitizer())
     answer = write_answer(
         found, Move(CallState.RETRYING, Status.RETRY), Budget(2, 3), tool_name="order", tool_call_id="c1",
-        configuration=RetryConfiguration(), kind=Kind.EXTRACTION, tool=tool, output=submission,
+        configuration=RetryConfiguration(), kind=Kind.EXTRACTION, output=submission,
+        shown=ShownSchema(SCHEMA, tool.schema.index),
         options=FeedbackOptions(FeedbackForm.EXTRACTION, max_length),
     )  # fmt: skip
     assert answer is not None

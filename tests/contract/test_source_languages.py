@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,11 +13,8 @@ from retrycontract import RetryContract, Tool
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language, SourceFault
-from retrycontract.languages import CompilerUnavailableError, MissingGrammarError, compiler_of
+from retrycontract.languages import MissingGrammarError, compiler_of
 from retrycontract.languages.grammars import GRAMMARS, require_grammar
-from retrycontract.languages.limits import MEGABYTE, Limits
-from retrycontract.languages.pool import Pool
-from retrycontract.languages.process import CompilingProcess
 
 FILES = {
     Language.PYTHON: "def f():\n    return 1\n",
@@ -141,98 +135,10 @@ def test_a_bomb_of_aliases_is_not_expanded() -> None:
     assert compiler_of(Language.YAML)(bomb) == ()
 
 
-@pytest.fixture
-def small() -> Iterator[Pool]:
-    """A pool of one process that may have little memory and time."""
-    pool = Pool(Limits(seconds=1.0, cpu_seconds=60, memory=160 * MEGABYTE, processes=1))
-    yield pool
-    pool.close()
-
-
-LARGE = "x = [" + "a.b(c, d)[e], " * 60_000 + "]\n"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space")
-def test_a_file_that_takes_too_much_memory_is_a_fault() -> None:
-    pool = Pool(Limits(memory=96 * MEGABYTE, processes=1))
-    try:
-        (fault,) = pool.compile(Language.PYTHON, LARGE)
-        assert fault.kind is FaultKind.DEPTH
-        assert pool.compile(Language.PYTHON, "x = 1\n") == ()
-    finally:
-        pool.close()
-
-
-def test_a_file_that_takes_too_long_is_a_fault() -> None:
-    pool = Pool(Limits(seconds=0.02, processes=1))
-    try:
-        assert "takes longer" in pool.compile(Language.PYTHON, LARGE * 5)[0].reason
-    finally:
-        pool.close()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the limits of another process")
-def test_a_child_that_nobody_watches_any_more_runs_out_of_time(small: Pool) -> None:
-    import resource
-
-    small.compile(Language.PYTHON, "x = 1\n")
-    (process,) = small._idle
-    soft, _ = resource.prlimit(process._child.pid, resource.RLIMIT_CPU)
-    assert 60 <= soft < 120
-
-
 def test_source_is_compiled_and_never_run(tmp_path: object) -> None:
     marker = f"{tmp_path}/marker"
     assert compiler_of(Language.PYTHON)(f"open({marker!r}, 'w')\n") == ()
     assert not os.path.exists(marker)  # noqa: PTH110 - the path is the source's
-
-
-def test_a_child_that_is_killed_is_replaced(small: Pool) -> None:
-    assert small.compile(Language.PYTHON, "x = 1\n") == ()
-    (process,) = small._idle
-    os.kill(process._child.pid, signal.SIGKILL)
-    assert small.compile(Language.PYTHON, "x = = 1\n")[0].kind is S
-    assert small._idle[0] is not process
-
-
-def test_a_child_serves_many_files_and_is_replaced_when_worn() -> None:
-    pool = Pool(Limits(files=2, processes=1))
-    try:
-        pool.compile(Language.PYTHON, "x = 1\n")
-        (first,) = pool._idle
-        pool.compile(Language.PYTHON, "x = 1\n")
-        assert pool._idle == []
-        assert first._child.poll() is not None
-    finally:
-        pool.close()
-
-
-def test_many_threads_share_few_processes(small: Pool) -> None:
-    sources = [f"x{number} = 1\n" * number + "y = =\n" for number in range(40)]
-    with ThreadPoolExecutor(8) as threads:
-        faults = list(threads.map(lambda source: small.compile(Language.PYTHON, source), sources))
-    assert [fault.line for (fault,) in faults] == [number + 1 for number in range(40)]
-    assert len(small._idle) == 1
-
-
-def test_the_child_reads_no_environment_and_no_working_directory(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with open(f"{tmp_path}/json.py", "w", encoding="utf-8") as trap:  # noqa: PTH123 - a plain file
-        trap.write("raise SystemExit\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.chdir(str(tmp_path))
-    pool = Pool(Limits(processes=1))
-    try:
-        assert pool.compile(Language.PYTHON, "x = 1\n") == ()
-    finally:
-        pool.close()
-
-
-def test_without_an_interpreter_nothing_is_said_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(CompilerUnavailableError, match="no process can be started"):
-        CompilingProcess(Limits())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -251,7 +157,6 @@ def test_a_forked_process_has_children_of_its_own() -> None:
         "assert all(map(bool, faults)) if child else not any(faults)\n"
         "sys.exit(os.waitpid(child, 0)[1] if child else 0)\n"
     )
-    import subprocess
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -271,17 +176,3 @@ def test_the_library_judges_source_files() -> None:
     assert first.tool_result.content.startswith("Validation failed for file 'app.py' (attempt 1/3):")
     second = contract.check("app.py", "c1", "```python\ndef f(): ...\n```", call_id=first.call_id)
     assert (second.status, second.arguments) == ("valid", "def f(): ...\n")
-
-
-def test_a_large_process_keeps_its_children_too() -> None:
-    code = (
-        "held = bytearray(400_000_000)\n"
-        "from retrycontract.contract.outputs.source_code import Language\n"
-        "from retrycontract.languages.pool import Pool\n"
-        "pool = Pool()\n"
-        "pool.compile(Language.PYTHON, 'x = 1')\n"
-        "print(len(pool._idle))\n"
-        "pool.close()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "1"

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
@@ -283,3 +284,32 @@ def test_a_viewer_follows_without_a_form(viewer: Client) -> None:
 
 def test_operators_see_each_others_calls(desk: Client) -> None:
     assert logged_in(make_user("noah")).get(address(make_blocked())).status_code == 200
+
+
+def test_a_trace_is_a_link_once_somebody_said_where_traces_are_shown(
+    desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    call = make_blocked(traceparent=f"00-{trace_id}-00f067aa0ba902b7-01")
+    assert f"<code>{trace_id}</code>" in read_html(desk, call)
+    known = settings.RETRYCONTRACT.model_copy(update={"trace_url": "https://traces.example/t/{trace_id}"})
+    monkeypatch.setattr(settings, "RETRYCONTRACT", known)
+    assert f'href="https://traces.example/t/{trace_id}"' in read_html(desk, call)
+
+
+def test_many_errors_that_are_alike_are_one_and_the_page_stays_small(desk: Client) -> None:
+    agent = make_agent()
+    kinds = {"qty": {"type": "integer"}, "sku": {"type": "string"}, "at": {"type": "integer"}}
+    item = {"type": "object", "properties": kinds}
+    make_tool(agent, "order", {"type": "object", "properties": {"orders": {"type": "array", "items": item}}})
+    wrong = {"orders": [{"qty": "two", "sku": 7, "at": "now"} for _ in range(75)]}
+    call = make_blocked(agent, wrong, tool="order")
+    page = read_html(desk, call)
+    assert page.count("<strong>75 times</strong>") == 9  # three mistakes of three attempts
+    assert "Show the whole output" in page
+    assert len(page) < 90_000
+    assert len(desk.get(address(call), headers={"Accept-Encoding": "gzip"}).content) < 20_000
+
+
+def read_html(desk: Client, call: Call) -> str:
+    return desk.get(address(call)).content.decode()

@@ -134,3 +134,13 @@ def test_everybody_has_their_own(mia: User) -> None:
     assert "A password alone opens your desk" in text_of(page)
     assert Client().post("/login/", {"username": "bo", "password": PASSWORD}).status_code == 302
     assert SecondFactor.objects.get().confirmed_at > timezone.now() - timedelta(minutes=1)
+
+
+def test_the_secret_is_also_a_picture_for_the_telephone_and_without_inline_style(mia: User) -> None:
+    desk = logged_in(mia)
+    desk.post(PAGE)
+    page = desk.get(PAGE).content.decode()
+    drawn = re.search(r'<figure class="qr" role="img" aria-label="[^"]+">(<svg.*?</svg>)', page, re.DOTALL)
+    assert drawn is not None
+    assert "<path" in drawn[1]
+    assert "style=" not in drawn[1]

@@ -202,6 +202,6 @@ def test_a_check_that_never_ends_is_cut_off_blocks_its_call_and_stops_nobody_els
     path = f"/calls/{call_id}/wait?for=verdict"
     verdict = agent.send("GET", path, headers={"Prefer": "wait=60"}).body
     assert (verdict["status"], verdict["state"]) == ("blocked", "blocked")
-    assert "the checker could not finish" in verdict["tool_result"]["content"]
+    assert "The checker could not finish" in verdict["tool_result"]["content"]
     (escalation,) = agent.send("GET", f"/calls/{call_id}").body["escalations"]
     assert escalation["state"] == "open"

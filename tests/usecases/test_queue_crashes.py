@@ -42,9 +42,9 @@ def test_more_than_three_crashes_block_the_call_and_quarantine_the_version() -> 
     assert judge_attempt(attempt.pk, clock=at(later))
     dead = fresh(attempt)
     assert (dead.state, dead.is_valid, dead.status, dead.sealed) == ("dead", False, "blocked", None)
-    assert "the checker could not finish" in dead.feedback
+    assert "The checker could not finish" in dead.feedback
     assert dead.call.state == "blocked"
-    assert "the checker could not finish" in dead.call.escalations.open().get().text
+    assert "The checker could not finish" in dead.call.escalations.open().get().text
     version = ToolVersion.objects.get()
     assert version.quarantined_at == later
     event = Event.objects.get(name="version.quarantined")

@@ -22,6 +22,7 @@ from retrycontract.contract.tool import CompiledTool, PluginCheck
 Rejection: TypeAlias = str | Iterable[ValidationError]
 
 UNKNOWN_TOOL = "tool"  # keyword of the error that nobody registered such a tool
+CHECKER = "checker"  # where a schema's error names its keyword: the check could not be finished
 MAX_TOOLS_NAMED = 3  # nearest names to one that nobody registered
 CUT_OFF_HINT = "send the whole value again, shorter: it was cut off by the length limit"
 
@@ -119,6 +120,11 @@ def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[Validation
     return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), sanitizer))
 
 
+def unfinished_check(reason: str, hint: str | None = None) -> Findings:
+    """Report an output whose check was cut off, crashed, or could not begin: it is never valid."""
+    return Findings((_whole(reason, keyword=CHECKER, hint=hint),))
+
+
 def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> Findings:
     """Report a call of a tool that nobody registered, with the nearest names, for the model and for a person."""
     names = sorted(known)
@@ -133,6 +139,6 @@ def unknown_tool(name: str, known: Iterable[str], sanitizer: ValueSanitizer) -> 
     return Findings((_whole(message, keyword=UNKNOWN_TOOL, hint=f"call {listed} instead" if guess else such),))
 
 
-def _whole(message: str, *, keyword: str, hint: str) -> ValidationError:
+def _whole(message: str, *, keyword: str, hint: str | None) -> ValidationError:
     """Give an error of the whole in its own words: what is no matter of the schema must not name the schema."""
     return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", message, keyword=keyword, hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrycontract.contract.checks.catalogue import CHECKS
@@ -17,7 +17,7 @@ from retrycontract.contract.checks.tool_arguments import Rejection, rejections, 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.aggregator import in_order
-from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, surrounded
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema, surrounded
 from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
 from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
@@ -30,6 +30,38 @@ from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 
 STANDARD = Formatters()
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Hold what was found of an output, and what may be kept of it: its value or its text without secrets.
+
+    `hides` tells that what may be kept is not all of it. From another process `findings.parsed` does not come along.
+    """
+
+    findings: Findings
+    kept: Any
+    hides: bool = True
+
+
+def examine_and_redact(
+    output: Any,
+    tool: CompiledTool | None,
+    sanitizer: ValueSanitizer,
+    *,
+    tool_name: str,
+    known_tools: Iterable[str] = (),
+    finish_reason: str | None = None,
+    callback_error: Rejection | None = None,
+    said: str | None = None,
+) -> Examined:
+    """Do all that takes long with an output: find everything wrong with it, and take the secrets out of it."""
+    findings = examine(
+        output, tool, sanitizer, tool_name=tool_name, known_tools=known_tools, finish_reason=finish_reason,
+        callback_error=callback_error, said=said,
+    )  # fmt: skip
+    kept = redacted_output(findings, output, tool, sanitizer)
+    return Examined(findings, kept, hides=not findings.is_parsed or kept != findings.parsed)
 
 
 def examine(
@@ -89,7 +121,7 @@ def write_answer(
     formatters: Formatters = STANDARD,
     words: str = "",
     options: FeedbackOptions = PLAIN,
-    tool: CompiledTool | None = None,
+    shown: ShownSchema | None = None,
     output: Any = None,
     endings: Endings = WITH_DESK,
 ) -> ToolResult | None:
@@ -97,7 +129,7 @@ def write_answer(
 
     `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
     `words` are a person's, fenced: they join the feedback. `endings` say what comes next. With `options` it shows the
-    schema of `tool`, and `output`, too.
+    schema `shown`, and `output`, too.
     """
     if verdict.status is Status.VALID:
         return None
@@ -118,12 +150,12 @@ def write_answer(
             previous=previous,
             formatters=formatters,
             words=words,
-            max_length=options.room_for_errors if tool else None,
+            max_length=options.room_for_errors if shown else None,
             endings=endings,
         )
-        if tool is not None:
+        if shown is not None:
             content = surrounded(
-                content, options, tool, output, findings.errors, attempt=attempt, max_attempts=allowed,
+                content, options, shown, output, findings.errors, attempt=attempt, max_attempts=allowed,
                 sanitizer=ValueSanitizer(configuration),
             )  # fmt: skip
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)

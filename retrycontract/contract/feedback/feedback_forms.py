@@ -21,7 +21,6 @@ from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.type_expressions import describe
-from retrycontract.contract.tool import CompiledTool
 
 MAX_FEEDBACK_LENGTH = 16_000  # characters; a model reads four thousand tokens once more, not a book
 MIN_FEEDBACK_LENGTH = 1_000  # below it there is no room for three parts
@@ -62,10 +61,18 @@ class FeedbackOptions:
 PLAIN = FeedbackOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class ShownSchema:
+    """Hold a schema to be shown, and the index of its places."""
+
+    schema: Any
+    index: SchemaIndex
+
+
 def surrounded(
     told: str,
     options: FeedbackOptions,
-    tool: CompiledTool,
+    shown: ShownSchema,
     output: Any,
     errors: Sequence[ValidationError],
     *,
@@ -75,15 +82,15 @@ def surrounded(
 ) -> str:
     """Put schema and submission around a feedback that tells the errors; `output` is None where there was none."""
     if options.form is FeedbackForm.CORRECTION:
-        return _correction(told, tool, output, sanitizer)
+        return _correction(told, shown, output, sanitizer)
     if options.form is FeedbackForm.EXTRACTION:
         said = f"Attempt {attempt} of {max_attempts} does not conform to the schema: correct it and do it again."
-        return _extraction([told, said], tool, output, errors, limit=options.max_length, sanitizer=sanitizer)
+        return _extraction([told, said], shown, output, errors, limit=options.max_length, sanitizer=sanitizer)
     return told
 
 
-def _correction(told: str, tool: CompiledTool, reply: Any, sanitizer: ValueSanitizer) -> str:
-    written = json.dumps(tool.schema.schema, ensure_ascii=False)
+def _correction(told: str, shown: ShownSchema, reply: Any, sanitizer: ValueSanitizer) -> str:
+    written = json.dumps(shown.schema, ensure_ascii=False)
     # Nothing of what the model thought before: it would only take that up again.
     answer = without_thoughts(reply) if isinstance(reply, str) else reply
     parts = [told, f"Your reply was this. {NOTE}", echo(answer, sanitizer, limit=MAX_ECHO)]
@@ -93,7 +100,7 @@ def _correction(told: str, tool: CompiledTool, reply: Any, sanitizer: ValueSanit
 
 def _extraction(
     parts: list[str],
-    tool: CompiledTool,
+    shown: ShownSchema,
     submission: Any,
     errors: Sequence[ValidationError],
     *,
@@ -101,11 +108,11 @@ def _extraction(
     sanitizer: ValueSanitizer,
 ) -> str:
     left = limit - sum(map(len, parts)) - ROOM
-    shown = _shown_schema(tool, errors, limit=left if submission is None else left * 2 // 3)
-    parts.append(shown)
+    schema = _parts(shown, errors, limit=left if submission is None else left * 2 // 3)
+    parts.append(schema)
     if submission is not None:
         parts.append(f"What you sent was this. {NOTE}")
-        parts.append(echo(_as_value(submission), sanitizer, limit=left - len(shown) - len(NOTE)))
+        parts.append(echo(_as_value(submission), sanitizer, limit=left - len(schema) - len(NOTE)))
     return "\n\n".join(parts)
 
 
@@ -115,15 +122,15 @@ def _as_value(output: Any) -> Any:
     return output if fault else value
 
 
-def _shown_schema(tool: CompiledTool, errors: Sequence[ValidationError], *, limit: int) -> str:
+def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int) -> str:
     """Give the whole schema, or the parts that failed, as many as there is room for."""
-    schema = json.dumps(tool.schema.schema, ensure_ascii=False)
+    schema = json.dumps(shown.schema, ensure_ascii=False)
     if len(schema) <= limit:
         return f"The JSON Schema:\n{schema}"
     lines = {"The parts of the JSON Schema that failed, by pointer into the data:": None}
     left = limit - len(next(iter(lines)))
     for error in errors:
-        part, at = _part(tool.schema.index, error.field_path), shown_pointer(error.field_path)
+        part, at = _part(shown.index, error.field_path), shown_pointer(error.field_path)
         whole, short = f"{at}: {json.dumps(part, ensure_ascii=False)}", f"{at}: {describe(part)}"
         line = whole if len(whole) <= left // 2 else short
         if len(line) >= left:

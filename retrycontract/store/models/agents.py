@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import connection, models
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
 
 from retrycontract.store.statements import Statement
 
@@ -33,12 +35,30 @@ class KeyState(StrEnum):
     REVOKED = "revoked"
 
 
+class AgentQuerySet(models.QuerySet["Agent"]):
+    """Find agents, and keep their accounts."""
+
+    def charge(self, agent_id: int, seconds: float, *, per_second: float, now: datetime) -> None:
+        """Add processor seconds to an account, of which `per_second` are worked off; fewer than none are given back."""
+        moment, found = now.timestamp(), self.filter(pk=agent_id)
+        found.update(
+            work_until=Greatest(F("work_until"), Value(moment)) + seconds / per_second if per_second else moment,
+            work_seconds=F("work_seconds") + seconds,
+        )
+
+
 class Agent(models.Model):
     """A program that calls an LLM; sees its own calls only, and the tools of its namespace."""
 
     name = models.CharField(max_length=200, unique=True)
     namespace = models.CharField(max_length=200)
     created_at = models.DateTimeField()
+    # The moment, in seconds of the epoch, at which all the checking done for the agent is worked off: a bucket that
+    # empties steadily, in one number that several processes can add to.
+    work_until = models.FloatField(default=0)
+    work_seconds = models.FloatField(default=0)  # of processor time, in all
+
+    objects = AgentQuerySet.as_manager()
 
     class Meta:
         ordering = ("name", "pk")

@@ -289,10 +289,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.filter(call__in=calls, pk=models.Subquery(judged.order_by("-number").values("pk")[:1]))
 
     def claimable(self, now: datetime) -> AttemptQuerySet:
-        """Keep what a worker may take: queued or left behind by a dead one, and first of its call."""
+        """Keep what a worker may take: queued or left behind by a dead one, and first of its call.
+
+        Of an agent's dear ones only one is judged at a time: many at once must not hold all workers.
+        """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        return self.filter(free, ~models.Exists(earlier)).order_by("pk")
+        in_hand = Attempt.objects.filter(
+            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
+        )
+        may_begin = Q(is_dear=False) | ~models.Exists(in_hand)
+        return self.filter(free, ~models.Exists(earlier), may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
@@ -330,6 +337,8 @@ class Attempt(models.Model):
     seconds = models.FloatField(null=True)
 
     sealed = models.BinaryField(null=True)
+    # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.
+    is_dear = models.BooleanField(default=False)
     lease_token = models.CharField(max_length=40, blank=True, default="")
     lease_until = models.DateTimeField(null=True)
     deliveries = models.PositiveSmallIntegerField(default=0)
@@ -389,6 +398,11 @@ class Attempt(models.Model):
         if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
             return None
         return TO_JUDGE.first(attempt_id=attempt_id)
+
+    def count_delivery(self, token: str, change: int) -> bool:
+        """Count a delivery, or count it no longer; False when the lease is lost."""
+        mine = Attempt.objects.filter(pk=self.pk, lease_token=token, state=AttemptState.LEASED)
+        return bool(mine.update(deliveries=F("deliveries") + change))
 
     @property
     def errors(self) -> tuple[ValidationError, ...]:

@@ -14,13 +14,11 @@ from retrycontract.contract import pointers
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import (
     Attempt,
@@ -39,10 +37,11 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.follow_answers import remember_answer
 from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
-from retrycontract.usecases.tools.contracts import compiled, sanitizer
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
 MAX_PLACES = 5  # that a refusal names
 MAX_PLACE = 80  # characters of each
@@ -124,7 +123,8 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
     contract = _contract(call)
     if contract is None:
         return ()
-    findings = examine(arguments, contract, sanitizer(), tool_name=call.tool_name)
+    submitted = Submitted(output=arguments, tool_name=call.tool_name)
+    findings = check(submitted, contract, key=DESK).examined.findings
     hidden = set(redacted_places(arguments))
     return tuple(
         error
@@ -296,9 +296,9 @@ def _refused_marks(places: list[str]) -> RefusedAnswerError:
     )
 
 
-def _contract(call: Call) -> CompiledTool | None:
+def _contract(call: Call) -> PinnedContract | None:
     try:
-        return compiled(call.tool, call.version) if call.tool and call.version else None
+        return pinned(call.tool, call.version) if call.tool and call.version else None
     except UnreadableError:
         raise RefusedAnswerError(
             "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."
@@ -308,7 +308,7 @@ def _contract(call: Call) -> CompiledTool | None:
 def _secret_places(call: Call, arguments: Any) -> str:
     """Name the places whose values or names the sanitiser would redact; empty when there are none."""
     contract = _contract(call)
-    marked = sensitive_pointers(contract.schema.index, arguments) if contract else ()
+    marked = sensitive_pointers(contract.index, arguments) if contract else ()
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
     return _named(places)
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
+
+from retrycontract.checking import AT_ONCE
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.answer import examine, redacted_output, write_feedback
+from retrycontract.contract.feedback.answer import Examined, write_feedback
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
-from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.languages import compiler_of
-from retrycontract.usecases.tools.contracts import configuration_for, sanitizer
+from retrycontract.contract.tool import Tool
+from retrycontract.store.models import Agent
+from retrycontract.usecases.calls.check_output import DESK, Submitted, ask_child
+from retrycontract.usecases.counts.charge_work import charge
+from retrycontract.usecases.tools.contracts import configuration_for, require_compiler_of, sanitizer
 
 CALL_ID = "call_1"  # nobody called: the providers' shapes want one
 
@@ -23,10 +28,14 @@ CALL_ID = "call_1"  # nobody called: the providers' shapes want one
 class DryRun:
     """Hold a verdict and the exact answer that a model would read, None when it may go on."""
 
-    findings: Findings
-    tool: CompiledTool
-    given: Any
+    examined: Examined
+    kind: Kind
     answer: ToolResult | None
+
+    @property
+    def findings(self) -> Findings:
+        """Give what was found."""
+        return self.examined.findings
 
     @property
     def is_valid(self) -> bool:
@@ -48,9 +57,10 @@ class DryRun:
         """Guess the tokens of the text: characters / 4, no tokenizer is asked."""
         return -(-len(self.feedback) // 4)
 
+    @property
     def redacted(self) -> Any:
         """Give the output as it may be shown: its value without secrets, or its text when it never parsed."""
-        return redacted_output(self.findings, self.given, self.tool, sanitizer())
+        return self.examined.kept
 
 
 def dry_run(
@@ -62,13 +72,24 @@ def dry_run(
     attempt: int,
     max_attempts: int,
     kind: Kind = Kind.TOOL_CALL,
+    agent: Agent | None = None,
 ) -> DryRun:
-    """Check an output given as text or as a parsed value; raises InvalidSchema."""
+    """Check an output given as text or as a parsed value, on an agent's account or the desk's; raises InvalidSchema.
+
+    Nothing is known of such a schema, so that all of it is done in a child process.
+    """
     tool_name, attempt = sanitizer().redact_name(tool_name), min(attempt, max_attempts)
-    tool = CompiledTool.of(Tool(name=tool_name, input_schema=schema, strict=strict, kind=kind), compiler_of)
-    findings = examine(output, tool, sanitizer(), tool_name=tool_name)
+    tool = Tool(name=tool_name, input_schema=schema, strict=strict, kind=kind)
+    require_compiler_of(tool)
+    submitted = Submitted(output=output, tool_name=tool_name)
+    if agent is None:
+        checked = ask_child(submitted, tool, DESK)
+    else:
+        checked = ask_child(submitted, tool, agent.pk, at_once=AT_ONCE)
+        charge(agent.pk, checked.cpu_seconds, now=timezone.now())
+    findings = checked.examined.findings
     if findings.is_valid:
-        return DryRun(findings, tool, output, None)
+        return DryRun(checked.examined, kind, None)
     status = Status.BLOCKED if attempt == max_attempts else Status.RETRY
     feedback = write_feedback(
         tool_name, findings.errors, attempt=attempt, max_attempts=max_attempts,
@@ -76,4 +97,4 @@ def dry_run(
         formatters=gather_formatters(),
     )  # fmt: skip
     twin = metadata(findings.errors, attempt=attempt, max_attempts=max_attempts, status=status.value)
-    return DryRun(findings, tool, output, ToolResult(CALL_ID, feedback, metadata=twin, name=tool_name))
+    return DryRun(checked.examined, kind, ToolResult(CALL_ID, feedback, metadata=twin, name=tool_name))

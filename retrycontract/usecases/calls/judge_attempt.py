@@ -7,26 +7,24 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from time import perf_counter_ns
 from typing import Any
 
 from django.conf import settings
 
 from retrycontract.config.logs import follow
-from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.checks.tool_arguments import Rejection
-from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
 from retrycontract.contract.lifecycle import CallState, Move, Status
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
+from retrycontract.usecases.counts.charge_work import charge, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.tools.contracts import compiled, sanitizer
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned
 
 logger = logging.getLogger("retrycontract")
 
@@ -59,42 +57,52 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     except UnreadableError:
         logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)
-    started = perf_counter_ns()
-    findings = _examine(call, contract, payload)
-    duration_us = (perf_counter_ns() - started) // 1000
-    return _finish(attempt, token, findings, payload, clock(), duration_us)
-
-
-def _examine(call: Call, contract: CompiledTool | None, payload: dict[str, Any]) -> Findings:
-    return examine(
-        payload["output"],
-        contract,
-        sanitizer(),
+    submitted = Submitted(
+        output=payload["output"],
         tool_name=call.tool_name,
-        known_tools=() if contract else Tool.objects.names(call.agent.namespace),
+        known_tools=() if contract else tuple(Tool.objects.names(call.agent.namespace)),
         finish_reason=payload["finish_reason"],
         callback_error=_rejection(payload["callback_error"]),
         said=payload.get("said"),
     )
+    if not attempt.is_dear:
+        return _finish(attempt, token, check_here(submitted, contract), payload, clock())
+    # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may be.
+    attempt.count_delivery(token, -1)
+    checked = check_apart(submitted, contract, call.agent_id)
+    return attempt.count_delivery(token, +1) and _finish(attempt, token, checked, payload, clock())
 
 
-def _finish(
-    attempt: Attempt, token: str, findings: Findings, payload: dict[str, Any], now: datetime, duration_us: int
-) -> bool:
+def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, Any], now: datetime) -> bool:
     with write_transaction():
         call = _fenced_call(attempt, token)
         if call is None:
             return False
         attempt.call = _as_submitted(call, payload)
-        contract = _contract(call)
+        if checked.crashed:
+            _quarantine(call, now)
         asked = payload.get("feedback") or {}  # what was queued by an older release says nothing of it
         options = FeedbackOptions(FeedbackForm(asked["form"]), asked["max_length"]) if asked else PLAIN
         verdict = fill_in(
-            attempt, findings, payload["output"], contract, now=now, duration_us=duration_us, options=options
+            attempt, checked.examined, payload["output"], now=now, duration_us=checked.duration_us, options=options
         )
         _conclude(attempt, verdict, now)
+    if attempt.is_dear:
+        _settle(attempt, checked.cpu_seconds - payload.get("reserved", 0), now)
+    else:
+        note_work(attempt.call.agent_id, checked.cpu_seconds, now=now)
     log_verdict(attempt)
     return True
+
+
+def _settle(attempt: Attempt, seconds: float, now: datetime) -> None:
+    """Charge what a dear check took beyond what was reserved for it, and ring for the agent's next one."""
+    agent_id = attempt.call.agent_id
+    charge(agent_id, seconds, now=now)
+    # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
+    following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
+    if following is not None:
+        ring_after_commit(attempt_id=following.pk)
 
 
 def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
@@ -103,15 +111,10 @@ def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
         call = _fenced_call(attempt, token)
         if call is None:
             return False
-        logger.error("The checker could not finish; the tool's version is quarantined")
-        if call.tool is not None and call.version is not None and call.version.quarantine(now):
-            Event.record(
-                "version.quarantined", actor="worker", door=Door.WORKER, at=now, tool=call.tool.name,
-                version=call.version.number,
-            )  # fmt: skip
+        _quarantine(call, now)
         attempt.call = call
         call.attempts_allowed = min(call.attempts_allowed, attempt.number)
-        verdict = fill_in(attempt, _failure(UNFINISHED), "", None, now=now, duration_us=0)
+        verdict = fill_in(attempt, Examined(unfinished_check(UNFINISHED), ""), "", now=now, duration_us=0)
         attempt.state = AttemptState.DEAD
         _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
     log_verdict(attempt)
@@ -129,11 +132,22 @@ def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
         if source is not CallState.BLOCKED:
             call.attempts_allowed += 1
         verdict = Move(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
-        fill_in(attempt, _failure(UNREADABLE, SEND_AGAIN), "", None, now=now, duration_us=0, verdict=verdict)
+        unread = Examined(unfinished_check(UNREADABLE, SEND_AGAIN), "")
+        fill_in(attempt, unread, "", now=now, duration_us=0, verdict=verdict)
         attempt.state, attempt.is_valid, attempt.judged_at = AttemptState.DISCARDED, None, None
         attempt.fingerprint = ""
         _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
     return True
+
+
+def _quarantine(call: Call, now: datetime) -> None:
+    """Keep a version from the door whose check took a process down: there it would take everybody's."""
+    logger.error("A check crashed; the tool's version is quarantined")
+    if call.tool is not None and call.version is not None and call.version.quarantine(now):
+        Event.record(
+            "version.quarantined", actor="worker", door=Door.WORKER, at=now, tool=call.tool.name,
+            version=call.version.number,
+        )  # fmt: skip
 
 
 def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) -> None:
@@ -173,14 +187,9 @@ def _as_submitted(call: Call, payload: dict[str, Any]) -> Call:
     return call
 
 
-def _contract(call: Call) -> CompiledTool | None:
-    return compiled(call.tool, call.version) if call.tool and call.version else None
+def _contract(call: Call) -> PinnedContract | None:
+    return pinned(call.tool, call.version) if call.tool and call.version else None
 
 
 def _rejection(sealed: str | list[Any] | None) -> Rejection | None:
     return [ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed
-
-
-def _failure(reason: str, hint: str | None = None) -> Findings:
-    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    return Findings((ValidationError(code, "", reason, keyword="checker", hint=hint),))

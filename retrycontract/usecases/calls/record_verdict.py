@@ -9,15 +9,13 @@ from typing import Any
 
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
-from retrycontract.contract.checks.findings import Findings
-from retrycontract.contract.feedback.answer import redacted_output, write_answer
+from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
-from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
@@ -26,16 +24,15 @@ from retrycontract.usecases.answers.follow_answers import follow_guidance, follo
 from retrycontract.usecases.counts.keep_count import count_verdict
 from retrycontract.usecases.notify.announce_escalation import announce_escalation
 from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
-from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, sanitizer
+from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, pinned, sanitizer
 
 logger = logging.getLogger("retrycontract")
 
 
 def fill_in(
     attempt: Attempt,
-    findings: Findings,
+    examined: Examined,
     output: Any,
-    tool: CompiledTool | None,
     *,
     now: datetime,
     duration_us: int,
@@ -46,7 +43,7 @@ def fill_in(
 
     `verdict` is given when it does not follow from the findings.
     """
-    call = attempt.call
+    call, findings = attempt.call, examined.findings
     budget = Budget(attempt.number, call.attempts_allowed)
     verdict = verdict or judge(
         CallState(call.state),
@@ -69,10 +66,10 @@ def fill_in(
         formatters=gather_formatters(),
         words=standing_words(hint.text) if hint else "",
         options=options,
-        tool=tool,
+        shown=_shown_schema(call, options),
         output=output,
     )
-    kept = redacted_output(findings, output, tool, sanitizer())
+    kept = examined.kept
     attempt.state = AttemptState.JUDGED
     attempt.sealed = None
     attempt.judged_at = now
@@ -86,6 +83,14 @@ def fill_in(
     attempt.standing_hint = hint
     attempt.duration_us = duration_us
     return verdict
+
+
+def _shown_schema(call: Call, options: FeedbackOptions) -> ShownSchema | None:
+    """Give the schema that a feedback shows; most show none."""
+    if options.form is FeedbackForm.ERRORS or call.tool is None or call.version is None:
+        return None
+    contract = pinned(call.tool, call.version)
+    return ShownSchema(contract.declared.input_schema, contract.index)
 
 
 def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door, **changes: Any) -> None:

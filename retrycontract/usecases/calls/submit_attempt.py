@@ -5,36 +5,33 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import islice
-from time import perf_counter_ns
 from typing import Any
 
 from django.conf import settings
 
 from retrycontract.config.logs import follow
-from retrycontract.contract.checks.findings import Findings
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
 from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
 from retrycontract.usecases.calls.repeat_request import RequestKey, made_before, remember_attempt
+from retrycontract.usecases.counts.charge_work import charge, note_work
 from retrycontract.usecases.counts.keep_count import count_unasked
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.tools.contracts import attempts_allowed, compiled, sanitizer
+from retrycontract.usecases.tools.contracts import attempts_allowed, pinned, sanitizer
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing
-MAX_VISITS = 5_000_000  # of a subschema by a value, at the door: some 20 ns each
 MAX_CONTEXT = 20  # members of a context that are kept; an operator has ten seconds for all of them
 MAX_CONTEXT_VALUE = 2_000  # characters kept of each
 
@@ -147,18 +144,26 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         return _record_unasked(agent, new, tool, now)
     call = _find(agent, new) if looks_first else None
     version = _version(tool, new, call)
-    if not _is_bounded(new, version) or _has_waiting(call):
-        return _queue(agent, new, tool, version, call, now)
     try:
-        contract = compiled(tool, version) if tool and version else None
+        contract = pinned(tool, version) if tool and version else None
     except UnreadableError:  # the worker asks for it again, once for each time it is sent
-        return _queue(agent, new, tool, version, call, now)
-    if contract is not None and not _is_cheap(new, contract):
-        return _queue(agent, new, tool, version, call, now)
-    started = perf_counter_ns()
-    findings = _examine(agent, new, contract)
-    duration_us = (perf_counter_ns() - started) // 1000
-    return _record(agent, new, tool, version, call, findings, contract, now=now, duration_us=duration_us)
+        return _queue(agent, new, tool, version, call, now, is_dear=False)
+    known = () if contract else tuple(Tool.objects.names(agent.namespace))
+    submitted = Submitted(
+        output=new.output, tool_name=new.tool, known_tools=known, finish_reason=new.finish_reason,
+        callback_error=new.callback_error, said=new.generation.said,
+    )  # fmt: skip
+    is_dear = new.kind is Kind.SOURCE_FILE or not _may_be_judged_here(new, version) or not is_quick(submitted, contract)
+    reserved = 0.0
+    if is_dear:
+        # Before it is judged, so that of many at once only those are taken in that the account has room for.
+        reserved = estimated_seconds(submitted, contract)
+        charge(agent.pk, reserved, now=now)
+    if is_dear or settings.RETRYCONTRACT.judge == "worker" or _has_waiting(call):
+        return _queue(agent, new, tool, version, call, now, is_dear=is_dear, reserved=reserved)
+    checked = check_here(submitted, contract)
+    note_work(agent.pk, checked.cpu_seconds, now=now)
+    return _record(agent, new, tool, version, call, checked, now=now)
 
 
 def _record(
@@ -167,11 +172,9 @@ def _record(
     tool: Tool | None,
     version: ToolVersion | None,
     call: Call | None,
-    findings: Findings,
-    contract: CompiledTool | None,
+    checked: Checked,
     *,
     now: datetime,
-    duration_us: int,
 ) -> Attempt:
     """Store attempt, verdict, state, escalation and events in one transaction; the raw text never touches the disk."""
     with write_transaction():
@@ -188,7 +191,7 @@ def _record(
         )
         changes = _identity(new, tool, version, call)
         verdict = fill_in(
-            attempt, findings, new.output, contract, now=now, duration_us=duration_us, options=new.feedback
+            attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us, options=new.feedback
         )
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
@@ -239,6 +242,9 @@ def _queue(
     version: ToolVersion | None,
     call: Call | None,
     now: datetime,
+    *,
+    is_dear: bool,
+    reserved: float = 0,
 ) -> Attempt:
     rejected = new.callback_error
     sealed = seal(
@@ -253,6 +259,7 @@ def _queue(
             "said": new.generation.said,
             "feedback": asdict(new.feedback),
             "request_id": new.request_id,
+            "reserved": reserved,
         }
     )
     with write_transaction():
@@ -271,6 +278,7 @@ def _queue(
             traceparent=new.traceparent,
             submitted_at=now,
             sealed=sealed,
+            is_dear=is_dear,
             **asdict(new.generation),
         )
         follow(attempt_id=attempt.pk)
@@ -281,19 +289,6 @@ def _queue(
         )  # fmt: skip
         ring_after_commit(attempt_id=attempt.pk)
     return attempt
-
-
-def _examine(agent: Agent, new: NewAttempt, contract: CompiledTool | None) -> Findings:
-    return examine(
-        new.output,
-        contract,
-        sanitizer(),
-        tool_name=new.tool,
-        known_tools=() if contract else Tool.objects.names(agent.namespace),
-        finish_reason=new.finish_reason,
-        callback_error=new.callback_error,
-        said=new.generation.said,
-    )
 
 
 def _find(agent: Agent, new: NewAttempt) -> Call | None:
@@ -400,22 +395,11 @@ def _version(tool: Tool | None, new: NewAttempt, call: Call | None) -> ToolVersi
     return tool.current_version
 
 
-def _is_bounded(new: NewAttempt, version: ToolVersion | None) -> bool:
-    """Tell whether the work is small enough to be done while the agent waits at the door."""
-    service = settings.RETRYCONTRACT
-    if service.judge == "worker" or new.kind is Kind.SOURCE_FILE:
-        return False
+def _may_be_judged_here(new: NewAttempt, version: ToolVersion | None) -> bool:
+    """Tell whether an output is worth a look at what it would cost: not what is large, or has crashed a check."""
     if version is not None and version.quarantined_at is not None:
         return False
-    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= service.door_max_bytes
-
-
-def _is_cheap(new: NewAttempt, contract: CompiledTool) -> bool:
-    """Tell whether an output has few enough values for the width of its schema; what is between commas is counted."""
-    if contract.schema.visits(settings.RETRYCONTRACT.door_max_bytes) <= MAX_VISITS:
-        return True
-    text = text_of(new.output)
-    return contract.schema.visits(1 + sum(text.count(sign) for sign in ",[{")) <= MAX_VISITS
+    return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= settings.RETRYCONTRACT.door_max_bytes
 
 
 def _has_waiting(call: Call | None) -> bool:

@@ -20,13 +20,19 @@ from retrycontract.usecases.tools.contracts import on_expiry
 logger = logging.getLogger("retrycontract")
 
 BATCH = 200  # rows of each kind that are taken at once
+FAIR = ("call__agent__work_until", "pk", "is_dear")
 
 
 def judge_waiting(*, clock: Callable[[], datetime]) -> int:
     """Judge every attempt that may be claimed now; returns how many were judged here."""
     judged = 0
-    while waiting := list(Attempt.objects.claimable(clock()).values_list("pk", flat=True)[:BATCH]):
-        done = sum(judge_or_leave(attempt_id, clock=clock) for attempt_id in waiting)
+    while waiting := list(Attempt.objects.claimable(clock()).values_list(*FAIR)[:BATCH]):
+        done = 0
+        # Whose checks took least comes first; after a dear one everything is looked at anew, since it took its time.
+        for _, attempt_id, is_dear in sorted(waiting):
+            done += judge_or_leave(attempt_id, clock=clock)
+            if done and is_dear:
+                break
         judged += done
         if not done:  # others are faster, or these wait for a lease to run out
             break

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from functools import cached_property
 
 from django.conf import settings
 
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
 from retrycontract.contract.durations import parse_duration
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
-from retrycontract.languages import compiler_of
+from retrycontract.languages import compiler_of, require_compiler
 from retrycontract.store.models import Tool, ToolVersion
 
-COMPILED = 2_048  # versions kept; about 50 kB each at worst
+KEPT = 2_048  # versions kept; about 50 kB each at worst
+MOST_COMPILING = 0.05  # seconds that all threads of this process may stand still, once for each schema
 
 
 def configuration_for(tool_name: str) -> RetryConfiguration:
@@ -59,8 +64,31 @@ def sanitizer() -> ValueSanitizer:
     return _sanitizer[1]
 
 
-def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
-    """Give the tool ready to judge by a version of its schema; versions never change, so it is kept.
+class PinnedContract:
+    """Hold a tool by one version of its schema, and what judging by it costs; compiled when it first judges here."""
+
+    def __init__(self, declared: Contract) -> None:
+        self.declared = declared
+        self.weight = Weight.of(declared.input_schema)
+
+    @property
+    def is_dear_to_compile(self) -> bool:
+        """Tell whether compiling the schema would hold everybody up: only child processes do it then."""
+        return self.weight.compiling > MOST_COMPILING * SECOND
+
+    @cached_property
+    def compiled(self) -> CompiledTool:
+        """Give the tool ready to judge."""
+        return CompiledTool.of(self.declared, compiler_of)
+
+    @cached_property
+    def index(self) -> SchemaIndex:
+        """Give the index of the schema's places, which the engine has no part in."""
+        return SchemaIndex(self.declared.input_schema)
+
+
+def pinned(tool: Tool, version: ToolVersion) -> PinnedContract:
+    """Give the contract of a version of a tool; versions never change, so it is kept.
 
     Raises UnreadableError for a schema that is sealed with a key that nobody has any more.
     """
@@ -68,13 +96,20 @@ def compiled(tool: Tool, version: ToolVersion) -> CompiledTool:
     key = (tool.name, version.schema_hash, tool.strict, tool.kind)
     found = _kept.get(key)
     if found is None:
-        contract = Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(tool.kind))
-        found = CompiledTool.of(contract, compiler_of)
+        found = PinnedContract(
+            Contract(name=tool.name, input_schema=version.judged_by, strict=tool.strict, kind=Kind(tool.kind))
+        )
         with _keeping:
-            while len(_kept) >= COMPILED:
+            while len(_kept) >= KEPT:
                 del _kept[next(iter(_kept))]
             _kept[key] = found
     return found
+
+
+def require_compiler_of(declared: Contract) -> None:
+    """Make sure that what a tool writes can be checked here; raises UnknownLanguageError and MissingGrammarError."""
+    if declared.kind is Kind.SOURCE_FILE:
+        require_compiler(declared_language(declared.name, declared.input_schema))
 
 
 def _overrides(tool_name: str) -> dict[str, object]:
@@ -82,6 +117,6 @@ def _overrides(tool_name: str) -> dict[str, object]:
     return configuration.overrides_of(tool_name)
 
 
-_kept: dict[tuple[str, str, bool, str], CompiledTool] = {}
+_kept: dict[tuple[str, str, bool, str], PinnedContract] = {}
 _keeping = threading.Lock()
 _sanitizer: tuple[RetryConfiguration, ValueSanitizer] | None = None

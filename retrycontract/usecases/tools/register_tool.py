@@ -7,15 +7,17 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
+from retrycontract.checking import admit_apart
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.source_code import declared_language
-from retrycontract.contract.schemas.admission import InvalidSchema, admit
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.languages import compiler_of
+from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.identifiers import safe_tool_name
+from retrycontract.usecases.counts.charge_work import charge
 from retrycontract.usecases.tools.contracts import sanitizer
 
 
@@ -75,15 +77,17 @@ def register_tool(
     settings: ToolSettings | None = None,
     may_replace: Callable[[str | None], bool] | None = None,
     actor: str | None = None,
+    at_once: int | None = None,
 ) -> Registration:
     """Register a tool in the agent's namespace; raises InvalidSchema that names the fault.
 
     `may_replace` is asked with the revision that is there, None for a new tool; its no raises ToolChangedError.
-    `actor` is who did it where it was not the agent itself.
+    `actor` is who did it where it was not the agent itself. With `at_once` TooManyWaitingError is raised while so many
+    checks of the agent are under way.
 
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
-    admit(schema)
+    charge(agent.pk, admit_apart(schema, key=agent.pk, at_once=at_once), now=now)
     name, given = safe_tool_name(name), _given(settings or ToolSettings())
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
@@ -142,7 +146,7 @@ def _given(settings: ToolSettings) -> dict[str, Any]:
 
 def _require_language(tool: Tool, kind: str, schema: Any) -> None:
     if kind == Kind.SOURCE_FILE:
-        compiler_of(declared_language(tool.name, schema))
+        require_compiler(declared_language(tool.name, schema))
 
 
 def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]:

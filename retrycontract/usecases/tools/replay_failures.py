@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from retrycontract.checking import admit_apart
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tool import Tool as Contract
-from retrycontract.languages import compiler_of
 from retrycontract.store.models import Attempt, Call, Tool
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.tools.contracts import compiled, sanitizer
+from retrycontract.usecases.calls.check_output import DESK, Submitted, check
+from retrycontract.usecases.tools.contracts import PinnedContract, pinned, require_compiler_of
 
 MOST_REPLAYED: Final = 200  # failures, and as many that were right: a second of work at most
 MOST_EXAMPLES: Final = 5
@@ -58,8 +57,9 @@ def replay(tool: Tool, schema: Any) -> Replay:
 
     Nothing is stored. A tool that writes source files raises UnknownLanguageError or MissingGrammarError, too.
     """
-    contract = Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind))
-    edited = CompiledTool.of(contract, compiler_of)
+    admit_apart(schema, key=DESK)
+    edited = PinnedContract(Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind)))
+    require_compiler_of(edited.declared)
     failures, right = _failures(tool), _right(tool)
     told = [attempt for attempt in failures if not attempt.is_redacted]
     of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
@@ -108,16 +108,17 @@ def _is_of_schema(tool: Tool, attempt: Attempt) -> bool:
     if version is None or (attempt.output is None and not attempt.is_parsed):
         return False
     try:
-        return bool(_errors(attempt, compiled(tool, version)))
+        return bool(_errors(attempt, pinned(tool, version)))
     except UnreadableError:
         return False
 
 
-def _errors(attempt: Attempt, tool: CompiledTool) -> tuple[ValidationError, ...]:
+def _errors(attempt: Attempt, tool: PinnedContract) -> tuple[ValidationError, ...]:
     output = attempt.output
     if attempt.is_parsed and (output is None or isinstance(output, str)):  # else it would be read as text again
         output = json.dumps(output)
-    return _blocking(examine(output, tool, sanitizer(), tool_name=tool.tool.name).errors)
+    checked = check(Submitted(output=output, tool_name=tool.declared.name), tool, key=DESK)
+    return _blocking(checked.examined.findings.errors)
 
 
 def _blocking(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:

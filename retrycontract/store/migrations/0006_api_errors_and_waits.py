@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0004_held_answers'),
+        ('retrycontract', '0005_checks_are_charged'),
     ]
 
     operations = [

@@ -1,0 +1,122 @@
+"""Judge in a child process what may take long: a check of an output, or of a schema, that can be cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from retrycontract.children.pool import shared_pool
+from retrycontract.children.process import ChildDiedError, Death
+from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.answer import Examined
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
+from retrycontract.contract.tool import Tool
+
+AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too
+SCHEMA_SECONDS = 2.0  # of processor time to admit a schema: the dearest that are admitted take a fifth of it
+
+
+# What the model is told of an output that was too much, and what to do about it.
+UNFINISHED = {
+    Death.WORK: (
+        "The output is too much work to check, so the check was cut off",
+        "send fewer and shorter values at once",
+    ),
+    Death.MEMORY: (
+        "The output takes more memory to check than a check may have",
+        "send fewer and shorter values at once",
+    ),
+    Death.DEPTH: ("The output is nested too deeply to be checked", "send a flatter value"),
+    Death.CRASH: (
+        "The check of the output ended without an answer, as it does for too deep or large values",
+        "send a smaller value",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Ask for an output to be judged by a tool's contract, None where nobody registered such a tool.
+
+    `schema` is the tool's, as JSON text: the child keeps what it compiled by that.
+    """
+
+    output: Any
+    tool_name: str
+    schema: str | None
+    configuration: RetryConfiguration
+    strict: bool = True
+    kind: Kind = Kind.TOOL_CALL
+    known_tools: tuple[str, ...] = ()
+    finish_reason: str | None = None
+    callback_error: Rejection | None = None
+
+    @classmethod
+    def of(cls, output: Any, tool: Tool | None, configuration: RetryConfiguration, **fields: Any) -> Question:
+        """Ask by a tool as it is declared."""
+        if tool is None:
+            return cls(output=output, schema=None, configuration=configuration, **fields)
+        return cls(
+            output=output, schema=json.dumps(tool.input_schema), strict=tool.strict, kind=tool.kind,
+            configuration=configuration, **fields,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Hold what was found, the processor seconds that it took, and whether the child crashed over it."""
+
+    examined: Examined
+    cpu_seconds: float
+    death: Death | None = None
+
+
+def judge_apart(
+    question: Question,
+    sanitizer: ValueSanitizer,
+    *,
+    key: Hashable = None,
+    at_once: int | None = None,
+    cpu_seconds: float | None = None,
+) -> Answered:
+    """Judge an output in a child process; what it could not finish is a verdict of its own.
+
+    `key` says who asks: keys take turns. Raises InvalidSchema for a schema that was not admitted before, and
+    ChildUnavailableError.
+    """
+    try:
+        done = shared_pool().run("judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds)
+    except ChildDiedError as died:
+        # Of what is too much work to check, no more is looked at than a line shows.
+        shown = sanitizer.preview(question.output)
+        return Answered(Examined(unfinished_check(*UNFINISHED[died.death]), shown), died.cpu_seconds, died.death)
+    told = done.answer
+    _raise_refused(told)
+    findings = Findings(
+        tuple(map(ValidationError.from_json, told["errors"])), is_parsed=told["is_parsed"], faults=tuple(told["faults"])
+    )
+    return Answered(Examined(findings, told["kept"], hides=told["hides"]), done.cpu_seconds)
+
+
+def admit_apart(schema: Any, *, key: Hashable = None, at_once: int | None = None) -> float:
+    """Admit a schema in a child process; gives the processor seconds, and raises InvalidSchema."""
+    try:
+        done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
+    except ChildDiedError as died:
+        reason = "This schema takes too much work to read; make it smaller, with fewer and shorter patterns."
+        raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died
+    _raise_refused(done.answer)
+    return done.cpu_seconds
+
+
+def _raise_refused(told: dict[str, Any]) -> None:
+    if "refused" in told:
+        pointer, reason, fault = told["refused"]
+        raise InvalidSchema(pointer, reason, SchemaFault(fault))

@@ -1,0 +1,78 @@
+"""What a child process does with outputs and schemas: everything that may take long, and nothing that is stored."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.feedback.answer import examine_and_redact
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.admission import admit
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.languages.compiling import compiler_here
+
+if TYPE_CHECKING:
+    from retrycontract.checking import Question
+
+COMPILED = 128  # schemas kept; a few hundred kB each at worst, and a child that has grown is replaced
+
+
+def judge_here(question: Question | None) -> dict[str, Any]:
+    """Judge one output; without a question, which comes first, only what this needs is loaded."""
+    if question is None:
+        return {}
+    try:
+        tool = None if question.schema is None else _compiled(*_parts(question))
+    except InvalidSchema as fault:
+        return _refused(fault)
+    sanitizer = _sanitizer(repr(question.configuration), question.configuration)
+    found = examine_and_redact(
+        question.output, tool, sanitizer, tool_name=question.tool_name, known_tools=question.known_tools,
+        finish_reason=question.finish_reason, callback_error=question.callback_error,
+    )  # fmt: skip
+    return {
+        "errors": [error.to_json() for error in found.findings.errors],
+        "is_parsed": found.findings.is_parsed,
+        "faults": found.findings.faults,
+        "kept": found.kept,
+        "hides": found.hides,
+    }
+
+
+def admit_here(schema: Any) -> dict[str, Any]:
+    """Admit a schema, and compile what would judge by it: that may be dearer than what registers it."""
+    try:
+        admit(schema)
+    except InvalidSchema as fault:
+        return _refused(fault)
+    return {}
+
+
+def _refused(fault: InvalidSchema) -> dict[str, Any]:
+    return {"refused": [fault.pointer, fault.reason, fault.code.value]}
+
+
+def _parts(question: Question) -> tuple[str, str, bool, Kind]:
+    # Only source files are judged by their name; what else has one schema shares what was compiled.
+    name = question.tool_name if question.kind is Kind.SOURCE_FILE else ""
+    return name, question.schema or "", question.strict, question.kind
+
+
+@lru_cache(maxsize=COMPILED)
+def _compiled(name: str, schema: str, strict: bool, kind: Kind) -> CompiledTool:
+    return CompiledTool.of(Tool(name=name, input_schema=json.loads(schema), strict=strict, kind=kind), compiler_here)
+
+
+_kept_sanitizer: tuple[str, ValueSanitizer] | None = None
+
+
+def _sanitizer(written: str, configuration: RetryConfiguration) -> ValueSanitizer:
+    """Keep the sanitiser of the configuration that is in force: overrides make it no key of a dictionary."""
+    global _kept_sanitizer
+    if _kept_sanitizer is None or _kept_sanitizer[0] != written:
+        _kept_sanitizer = (written, ValueSanitizer(configuration))
+    return _kept_sanitizer[1]

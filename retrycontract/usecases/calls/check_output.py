@@ -1,0 +1,155 @@
+"""Check an output: here when that is provably quick, else in a child process that can be cut off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter_ns, thread_time
+from typing import Any, Final
+
+from django.conf import settings
+
+from retrycontract.checking import Question, judge_apart
+from retrycontract.children.limits import MEGABYTE, Limits
+from retrycontract.children.pool import bound_shared_pool
+from retrycontract.children.process import Death
+from retrycontract.contract.checks.reading import unwrapped
+from retrycontract.contract.checks.tool_arguments import Rejection
+from retrycontract.contract.feedback.answer import Examined, examine_and_redact
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.json_text import depth_fault, parse_json
+from retrycontract.contract.schemas.costs import SECOND, Weight
+from retrycontract.contract.tool import Tool
+from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
+
+DESK: Final = "desk"  # the account of operators, whose pages check, too
+DOOR_SECONDS: Final = 0.005  # a request may hold the others up for so long, by estimate
+SOURCE_SECONDS: Final = 5.0  # of processor time: a compiler takes longer than a schema, and reads up to 2 MB
+ANYTHING: Final = Weight.of(True)  # what a tool that nobody registered takes
+TEXT_SECONDS: Final = 4e-7  # per character of what is no JSON: to find out why, and to take the secrets out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """Hold an output and what its agent says of it; `known_tools` where nobody registered the one that it named."""
+
+    output: Any
+    tool_name: str
+    known_tools: tuple[str, ...] = ()
+    finish_reason: str | None = None
+    callback_error: Rejection | None = None
+    said: str | None = None  # the model's words, where there is no output
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Hold what was found, and the seconds of processor time that it took; `crashed` when it took its process down."""
+
+    examined: Examined
+    cpu_seconds: float
+    duration_us: int
+    crashed: bool = False
+
+
+def check(submitted: Submitted, contract: PinnedContract | None, *, key: object) -> Checked:
+    """Check an output where that is right for it; `key` says on whose account."""
+    return check_here(submitted, contract) if is_quick(submitted, contract) else check_apart(submitted, contract, key)
+
+
+def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked:
+    """Check an output in this very thread."""
+    began, started = perf_counter_ns(), thread_time()
+    examined = examine_and_redact(
+        submitted.output,
+        contract.compiled if contract else None,
+        sanitizer(),
+        tool_name=submitted.tool_name,
+        known_tools=submitted.known_tools,
+        finish_reason=submitted.finish_reason,
+        callback_error=submitted.callback_error,
+        said=submitted.said,
+    )
+    return Checked(examined, thread_time() - started, (perf_counter_ns() - began) // 1000)
+
+
+def check_apart(submitted: Submitted, contract: PinnedContract | None, key: object) -> Checked:
+    """Check an output in a child process, for no longer than the settings allow."""
+    return ask_child(submitted, contract.declared if contract else None, key)
+
+
+def ask_child(submitted: Submitted, declared: Tool | None, key: object, *, at_once: int | None = None) -> Checked:
+    """Check an output in a child process by a tool as it is declared; raises InvalidSchema.
+
+    With `at_once` TooManyWaitingError is raised while so many checks of the same account are under way.
+    """
+    question = Question.of(
+        submitted.output,
+        declared,
+        settings.CONTRACT,
+        tool_name=submitted.tool_name,
+        known_tools=submitted.known_tools,
+        finish_reason=submitted.finish_reason,
+        callback_error=submitted.callback_error,
+    )
+    bound_children()
+    seconds = settings.RETRYCONTRACT.check_seconds
+    if declared is not None and declared.kind is Kind.SOURCE_FILE:
+        seconds = max(seconds, SOURCE_SECONDS)
+    began = perf_counter_ns()
+    told = judge_apart(question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds)
+    duration_us = (perf_counter_ns() - began) // 1000
+    return Checked(told.examined, told.cpu_seconds, duration_us, crashed=told.death is Death.CRASH)
+
+
+def bound_children() -> None:
+    """Give the children of this process the limits that the settings name."""
+    service = settings.RETRYCONTRACT
+    bound_shared_pool(Limits(memory=service.check_memory_mb * MEGABYTE, processes=service.check_processes))
+
+
+def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
+    """Tell whether an output is checked within a few milliseconds, whatever is wrong with it.
+
+    Of what takes longer to explain than to judge, it is enough when there is nothing to explain.
+    """
+    if contract is None:
+        value = submitted.output
+        return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
+    if contract.is_dear_to_compile or contract.declared.kind is Kind.SOURCE_FILE:
+        return False
+    value, is_value = _value_of(submitted.output, contract)
+    if not is_value:
+        return _is_short(submitted.output)
+    estimate = contract.weight.estimate(value, stop=DOOR_SECONDS * SECOND)
+    if estimate.seconds <= DOOR_SECONDS:
+        return True
+    schema = contract.compiled.schema
+    return (
+        estimate.valid <= DOOR_SECONDS * SECOND
+        and depth_fault(value, schema.max_depth) is None
+        and bool(schema.validator.is_valid(value))
+    )
+
+
+def estimated_seconds(submitted: Submitted, contract: PinnedContract | None) -> float:
+    """Tell about how long a check takes, never more than it may."""
+    most = float(settings.RETRYCONTRACT.check_seconds)
+    if contract is None or contract.declared.kind is Kind.SOURCE_FILE:
+        return min(most, TEXT_SECONDS * len(str(submitted.output)))
+    value, is_value = _value_of(submitted.output, contract)
+    if not is_value:
+        return min(most, TEXT_SECONDS * len(submitted.output))
+    return min(most, contract.weight.estimate(value, samples=True).seconds)
+
+
+def _value_of(output: Any, contract: PinnedContract) -> tuple[Any, bool]:
+    """Read an output as the check will; False where it is none, and only its text can be looked at."""
+    if not isinstance(output, str):
+        return output, True
+    value, fault = parse_json(output)
+    if fault is not None and contract.declared.kind is Kind.AGENT_RESPONSE and (within := unwrapped(output)):
+        value, fault = parse_json(within[0])
+    return value, fault is None
+
+
+def _is_short(output: Any) -> bool:
+    return isinstance(output, str) and len(output) * TEXT_SECONDS <= DOOR_SECONDS
