@@ -74,10 +74,11 @@ check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
 check: export RETRYCONTRACT_HTTPS = true
 check: export RETRYCONTRACT_ALLOWED_HOSTS = retrycontract.example
 check: export RETRYCONTRACT_TRUSTED_ORIGINS = https://retrycontract.example
-check: $(VENV)/.dev ## lint, formatting, types, import rules, migrations, deployment settings
+check: $(VENV)/.dev ## lint, formatting, types, templates, import rules, migrations, deployment settings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/djlint --lint --quiet dashboard retrycontract
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING

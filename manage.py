@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Run a management command of the service."""
 
+import errno
 import os
 import sys
 
@@ -21,6 +22,10 @@ def main() -> None:
         sys.exit(f"The service cannot start with these settings.\n{wrong}")
     except PermissionError as error:
         sys.exit(f"{error.filename} cannot be used by this user: run as the owner of the data folder, or chown it.")
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EROFS, errno.ENOENT, errno.ENOTDIR) or error.filename is None:
+            raise
+        sys.exit(f"{error.filename} cannot be written ({error.strerror}): make room there, or set another data folder.")
 
 
 if __name__ == "__main__":

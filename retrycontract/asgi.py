@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -20,6 +19,7 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from retrycontract.front.bridge import WsgiBridge
+from retrycontract.front.connections import allow_many_connections
 from retrycontract.front.exposition import Family
 from retrycontract.front.health import Health
 from retrycontract.front.metrics import Metrics
@@ -38,8 +38,6 @@ sys.setswitchinterval(0.0001)
 
 # Between two collections of the young: with thousands of open waits each one of the older ones takes milliseconds.
 NEW_OBJECTS: Final = 10_000
-# Each agent that waits holds one; shells and systemd begin with 1,024.
-OPEN_FILES: Final = 65_536
 # Requests that wait for a child process, or whose body alone keeps a thread for long: nobody else waits behind them.
 SLOW_THREADS: Final = 4
 SLOW_BYTES: Final = 65_536
@@ -57,7 +55,7 @@ def _companions() -> list[ModuleType]:
 
 def _start() -> None:
     _settle()
-    _allow_many_connections()
+    allow_many_connections()
     for companion in _companions():
         companion.start()
 
@@ -71,17 +69,6 @@ def _settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS)
-
-
-def _allow_many_connections() -> None:
-    """Let this process hold as many connections as the system allows it, if it asks."""
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if now != resource.RLIM_INFINITY:
-            wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
 
 
 def _stop() -> None:

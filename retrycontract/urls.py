@@ -5,6 +5,8 @@ from django.urls import include, path
 
 from retrycontract.api.routes import api
 
+handler500 = "dashboard.shared.typed.failed"
+
 urlpatterns = [
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),

@@ -60,7 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         shared = STARTS_ONE_FOR_ALL & names
-        if shared or STARTS_PROGRAMS & names:
+        imports_it = hasattr(getattr(item, "module", None), "subprocess")
+        if shared or STARTS_PROGRAMS & names or imports_it:
             item.add_marker(pytest.mark.processes)
         # Side by side, the same worker gets all that use a program, so that it is started once; else a module's tests
         # stay together. A browser's tests share no more than the browser, and there are many of them.

@@ -161,6 +161,22 @@ class ServiceSettings(BaseModel):
     )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
+    trusted_proxies: list[str] = Field(
+        [],
+        description="Addresses of proxies whose `X-Forwarded-For` `manage.py up` believes, comma separated; `*` all.",
+    )
+    connections: int = Field(
+        0, ge=0, description="Connections that `manage.py up` holds at once; 0: as many as descriptors allow, less 256."
+    )
+    connections_per_address: int = Field(
+        4_096, ge=0, description="Connections that one address may hold at `manage.py up`; 0: any number."
+    )
+    header_seconds: float = Field(
+        10, ge=0, description="How long a connection may take to say what it wants, at `manage.py up`; 0: any time."
+    )
+    body_seconds: float = Field(
+        60, ge=0, description="How long the body of a request may take, at `manage.py up`; 0: any time."
+    )
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
     session_max_hours: float = Field(
         24,

@@ -11,8 +11,8 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import unquote, urlsplit
 
-from retrycontract.delivery.addresses import Resolve, is_public, resolve
 from retrycontract.delivery.time_limits import within
+from retrycontract.usecases.notify.addresses import Resolve, is_public, resolve
 from retrycontract.usecases.notify.courier import UndeliveredError
 
 SECONDS = 5.0

@@ -94,6 +94,9 @@ class WsgiBridge:
         self._slow = ThreadPoolExecutor(slow_threads, thread_name_prefix="slow")
         self._is_slow = is_slow
         self._pages = ThreadPoolExecutor(page_threads, thread_name_prefix="page")
+        # A password is made to be dear to check: six who guess would hold every thread of the pages. One at a time
+        # leaves the other processor to agents, and nobody who logs in feels it.
+        self._logins = ThreadPoolExecutor(1, thread_name_prefix="login")
         self._limit = max_body_bytes
         self._api_prefix = api_prefix.encode()
 
@@ -118,7 +121,7 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        pool = self._pages
+        pool = self._logins if _is_login(scope) else self._pages
         if self.is_api(scope):
             pool = self._slow if self._is_slow(scope["method"], _path(scope), len(body)) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
@@ -129,7 +132,7 @@ class WsgiBridge:
 
     def close(self) -> None:
         """Let the threads end; requests that have not begun are dropped, nobody waits for them any more."""
-        for pool in (self._api, self._slow, self._pages):
+        for pool in (self._api, self._slow, self._pages, self._logins):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
@@ -262,6 +265,10 @@ def _path(scope: Scope) -> bytes:
     path = scope["path"].encode() if raw is None else unquote_to_bytes(raw)
     root: bytes = scope.get("root_path", "").encode()
     return path.removeprefix(root)
+
+
+def _is_login(scope: Scope) -> bool:
+    return scope["method"] == "POST" and _path(scope).endswith(b"/login/")
 
 
 async def _send(send: Send, response: Response, *, more: bool = False) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Whoever probes has given up by then, and a database that takes this long is not ready.
 LONGEST_SECONDS: Final = 5.0
 UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer"}
+NOT_SERVING: Final = ("unavailable", "not-ready")
 Seen = TypeVar("Seen")
 
 
@@ -65,5 +66,5 @@ async def answer(scope: Scope, send: Send, status: int, content_type: str, text:
 
 
 async def _tell(scope: Scope, send: Send, state: Mapping[str, Any]) -> None:
-    status = 503 if state["status"] == "unavailable" else 200
+    status = 503 if state["status"] in NOT_SERVING else 200
     await answer(scope, send, status, "application/json", json.dumps(state) + "\n")

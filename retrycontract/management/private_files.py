@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -26,3 +27,11 @@ def new_private_file(path: Path) -> Iterator[Path]:
         os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def keep_private(folder: Path) -> None:
+    """Let only their owner read the files of a folder; what others own is left as it is."""
+    for path in folder.iterdir():
+        with suppress(PermissionError, FileNotFoundError):  # somebody else's, or gone meanwhile
+            if path.is_file() and not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.db import DatabaseError, connection
 
 from retrycontract.store.models import Attempt, WorkerBeat
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.notify.doorbell import is_heard
 
 logger = logging.getLogger("retrycontract")
@@ -22,15 +23,18 @@ class Readiness:
     """Hold what a look at the service found; `workers` lived within the last minute."""
 
     is_database_there: bool
+    is_writable: bool = True
     is_doorbell_heard: bool = False
     workers: int = 0
     oldest_waiting_seconds: float = 0.0
 
     @property
     def status(self) -> str:
-        """Say "ready", "degraded" (it takes work in, which may wait) or "unavailable"."""
+        """Say "ready", "degraded" (takes work in, which may wait), "not-ready" (can store nothing) or "unavailable"."""
         if not self.is_database_there:
             return "unavailable"
+        if not self.is_writable:
+            return "not-ready"
         is_well = self.is_doorbell_heard and self.workers and self.oldest_waiting_seconds < LONG_WAIT
         return "ready" if is_well else "degraded"
 
@@ -38,16 +42,28 @@ class Readiness:
         """Write it for probes and people."""
         return {
             "status": self.status,
-            "database": "ok" if self.is_database_there else "no answer",
+            "database": ("ok" if self.is_writable else "takes no writes") if self.is_database_there else "no answer",
             "doorbell": "ok" if self.is_doorbell_heard else "unheard",
             "workers": self.workers,
             "oldest_waiting_seconds": round(self.oldest_waiting_seconds, 1),
         }
 
 
+def _write(now: datetime) -> bool:
+    """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
+    try:
+        with write_transaction():
+            WorkerBeat.objects.probe(now)
+    except DatabaseError as error:
+        logger.warning("The database takes no writes", extra={"reason": type(error.__cause__).__name__})
+        return False
+    return True
+
+
 def look(*, now: datetime) -> Readiness:
     """Look at the database, the doorbell and the workers; leaves no connection open."""
     try:
+        is_writable = _write(now)
         oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
         workers = WorkerBeat.objects.alive(now).count()
     except DatabaseError:
@@ -58,6 +74,7 @@ def look(*, now: datetime) -> Readiness:
     waited = (now - oldest).total_seconds() if oldest else 0.0
     return Readiness(
         is_database_there=True,
+        is_writable=is_writable,
         is_doorbell_heard=is_heard(),
         workers=workers,
         oldest_waiting_seconds=max(waited, 0.0),

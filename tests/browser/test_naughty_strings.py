@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Corpus
 
-pytestmark = [pytest.mark.browser, pytest.mark.corpus, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.soak, pytest.mark.corpus, pytest.mark.django_db(transaction=True)]
 
 SCHEMA: Final[dict[str, Any]] = {"type": "object", "properties": {"must": {"type": "integer"}}, "required": ["must"]}
 PART: Final = 40  # strings on one call: a page shows what an operator can read, and folds the rest

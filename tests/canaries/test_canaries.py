@@ -17,7 +17,7 @@ from tests.serving.service import Service
 from tests.serving.threads import eventually
 
 # A whole life with every page read: a minute on an idle machine, and many on one that is shared.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.processes, pytest.mark.soak]
 OFF = "tools:\n  validation:\n    sanitizing: {redact_secrets: false}\n"
 SHARED_WAYS = ("the API", "the dashboard", "the admin", "the log", "webhooks", "e-mail")
 EMBEDDED_WAYS = (*SHARED_WAYS, "the database's files")

@@ -14,8 +14,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.roles import Role
-from retrycontract.store.models import Event, FailedLogins
-from retrycontract.usecases.people.log_in import LoginTry, begin_login
+from retrycontract.store.models import Door, Event, FailedLogins
+from retrycontract.usecases.people.log_in import LoginTry, begin_login, note_failure
 from tests.dashboard.conftest import HTMX, logged_in, text_of
 from tests.factories import PASSWORD, make_user
 from tests.usecases.conftest import configure
@@ -90,9 +90,41 @@ def test_pauses_grow_to_a_quarter_of_an_hour() -> None:
             pauses.append(pause.total_seconds() / 60)
             now += pause
             assert begin_login(login, now=now) is None
+        note_failure(login, now=now, door=Door.DASHBOARD)
     assert pauses == [1, 2, 4, 8, 15, 15, 15]
     now += timedelta(days=1, seconds=1)
     assert [begin_login(login, now=now) for _ in range(5)] == [None] * 5
+
+
+def test_one_password_over_many_names_from_one_address_is_slowed() -> None:
+    make_user("mia")
+    answers = [log_in(Client(), name=f"name-{number}", password="guess") for number in range(25)]
+    assert answers == [200] * 20 + [429] * 5
+    assert log_in(Client(), address="198.51.100.9") == 302
+
+
+def test_whoever_gets_in_has_not_earned_guesses_at_others() -> None:
+    make_user("mia")
+    for number in range(19):
+        log_in(Client(), name=f"name-{number}", password="guess")
+    assert log_in(Client()) == 302
+    assert log_in(Client(), name="name-20", password="guess") == 200
+    assert log_in(Client(), name="name-21", password="guess") == 429
+
+
+def test_the_right_password_is_let_in_after_logins_that_a_crash_cut_off() -> None:
+    login, now = LoginTry("mia", HERE), NOON
+    for _ in range(30):  # each begins and is never decided, as in a service that is killed every few seconds
+        begin_login(login, now=now)
+        now += timedelta(seconds=11)
+    assert begin_login(login, now=now) is None
+    assert not FailedLogins.objects.filter(failures__gt=0).exists()
+
+
+def test_guesses_at_once_are_no_more_than_one_after_the_other() -> None:
+    login = LoginTry("mia", HERE)
+    begun = [begin_login(login, now=NOON) for _ in range(8)]
+    assert begun == [None] * 5 + [timedelta(seconds=10)] * 3
 
 
 def test_who_is_locked_out_is_written_down_by_the_name_of_an_operator_only() -> None:

@@ -89,6 +89,10 @@ class Stage:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
+# Frameworks have an environment of their own, which is made for this alone.
+pytestmark = [pytest.mark.processes, pytest.mark.soak]
+
+
 @pytest.fixture(scope="module")
 def keys(service: Service) -> Iterator[str]:
     return iter(service.new_keys(*(f"recipe-{number}" for number in range(20))))

@@ -21,7 +21,7 @@ from tests.serving.scaled import ScaledService
 from tests.serving.servers import NO_REDIS, Redis, redis_server, running_redis
 from tests.serving.service import AgentClient
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.soak]
 
 LEASE_SECONDS = 6
 RECOVERED_WITHIN = 180.0  # seconds after the last fault; a quiet machine needs a tenth

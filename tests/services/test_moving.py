@@ -25,7 +25,7 @@ from tests.file_database import using
 from tests.management.conftest import everything, fill, printed
 from tests.serving.servers import PASSWORD, PostgreSQL, postgresql_programs
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.soak]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.serving.servers import (
 from tests.serving.service import AgentClient
 from tests.serving.threads import eventually
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.soak]
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 SECRET = "sk_live_" + "51HqLyjWDarjtT1zdp7dcXYZ"

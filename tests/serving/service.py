@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 240  # a busy machine migrates a new database in a few; on one with ten at work it takes minutes
+START_SECONDS = 180  # a hang guard: a quiet machine migrates a new database in a few
 # Commands of one service one after the other: to start a process for each takes longer than most stories.
 CONSOLE = """
 import io, json, sys

@@ -21,6 +21,7 @@ OPEN_FILES = 128  # that a process may have at first; a shell's are 1,024 mostly
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
+@pytest.mark.soak
 def test_thirty_two_clients_consume_exactly_the_budget(judged_service: Service) -> None:
     agent = AgentClient(judged_service, judged_service.new_key("crowd"))
     agent.register("count", SCHEMA, max_attempts=10)
@@ -53,6 +54,7 @@ def small_service(tmp_path: Path) -> Iterator[Service]:
         yield service
 
 
+@pytest.mark.soak
 def test_more_agents_wait_than_the_shell_of_the_service_lets_it_open_files(small_service: Service) -> None:
     crowd = 2 * OPEN_FILES
     agent = AgentClient(small_service, small_service.new_key("crowd"))

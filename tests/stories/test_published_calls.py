@@ -14,6 +14,8 @@ from tests.stories.test_retry_chains import is_reported
 # The publishers did not check formats: "webarena.pdf" stands where the schema wants a URI.
 BREAKS_A_FORMAT = {"09cb33aee602": {"VAL-010"}}
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def agent(judged_service: Service) -> AgentClient:

@@ -13,7 +13,12 @@ from retrycontract.contract.webhooks.events import WebhookEvent
 from retrycontract.store.models import Door, Event, WebhookDelivery, WebhookEndpoint
 from retrycontract.store.models.endpoints import shortened
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
-from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
+from retrycontract.usecases.notify.tend_endpoint import (
+    UnusableAddressError,
+    add_endpoint,
+    change_endpoint,
+    check_address,
+)
 from tests.factories import make_blocked
 from tests.file_database import bytes_at_rest
 from tests.serving.receivers import Receiver, receiving
@@ -104,3 +109,19 @@ def test_what_a_receiver_repeats_of_its_address_is_kept_out_of_the_log(
     assert reason.startswith("the webhook answered 404: ")
     for text in (reason, endpoint.messages.get().last_error, caplog.text, str(caplog.records[-1].__dict__)):
         assert "canaryPathSecret" not in text
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://127.0.0.1/", "https://2130706433/", "https://0x7f.1/", "https://127.1/", "https://[::1]/x",
+     "https://169.254.169.254/latest", "https://10.0.0.8/", "https://localhost/", "https://x.localhost./",
+     "https://metadata.google.internal/", "https://printer.local/x", "https://[::ffff:127.0.0.1]/"],
+)  # fmt: skip
+def test_an_address_of_the_house_is_refused_at_the_form(address: str) -> None:
+    with pytest.raises(UnusableAddressError, match="not of the public internet"):
+        check_address(address)
+
+
+@pytest.mark.parametrize("address", ["https://8.8.8.8/x", "https://hooks.example.org/x", "https://[2606:4700::1]/"])
+def test_a_public_address_is_taken(address: str) -> None:
+    check_address(address)

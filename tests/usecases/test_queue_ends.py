@@ -11,7 +11,6 @@ from pytest_django import Settings
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, AttemptState, Call
-from retrycontract.store.models.calls import LostRaceError
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
@@ -40,12 +39,20 @@ def test_cancelling_twice_does_nothing_the_second_time() -> None:
     assert call.events.filter(name="call.cancelled").count() == 1
 
 
-def test_cancelling_a_call_that_changed_meanwhile_is_a_lost_race() -> None:
+def test_cancelling_a_call_that_changed_meanwhile_looks_again() -> None:
     (attempt,) = queued(WRONG)
     stale = fresh(attempt).call
     judge_all(now=NOON)
-    with pytest.raises(LostRaceError):
-        cancel_call(stale, now=NOON)
+    assert cancel_call(stale, now=NOON)
+    assert fresh(attempt).call.state == "cancelled"
+
+
+def test_a_call_that_ended_meanwhile_is_not_cancelled() -> None:
+    (attempt,) = queued(RIGHT)
+    stale = fresh(attempt).call
+    judge_all(now=NOON)
+    assert not cancel_call(stale, now=NOON)
+    assert (stale.state, fresh(attempt).call.state) == ("valid", "valid")
 
 
 def end_while_working(attempt: Attempt, end: Callable[[Call, datetime], object]) -> bool:

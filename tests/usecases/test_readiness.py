@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -72,3 +73,13 @@ def test_a_worker_signs_at_most_every_ten_seconds_and_the_long_gone_are_forgotte
     for seconds in (0, 5, 9, 11):
         WorkerBeat.objects.beat("here:1", NOW + timedelta(seconds=seconds))
     assert list(WorkerBeat.objects.values_list("name", "beat_at")) == [("here:1", NOW + timedelta(seconds=11))]
+
+
+def test_a_database_that_reads_but_stores_nothing_is_not_ready() -> None:
+    closed = "PRAGMA query_only = ON" if connection.vendor == "sqlite" else "SET default_transaction_read_only = on"
+    with connection.cursor() as cursor:
+        cursor.execute(closed)
+    state = look(now=NOW)
+    assert (state.status, state.to_json()["database"]) == ("not-ready", "takes no writes")
+    assert look(now=NOW).status != "not-ready"  # on another connection, which writes
+    assert WorkerBeat.objects.alive(NOW).count() == 0  # the probe's row counts for no worker

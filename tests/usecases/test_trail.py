@@ -117,7 +117,7 @@ def fail_often(_: Settings) -> None:
     make_user()
     for _number in range(5):
         begin_login(MIA, now=NOON)
-    note_failure(MIA, now=NOON, door=Door.DASHBOARD)
+        note_failure(MIA, now=NOON, door=Door.DASHBOARD)
 
 
 def free(settings: Settings) -> None:

@@ -37,7 +37,8 @@
 
   const say = (text, kind, link) => {
     const line = one("#connection");
-    if (line.dataset.kind === kind) return;
+    // What waits to be sent is more than that the connection is lost.
+    if (line.dataset.kind === kind || line.dataset.kind === "unsent" && kind === "lost") return;
     line.dataset.kind = kind;
     line.replaceChildren(text);
     if (link) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -18,12 +19,14 @@ import uvicorn
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
 from retrycontract.management import demo
 from retrycontract.management.data_lock import DataInUseError, sole_service
+from retrycontract.management.private_files import keep_private
 
 GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations
@@ -45,11 +48,16 @@ class Command(BaseCommand):
         """Prepare and serve until told to stop."""
         if data_dir is not None and data_dir.resolve() != settings.RETRYCONTRACT.data_dir.resolve():
             _again_with(data_dir)
+        os.umask(0o077)  # what the service keeps is its own: the database, its log, the lock
+        folder = settings.RETRYCONTRACT.data_dir
         try:
-            with sole_service(settings.RETRYCONTRACT.data_dir):
+            with sole_service(folder):
+                keep_private(folder)
                 self._run(host, port, with_demo=demo)
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
+        except (OSError, OperationalError) as error:
+            raise CommandError(_in_words(error, folder)) from None
 
     def _run(self, host: str, port: int, *, with_demo: bool) -> None:
         _check_free(host, port)
@@ -72,6 +80,7 @@ class Command(BaseCommand):
             demo.demo_agent(timezone.now())
         # Asked now: once the loop runs, the database must not be touched from its thread.
         example_is_due = with_demo and demo.example_is_due()
+        service = settings.RETRYCONTRACT
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         server = _Server(
             uvicorn.Config(
@@ -82,6 +91,10 @@ class Command(BaseCommand):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                http=guarded(_doorkeeper()),
+                # Else everybody on this machine could say that they come from elsewhere.
+                proxy_headers=bool(service.trusted_proxies),
+                forwarded_allow_ips=list(service.trusted_proxies),
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )
@@ -104,6 +117,17 @@ class Command(BaseCommand):
         self.stdout.flush()
         if with_example:
             server.example = demo.start_example(url)
+
+
+def _doorkeeper() -> Doorkeeper:
+    service = settings.RETRYCONTRACT
+    return Doorkeeper(
+        most=service.connections or allow_many_connections(),
+        most_of_one_address=service.connections_per_address,
+        header_seconds=service.header_seconds,
+        body_seconds=service.body_seconds,
+        trusted=frozenset(service.trusted_proxies),
+    )
 
 
 class _Server(uvicorn.Server):
@@ -133,6 +157,19 @@ class _Server(uvicorn.Server):
         if self.example is not None and self.example.poll() is None:
             self.example.terminate()
         await super().shutdown(sockets)
+
+
+def _in_words(error: OSError | OperationalError, folder: Path) -> str:
+    """Say in one sentence what keeps the service from its data."""
+    said = str(error).casefold()
+    if getattr(error, "errno", None) == errno.ENOSPC or "disk is full" in said or "no space" in said:
+        return f"The disk of {folder} is full; make room, or choose another --data-dir."
+    closed = (PermissionError, NotADirectoryError, FileNotFoundError, FileExistsError)
+    read_only = getattr(error, "errno", None) == errno.EROFS or "readonly" in said or "unable to open" in said
+    if read_only or isinstance(error, closed):
+        return f"The folder {folder} cannot be written; give this account the right to, or choose another --data-dir."
+    reason = getattr(error, "strerror", None) or said
+    return f"The service cannot use the folder {folder} ({reason}); mend that, or choose another --data-dir."
 
 
 def _again_with(data_dir: Path) -> None:

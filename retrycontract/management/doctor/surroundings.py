@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,8 +37,17 @@ def data_folder() -> Iterator[Finding]:
         yield fail("data folder", f"{folder} cannot be written by this user: run as its owner, or chown it.")
     elif stat.S_IMODE(folder.stat().st_mode) & OTHERS:
         yield warn("data folder", f"{folder} is open to other users of this machine: chmod 700 {folder}")
+    elif open_files := sorted(path.name for path in folder.iterdir() if _is_open(path)):
+        named = ", ".join(open_files[:5])
+        yield warn("data folder", f"Others may read {named} in {folder}: chmod 600 them, or start the service once.")
     else:
         yield ok("data folder", f"{folder} is its owner's alone.")
+
+
+def _is_open(path: Path) -> bool:
+    with suppress(OSError):  # SQLite's log comes and goes
+        return path.is_file() and bool(stat.S_IMODE(path.stat().st_mode) & OTHERS)
+    return False
 
 
 def keys() -> Iterator[Finding]:

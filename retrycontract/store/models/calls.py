@@ -251,6 +251,15 @@ class Call(models.Model):
             raise LostRaceError(f"{self} is no longer {source}, or has a new attempt")
         self._assign(changes)
 
+    def hold(self) -> None:
+        """Lock the call until the transaction ends, and read where it stands.
+
+        What moves nothing takes this lock before any other: else its event could name a state that another
+        transaction has left meanwhile, and stand in the trail behind the move.
+        """
+        held = Call.objects.select_for_update(no_key=True).only("state", "attempts_made").get(pk=self.pk)
+        self._assign({"state": held.state, "attempts_made": held.attempts_made})
+
     def _assign(self, changes: dict[str, Any]) -> None:
         for name, value in changes.items():
             setattr(self, name, value)

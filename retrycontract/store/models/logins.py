@@ -25,10 +25,13 @@ class FailedLoginsQuerySet(models.QuerySet["FailedLogins"]):
 
 
 class FailedLogins(models.Model):
-    """The logins that failed one after the other: of one name, or of one name from one address."""
+    """The logins that failed one after the other: of one name, of one name from one address, or of one address."""
 
     key_hash = models.CharField(max_length=64, unique=True)
     operator = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="failed_logins")
+    # Begun and not yet decided: guesses at once count, those that a crash cut off are forgotten after some seconds.
+    begun = models.PositiveIntegerField(default=0)
+    begun_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
     last_at = models.DateTimeField(db_index=True)
     locked_until = models.DateTimeField(null=True)

@@ -9,6 +9,8 @@ from django.db import models
 
 BEAT_EVERY: Final = timedelta(seconds=10)
 ALIVE_FOR: Final = timedelta(seconds=60)  # six beats
+PROBE: Final = "readiness probe"
+PROBED_EVERY: Final = timedelta(seconds=1)  # probes may come often, from many sides
 REMEMBERED_FOR: Final = timedelta(days=1)
 
 
@@ -22,6 +24,12 @@ class WorkerBeatQuerySet(models.QuerySet["WorkerBeat"]):
             return
         self.get_or_create(name=name, defaults={"beat_at": now})
         self.filter(beat_at__lt=now - REMEMBERED_FOR).delete()
+
+    def probe(self, now: datetime) -> None:
+        """Write one small row, which counts for no worker, unless one was written within a second."""
+        dated = now - ALIVE_FOR
+        if not self.filter(name=PROBE, beat_at__gt=dated - PROBED_EVERY, beat_at__lte=dated).exists():
+            self.update_or_create(name=PROBE, defaults={"beat_at": dated})
 
     def alive(self, now: datetime) -> WorkerBeatQuerySet:
         """Keep the workers that were heard of lately."""

@@ -218,6 +218,7 @@ def _give(
 def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
     """Note that the agent took the guidance over; False when it had said so before."""
     with write_transaction():
+        guidance.call.hold()
         taken = Guidance.objects.filter(pk=guidance.pk, acknowledged_at=None)
         if not taken.update(acknowledged_at=now):
             return False
@@ -230,6 +231,7 @@ def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
     if guidance.delivered_at is not None:
         return
     with write_transaction():
+        guidance.call.hold()
         if Guidance.objects.filter(pk=guidance.pk, delivered_at=None).update(delivered_at=now):
             agent = guidance.call.agent.name
             _keep(guidance, GuidanceStage.DELIVERED, now, text=guidance.rendered)

@@ -38,6 +38,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
     What somebody else let run out is taken over.
     """
     with write_transaction():
+        call.hold()
         escalation = open_escalation_of(call)
         held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
         if held is not None and held.until > now and held.operator_id != operator.pk:
@@ -87,6 +88,7 @@ def renew_claim(call: Call, operator: User, *, now: datetime) -> bool:
 def release_claim(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
     """Give a call back; False when the operator didn't have it."""
     with write_transaction():
+        call.hold()
         mine = Claim.objects.filter(escalation__call=call, operator=operator)
         is_active = mine.active(now).exists()
         mine.delete()

@@ -34,6 +34,7 @@ def snooze_call(
         raise UnusableTimeError
     reason = sanitizer().preview_text(reason.strip(), MAX_REASON) if reason.strip() else ""
     with write_transaction():
+        call.hold()
         escalation = open_escalation_of(call)
         held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
         if held is not None and held.until > now and held.operator_id != operator.pk:
@@ -51,6 +52,7 @@ def snooze_call(
 def wake_call(call: Call, operator: User, *, now: datetime, door: Door = Door.DASHBOARD) -> bool:
     """Put a call back into the queue before its time; False when it was there."""
     with write_transaction():
+        call.hold()
         mine = Snooze.objects.filter(escalation__call=call)
         was_asleep = mine.active(now).exists()
         mine.delete()

@@ -41,7 +41,7 @@ def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:
         return 0
     with write_transaction():
         # What is renewed or taken over at this moment is locked by whoever does it, and left to them.
-        locked = run_out.select_for_update(of=("self",), skip_locked=True)
+        locked = run_out.select_for_update(of=("self", "escalation__call"), skip_locked=True)
         rows = list(locked.select_related("escalation__call", "operator")[:BATCH])
         for row in rows:
             if row.escalation.state == EscalationState.OPEN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -14,6 +15,7 @@ from retrycontract.store.models import Agent, Door, Event, WebhookEndpoint
 from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
+from retrycontract.usecases.notify.addresses import leads_inside
 
 CHANGEABLE = ("address", "events", "is_active")
 
@@ -26,6 +28,17 @@ class UnusableAddressError(ValueError):
         super().__init__(
             f"Write it as https://host/path, with {schemes}, at most {MAX_ADDRESS} characters, "
             "and without a user, spaces or a #part."
+        )
+
+
+class ClosedAddressError(UnusableAddressError):
+    """Raised for an address of the house itself, to which nothing would be sent."""
+
+    def __init__(self) -> None:
+        ValueError.__init__(
+            self,
+            "The address is not of the public internet, so nothing would be sent to it. Take a public one, or set "
+            "RETRYCONTRACT_ALLOW_PRIVATE_WEBHOOKS inside your own network.",
         )
 
 
@@ -84,10 +97,12 @@ def rotate_secret(endpoint: WebhookEndpoint, *, now: datetime, actor: str, door:
 
 
 def check_address(address: str) -> None:
-    """Raise UnusableAddressError for an address that no endpoint may have; where it leads is seen when sending."""
+    """Raise UnusableAddressError for an address that no endpoint may have; where a name leads is seen when sending."""
     is_open = address.startswith("https:") or settings.RETRYCONTRACT.allow_private_webhooks
     if not is_open or not is_plain_url(address) or len(address) > MAX_ADDRESS:
         raise UnusableAddressError
+    if not settings.RETRYCONTRACT.allow_private_webhooks and leads_inside(urlsplit(address).hostname or ""):
+        raise ClosedAddressError
 
 
 def _present(endpoint: WebhookEndpoint, name: str) -> Any:

@@ -1,13 +1,14 @@
-"""Slow down guessing: count a login before its password is looked at, and make those wait who failed too often."""
+"""Slow down guessing: note a login before its password is looked at, and make those wait who failed too often."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import F
 
 from retrycontract.store.models import Door, Event, FailedLogins
 from retrycontract.store.sealing import keyed_hash
@@ -16,9 +17,21 @@ from retrycontract.store.transactions import write_transaction
 # A person mistypes a few times. A name from anywhere has more room: else anybody could lock anybody out.
 FREE_FROM_ONE_ADDRESS: Final = 5
 FREE_FROM_ANYWHERE: Final = 50
+# One password tried on many names is a guess, too. A team behind one address mistypes less than this in a day.
+FREE_OF_ONE_ADDRESS: Final = 20
+# Nobody's password takes longer to be looked at; what is undecided then was cut off, by a crash perhaps.
+DECIDED_WITHIN: Final = timedelta(seconds=10)
 FIRST_PAUSE: Final = timedelta(minutes=1)
 LONGEST_PAUSE: Final = timedelta(minutes=15)
 LONGEST_NAME: Final = 150
+
+
+class LoginCount(NamedTuple):
+    """Name what is counted: under which hash, how many failures cost nothing, and whether it is of one name."""
+
+    key: str
+    free: int
+    is_of_name: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +42,60 @@ class LoginTry:
     address: str
 
     @property
-    def keys(self) -> list[tuple[str, int]]:
-        """Give each hash under which the login is counted, with the failures that cost nothing."""
+    def counts(self) -> list[LoginCount]:
+        """Give what the login is counted under."""
         name = self.name.strip().casefold()[:LONGEST_NAME]
         return [
-            (keyed_hash(f"login\n{name}\n{self.address}"), FREE_FROM_ONE_ADDRESS),
-            (keyed_hash(f"login\n{name}"), FREE_FROM_ANYWHERE),
+            LoginCount(keyed_hash(f"login\n{name}\n{self.address}"), FREE_FROM_ONE_ADDRESS, True),
+            LoginCount(keyed_hash(f"login\n{name}"), FREE_FROM_ANYWHERE, True),
+            LoginCount(keyed_hash(f"login from\n{self.address}"), FREE_OF_ONE_ADDRESS, False),
         ]
 
 
 def begin_login(login: LoginTry, *, now: datetime) -> timedelta | None:
-    """Count a login as failed until it succeeds; give how long to wait instead when there were too many.
+    """Note that a password will be looked at; give how long to wait instead when there were too many.
 
-    It is counted first, so that many guesses at once are no more than as many one after the other.
+    It is noted first, so that many guesses at once are no more than as many one after the other. Only what was
+    looked at counts as failed: who was cut off by a crash has made no mistake.
     """
     with write_transaction():
         FailedLogins.objects.forgettable(now).delete()
-        counted = list(_counted(login, now))
-        until = [row.locked_until for row, _ in counted if row.locked_until is not None and row.locked_until > now]
-        if until:
-            return max(until) - now
-        for row, free in counted:
-            _count(row, free, now)
+        rows = list(_rows(login, now))
+        waits = [wait for row, free in rows if (wait := _wait(row, free, now)) > timedelta()]
+        if waits:
+            return max(waits)
+        for row, _ in rows:
+            row.begun, row.begun_at, row.last_at = _begun(row, now) + 1, now, now
+            row.save(update_fields=["begun", "begun_at", "last_at"])
     return None
 
 
 def note_failure(login: LoginTry, *, now: datetime, door: Door) -> None:
-    """Write it down when a failure makes somebody wait; a name that nobody has is not written anywhere."""
+    """Count a login as failed, and write it down when that makes somebody wait; an unknown name is written nowhere."""
     with write_transaction():
-        held = FailedLogins.objects.locked(now).filter(key_hash__in=[key for key, _ in login.keys])
-        for row in held.select_related("operator"):
-            Event.record(
-                "operator.locked_out", actor="login", door=door, at=now, failures=row.failures,
-                operator=row.operator.get_username() if row.operator else None,
-            )  # fmt: skip
+        for row, free in _rows(login, now):
+            row.begun = max(_begun(row, now) - 1, 0)
+            row.failures += 1
+            row.last_at = now
+            if row.failures >= free:
+                row.locked_until = now + min(FIRST_PAUSE * 2 ** min(row.failures - free, 10), LONGEST_PAUSE)
+                Event.record(
+                    "operator.locked_out", actor="login", door=door, at=now, failures=row.failures,
+                    operator=row.operator.get_username() if row.operator else None,
+                )  # fmt: skip
+            row.save(update_fields=["begun", "failures", "last_at", "locked_until"])
 
 
 def finish_login(login: LoginTry, operator: User, *, now: datetime, door: Door) -> None:
-    """Forget the failures of who is in now, and write down that they are."""
+    """Forget the failures of who is in now, and write down that they are.
+
+    Those of the address stay: else whoever has a password of their own could go on guessing those of others.
+    """
     with write_transaction():
-        FailedLogins.objects.filter(key_hash__in=[key for key, _ in login.keys]).delete()
+        of_names = [count.key for count in login.counts if count.is_of_name]
+        FailedLogins.objects.filter(key_hash__in=of_names).delete()
+        of_address = [count.key for count in login.counts if not count.is_of_name]
+        FailedLogins.objects.filter(key_hash__in=of_address, begun__gt=0).update(begun=F("begun") - 1)
         name = operator.get_username()
         Event.record("operator.logged_in", actor=name, door=door, at=now, operator=name)
 
@@ -82,16 +109,24 @@ def free_operator(operator: User, *, now: datetime, actor: str, door: Door) -> b
     return True
 
 
-def _counted(login: LoginTry, now: datetime) -> Iterator[tuple[FailedLogins, int]]:
+def _rows(login: LoginTry, now: datetime) -> Iterator[tuple[FailedLogins, int]]:
     operator = User.objects.filter(username=login.name.strip()[:LONGEST_NAME]).first()
-    for key, free in login.keys:
-        FailedLogins.objects.get_or_create(key_hash=key, defaults={"operator": operator, "last_at": now})
-        yield FailedLogins.objects.select_for_update(of=("self",)).select_related("operator").get(key_hash=key), free
+    for count in login.counts:
+        known = {"operator": operator if count.is_of_name else None, "last_at": now}
+        FailedLogins.objects.get_or_create(key_hash=count.key, defaults=known)
+        locked = FailedLogins.objects.select_for_update(of=("self",)).select_related("operator")
+        yield locked.get(key_hash=count.key), count.free
 
 
-def _count(row: FailedLogins, free: int, now: datetime) -> None:
-    row.failures += 1
-    row.last_at = now
-    if row.failures >= free:
-        row.locked_until = now + min(FIRST_PAUSE * 2 ** min(row.failures - free, 10), LONGEST_PAUSE)
-    row.save(update_fields=["failures", "last_at", "locked_until"])
+def _begun(row: FailedLogins, now: datetime) -> int:
+    """Tell how many are being looked at."""
+    return row.begun if row.begun_at is not None and now - row.begun_at < DECIDED_WITHIN else 0
+
+
+def _wait(row: FailedLogins, free: int, now: datetime) -> timedelta:
+    """Tell how long to wait: until a pause ends, or until what is being looked at is decided."""
+    if row.locked_until is not None and row.locked_until > now:
+        return row.locked_until - now
+    begun = _begun(row, now)
+    is_full = begun > 0 and row.failures + begun >= free
+    return DECIDED_WITHIN - (now - row.begun_at) if is_full and row.begun_at else timedelta()

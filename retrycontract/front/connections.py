@@ -1,0 +1,129 @@
+"""Bound what a connection may take: how long to say what it wants, and how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Final
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+# The database, its log, the receivers of webhooks and the service's own files need descriptors too: without some kept
+# back, twenty thousand idle sockets of strangers once left the database unable to open its file.
+KEPT_BACK: Final = 256
+LOOKS_EVERY: Final = 1.0  # seconds between two looks at who takes too long
+
+# Each agent that waits holds a descriptor; shells and systemd begin with 1,024.
+OPEN_FILES: Final = 65_536
+
+Protocol: Any = AutoHTTPProtocol
+
+
+def allow_many_connections() -> int:
+    """Let this process hold as many descriptors as the system allows it; gives how many may be connections, 0: any."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if now == resource.RLIM_INFINITY:
+            return 0
+        wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
+        return max(max(now, wanted) - KEPT_BACK, 1)
+    return 0
+
+
+@dataclass
+class Doorkeeper:
+    """Count the connections of a process, and end those that take too long; 0 means any number."""
+
+    most: int
+    most_of_one_address: int
+    header_seconds: float
+    body_seconds: float
+    trusted: frozenset[str] = frozenset()
+    _open: set[GuardedConnection] = field(default_factory=set)
+    _of_address: Counter[str] = field(default_factory=Counter)
+    _timer: asyncio.TimerHandle | None = None
+
+    def admit(self, connection: GuardedConnection, address: str) -> bool:
+        """Let a connection in unless there are too many; a proxy that is trusted speaks for many addresses."""
+        if self.most and len(self._open) >= self.most:
+            return False
+        of_one = self._of_address[address]
+        is_trusted = address in self.trusted or "*" in self.trusted
+        if self.most_of_one_address and not is_trusted and of_one >= self.most_of_one_address:
+            return False
+        self._open.add(connection)
+        self._of_address[address] += 1
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look)
+        return True
+
+    def forget(self, connection: GuardedConnection, address: str) -> None:
+        """Count a connection out."""
+        if connection in self._open:
+            self._open.discard(connection)
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]
+
+    def _look(self) -> None:
+        # One timer for all: a timer for each of thousands of connections would cost more than the connections.
+        now = monotonic()
+        for connection in list(self._open):
+            limit = self.body_seconds if connection.reads_body else self.header_seconds
+            if limit and connection.since is not None and now - connection.since > limit:
+                connection.end()
+        self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look) if self._open else None
+
+
+class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is depends on what is installed
+    """Serve one connection as uvicorn does, under a doorkeeper's limits."""
+
+    doorkeeper: Doorkeeper
+    since: float | None = None  # when it began to say what it wants; nothing while it is answered
+    reads_body = False
+    _address = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Refuse what is one too many before a byte is read."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self.since = monotonic()
+        if not self.doorkeeper.admit(self, self._address):
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count the connection out."""
+        self.doorkeeper.forget(self, self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Note how far the request has come."""
+        if self.since is None and not self._is_busy():
+            self.since, self.reads_body = monotonic(), False
+        super().data_received(data)
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return
+        if not cycle.more_body:
+            self.since, self.reads_body = None, False
+        elif not self.reads_body:
+            self.since, self.reads_body = monotonic(), True
+
+    def end(self) -> None:
+        """Close a connection that took too long; what it had begun is dropped."""
+        self.transport.close()
+
+    def _is_busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+
+def guarded(doorkeeper: Doorkeeper) -> type[GuardedConnection]:
+    """Give the protocol for a server whose connections this doorkeeper counts."""
+    return type("GuardedConnection", (GuardedConnection,), {"doorkeeper": doorkeeper})

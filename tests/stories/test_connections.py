@@ -1,0 +1,123 @@
+"""Connections that say nothing, too slowly or too often are ended, and `up` says in a sentence why it cannot start."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from tests.serving import running
+from tests.serving.service import ROOT, Service
+
+LIMITS = {
+    "RETRYCONTRACT_HEADER_SECONDS": "1", "RETRYCONTRACT_BODY_SECONDS": "1",
+    "RETRYCONTRACT_CONNECTIONS_PER_ADDRESS": "12",
+}  # fmt: skip
+HANG_GUARD = 60.0  # seconds; the limits are one
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(Service(tmp_path_factory.mktemp("limited") / "data", LIMITS)) as service:
+        yield service
+
+
+def opened(service: Service, words: bytes = b"") -> socket.socket:
+    line = socket.create_connection(("127.0.0.1", service.port), timeout=HANG_GUARD)
+    line.sendall(words)
+    return line
+
+
+HEAD = b"POST /api/v1/calls HTTP/1.1\r\nHost: localhost\r\n"
+UNFINISHED = {
+    "nothing at all": b"",
+    "half a line": b"POST /api",
+    "headers without an end": HEAD,
+    "half a body": HEAD + b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+    "half a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n10\r\n{",
+}
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_a_request_that_never_ends_is_ended(limited: Service, name: str) -> None:
+    with closing(opened(limited, UNFINISHED[name])) as line:
+        assert line.recv(1) == b""
+
+
+def test_a_second_request_that_never_ends_is_ended_too(limited: Service) -> None:
+    with closing(opened(limited, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) as line:
+        assert b"alive" in line.recv(4096)
+        line.sendall(b"GET /li")
+        assert line.recv(4096) == b""
+
+
+def test_a_long_wait_is_no_slow_request(limited: Service) -> None:
+    key = limited.new_key("patient")
+    schema = {"type": "object", "required": ["n"]}
+    assert limited.send("PUT", "/api/v1/tools/t", {"input_schema": schema}, key=key).status == 201
+    body = {"tool": "t", "tool_call_id": "a", "session_id": "s", "arguments": {}}
+    call = limited.send("POST", "/api/v1/calls", body, key=key).body["call_id"]
+    path = f"/api/v1/calls/{call}/wait?for=guidance"
+    assert limited.send("GET", path, key=key, headers={"Prefer": "wait=4"}).status in (200, 202, 204)
+
+
+def test_one_address_holds_only_so_many_connections_and_may_come_again_later(limited: Service) -> None:
+    with ExitStack() as stack:
+        lines = [stack.enter_context(closing(opened(limited))) for _ in range(30)]
+        ended = 0
+        for line in lines[12:]:
+            try:
+                ended += line.recv(1) == b""
+            except ConnectionResetError:
+                ended += 1
+        assert ended == 18
+    assert limited.send("GET", "/livez").status == 200
+
+
+def test_nobody_is_believed_to_come_from_elsewhere(limited: Service) -> None:
+    answers = []
+    for number in range(7):
+        headers = {"X-Forwarded-For": f"198.51.100.{number}", "Content-Type": "application/x-www-form-urlencoded"}
+        page = limited.send("GET", "/login/")
+        token = page.text.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+        headers["Cookie"] = page.headers["set-cookie"].split(";")[0]
+        form = f"csrfmiddlewaretoken={token}&username=nobody&password=guess".encode()
+        answers.append(limited.send("POST", "/login/", form, headers=headers).status)
+    assert answers[-1] == 429
+
+
+def test_the_files_of_the_data_folder_are_their_owners_alone(limited: Service) -> None:
+    loose = [path.name for path in limited.data_dir.iterdir()
+             if path.is_file() and path.suffix != ".log" and stat.S_IMODE(path.stat().st_mode) & 0o077]  # fmt: skip
+    assert loose == []
+
+
+def start_words(home: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, str(ROOT / "manage.py"), "up", "--no-demo", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=300,
+                          env=Service(home)._environ())  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    for folder in (blocked / "data", Path("/proc/none/data")):
+        status, told = start_words(tmp_path / "home", "--port", "8931", "--data-dir", str(folder))
+        assert status != 0
+        assert "Traceback" not in told
+        assert "cannot be written" in told
+        assert len(told.strip().splitlines()) == 1
+
+
+def test_a_taken_port_is_told_in_one_sentence(limited: Service, tmp_path: Path) -> None:
+    status, told = start_words(tmp_path / "data", "--port", str(limited.port))
+    assert status != 0
+    assert f"127.0.0.1:{limited.port} cannot be used" in told
+    assert "Traceback" not in told
