@@ -7,7 +7,7 @@ from typing import Any
 from retrycontract.api import schemas
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.expiry import render_expiry
-from retrycontract.contract.feedback.tool_result import Provider, ToolResult, stored_metadata
+from retrycontract.contract.feedback.tool_result import Provider, ToolResult, first_errors, stored_metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
@@ -28,6 +28,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
     """
     call = attempt.call
     result = tool_result(attempt, provider_id)
+    listed, left_out = first_errors(attempt.errors_json)
     return schemas.VerdictOut(
         call_id=call.public_id,
         state=call.state,
@@ -35,8 +36,9 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
         attempt=attempt.shown_attempt or min(attempt.number, call.attempts_allowed),
         max_attempts=attempt.shown_max or call.attempts_allowed,
         attempt_number=attempt.number,
-        errors=[_error(data) for data in attempt.errors_json if data["severity"] == "error"],
-        warnings=[_error(data) for data in attempt.errors_json if data["severity"] != "error"],
+        errors=[_error(data) for data in listed if data["severity"] == "error"],
+        warnings=[_error(data) for data in listed if data["severity"] != "error"],
+        errors_left_out=left_out,
         tool_result=schemas.ToolResultOut(**result.to_json()) if result else None,
         rendered=result.render(render) if result and render else None,
         traceparent=attempt.traceparent,

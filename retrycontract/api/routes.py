@@ -19,7 +19,7 @@ from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refus
 from retrycontract.api.repeats import IdempotencyKey, agent_of, once, request_key
 from retrycontract.config.logs import follow
 from retrycontract.contract.feedback.feedback_forms import PLAIN
-from retrycontract.contract.feedback.tool_result import Provider
+from retrycontract.contract.feedback.tool_result import Provider, first_errors
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.traces import read_traceparent
@@ -222,9 +222,11 @@ def _checked(agent: Agent, body: schemas.CheckIn) -> schemas.CheckOut:
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
         max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent,
     )  # fmt: skip
+    listed, left_out = first_errors([error.to_json() for error in result.errors])
     return schemas.CheckOut(
         valid=result.is_valid,
-        errors=[schemas.ErrorOut(**error.to_json()) for error in result.errors],
+        errors=[schemas.ErrorOut(**error) for error in listed],
+        errors_left_out=left_out,
         feedback=result.feedback,
         characters=len(result.feedback),
         tokens_estimate=result.tokens_estimate,

@@ -41,7 +41,7 @@ def test_a_valid_attempt_is_answered_with_the_go_ahead(door: Door) -> None:
     assert reply.status == 200
     assert reply.body | {"call_id": "", "links": {}} == {
         "call_id": "", "state": "valid", "status": "valid", "attempt": 1, "max_attempts": 3, "attempt_number": 1,
-        "errors": [], "warnings": [], "tool_result": None, "rendered": None,
+        "errors": [], "warnings": [], "errors_left_out": 0, "tool_result": None, "rendered": None,
         "traceparent": None, "links": {},
     }  # fmt: skip
     assert reply.body["links"]["self"] == f"/api/v1/calls/{reply.body['call_id']}"

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
@@ -43,7 +44,7 @@ def run_worker(settings: Settings) -> Iterator[Callable[[float], None]]:
 
 
 def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "retrycontract-worker"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("retrycontract-worker")]
 
 
 def is_judged(attempt: Attempt) -> Callable[[], bool]:
@@ -125,10 +126,10 @@ def rename(table: str, name: str) -> None:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {name}")
 
 
-def test_there_is_one_thread_however_often_it_is_started(run_worker: Callable[[float], None]) -> None:
+def test_there_are_as_many_threads_as_children_however_often_it_is_started(run_worker: Callable[[float], None]) -> None:
     for _ in range(3):
         run_worker(LONG)
-    assert len(threads()) == 1
+    assert len(threads()) == settings.RETRYCONTRACT.check_processes
     embedded.stop()
     embedded.stop()
     assert threads() == []

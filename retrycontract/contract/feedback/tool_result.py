@@ -15,6 +15,8 @@ from retrycontract.contract.outputs.no_attempt import reason_of
 
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
+MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
+MAX_LISTED_CHARACTERS = 20_000  # of JSON: a reply holds the list up to three times, and has 64 kB
 MCP_META_KEY = "retrycontract/feedback"
 
 Provider = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp", "langchain", "pydantic_ai"]
@@ -64,8 +66,20 @@ def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts:
     return stored_metadata(told, attempt=attempt, max_attempts=max_attempts, status=status)
 
 
+def first_errors(told: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Give as many errors as a reply lists, the first ones, and how many are left out."""
+    room, listed = MAX_LISTED_CHARACTERS, list[dict[str, Any]]()
+    for error in told[:MAX_LISTED]:
+        room -= len(json.dumps(error))
+        if room < 0 and listed:
+            break
+        listed.append(error)
+    return listed, len(told) - len(listed)
+
+
 def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
     """Build it of errors as they were stored; `no_attempt` says why an answer was none, where it was none."""
+    told, left_out = first_errors(told)
     twin = {
         "format": FORMAT,
         "status": status,
@@ -74,6 +88,8 @@ def stored_metadata(told: list[dict[str, Any]], *, attempt: int, max_attempts: i
         "errors": told,
         "warnings": [error for error in told if error["severity"] != ERROR],
     }
+    if left_out:
+        twin["errors_left_out"] = left_out
     reason = reason_of(told)
     return twin | {NO_ATTEMPT_KEY: reason} if reason else twin
 

@@ -17,6 +17,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates
@@ -146,7 +147,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     version = _version(tool, new, call)
     try:
         contract = pinned(tool, version) if tool and version else None
-    except UnreadableError:  # the worker asks for it again, once for each time it is sent
+    except (UnreadableError, InvalidSchema):  # the worker tells it, once for each time that it is sent
         return _queue(agent, new, tool, version, call, now, is_dear=False)
     known = () if contract else tuple(Tool.objects.names(agent.namespace))
     submitted = Submitted(

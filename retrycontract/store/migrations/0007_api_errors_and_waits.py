@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0005_checks_are_charged'),
+        ('retrycontract', '0006_logins_begun'),
     ]
 
     operations = [
