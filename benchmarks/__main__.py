@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import inbox_page, rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
-from benchmarks.report import FOLDER, document, keep, service_document
+from benchmarks.report import FOLDER, HISTORY, document, keep, remember, service_document, unreached
 
 CONTRACT, SERVICE, DESK = "contract", "service", "desk"
 PEERS_TIME = 600  # seconds that the peers may take together
@@ -27,19 +27,21 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
     options = parser.parse_args()
+    parts: list[str] = []
     if options.only in (None, CONTRACT):
         peers = _peers(options.peers, quick=options.quick)
-        text = document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {}))
-        keep(text, options.output)
-        print(text)
+        parts.append(document(_sections(peers, quick=options.quick), "make bench", peers.get("versions", {})))
     if options.only in (None, SERVICE):
-        text = service_document(_service_sections(quick=options.quick), "make bench")
-        keep(text, options.output)
-        print(text)
+        parts.append(service_document(_service_sections(quick=options.quick), "make bench"))
     if options.only in (None, DESK):
-        text = inbox_page.inbox_document(service_rows.QUICK if options.quick else service_rows.THOROUGH)
-        keep(text, options.output)
-        print(text)
+        parts.append(inbox_page.inbox_document(service_rows.QUICK if options.quick else service_rows.THOROUGH))
+    for part in parts:
+        keep(part, options.output)
+        print(part)
+        if not options.quick:
+            remember(part, HISTORY)
+    missed = [row for part in parts for row in unreached(part)]
+    print(f"Goals that are not reached: {len(missed)}", *missed, sep="\n- ")
 
 
 def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
@@ -47,6 +49,7 @@ def _sections(peers: dict[str, Any], *, quick: bool) -> list[tuple[str, str]]:
     beside = rows.beside_peers(effort, peers) if "timings" in peers else f"Not measured: {peers['missing']}."
     return [
         ("Feedback", rows.feedback(effort)),
+        ("Recorded calls", rows.recorded_calls(effort)),
         ("Peers", f"{beside}\n\n{rows.what_is_told(peers)}"),
         ("Valid calls", rows.verdicts(effort)),
         ("Large arguments", rows.large_arguments(effort)),

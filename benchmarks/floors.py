@@ -53,8 +53,9 @@ def same_parts(schema: dict[str, Any]) -> Callable[[bytes], str]:
                 expected = json.dumps(where[error.schema_path[-1]])
             pointer = "".join(f"/{step}" for step in path)
             shown = json.dumps(value)
+            code = CODES.get(kind, ErrorCode.OBJECT_SCHEMA_VIOLATION)
             bullets.append(
-                f"• {pointer} ({CODES[kind].value}): {CODES[kind].title}\n"
+                f"• {pointer} ({code.value}): {code.title}\n"
                 f"  Expected: {expected}\n  Actual: {shown if len(shown) < 100 else shown[:97] + '...'}"
             )
             hints.append(f"correct '{path[-1]}'")

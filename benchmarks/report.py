@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.metadata
 import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
+HISTORY = FOLDER / "history.csv"
+MISSED = "**no**"
+GOAL = re.compile(r"[<>]= [0-9.]+\S*(?: \S+)?: (?:yes|\*\*no\*\*)")
+RATIO = re.compile(r"[0-9]+\.[0-9]{2}x")
 PART = re.compile(r"^(?=# )", re.MULTILINE)
 OUR_PACKAGES = ("jsonschema-rs", "jsonschema", "google-re2", "regex")
 
@@ -25,7 +32,7 @@ class Goal:
 
     def verdict(self, figure: float) -> str:
         """Say whether the figure is within the goal."""
-        return f"<= {self.most:g}{self.unit}: {'yes' if figure <= self.most else '**no**'}"
+        return f"<= {self.most:g}{self.unit}: {'yes' if figure <= self.most else MISSED}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -53,6 +60,37 @@ def keep(part: str, results: Path) -> None:
     present = results.read_text(encoding="utf-8") if results.exists() else ""
     parts = {each.partition("\n")[0]: each for each in [*PART.split(present), part] if each.strip()}
     results.write_text("\n".join(f"{each.rstrip()}\n" for each in parts.values()), encoding="utf-8")
+
+
+def unreached(part: str) -> list[str]:
+    """List the rows of a part that miss a goal: what was measured, and by how much."""
+    rows = (cells for cells in map(_cells, part.splitlines()) if any(MISSED in cell for cell in cells))
+    return [f"{what}: {'; '.join(cell for cell in rest if cell)}" for what, *rest in rows]
+
+
+def remember(part: str, history: Path) -> None:
+    """Append every row of a part that has a goal: when, at which commit and load, what, and its ratios."""
+    goals = [cells for cells in map(_cells, part.splitlines()) if any(GOAL.search(cell) for cell in cells)]
+    commit = subprocess.run(
+        [shutil.which("git") or "git", "rev-parse", "--short", "HEAD"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    is_new = not history.exists()
+    with history.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(("date", "commit", "load", "row", "ratios"))
+        for what, *rest in goals:
+            ratios = " ".join(RATIO.findall(GOAL.sub("", " ".join(rest))))
+            if ratios:
+                writer.writerow((f"{datetime.now(UTC):%Y-%m-%d}", commit, f"{os.getloadavg()[2]:.1f}", what, ratios))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
 
 
 def document(sections: Sequence[tuple[str, str]], command: str, peers: dict[str, str]) -> str:
@@ -85,7 +123,7 @@ def _conditions(command: str, peers: dict[str, str]) -> str:
     ours = {name: importlib.metadata.version(name) for name in OUR_PACKAGES}
     return f"""\
 `{command}` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.
-Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}.
+Ours: {_listed(ours)}. Peers: {_listed(peers) or "not installed"}. Load of the machine: {os.getloadavg()[2]:.1f}.
 
 Each row is measured in turns with its floor, in one process and without the garbage collector, peers in a process of
 their own. Times are processor time of the best round, the median stands in brackets; ratios are of best rounds."""

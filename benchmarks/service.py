@@ -45,6 +45,7 @@ class Site:
     service: Service
     keys: list[str]
     blocked: list[str] = field(default_factory=list)
+    beside: Sequence[subprocess.Popen[bytes]] = ()  # database and Redis, whose work counts as well
     _numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -53,8 +54,8 @@ class Site:
         return self.service.port
 
     def processor_seconds(self) -> float:
-        """Give what the service's processes and their children have used so far."""
-        ticks, pending = 0, [process.pid for process in self.processes]
+        """Give what the service's processes, its servers and all their children have used so far."""
+        ticks, pending = 0, [process.pid for process in [*self.processes, *self.beside]]
         for pid in pending:  # which grows on the way
             with suppress(OSError):  # a child that has just ended
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -161,10 +162,12 @@ def scaled() -> Iterator[Site]:
             "RETRYCONTRACT_REDIS_URL": redis.url,
             "RETRYCONTRACT_JUDGE": "worker",
         }
-        yield from _site(ScaledService(Path(folder), environment, webs=1, application="benchmarks.floor_worker"))
+        servers = [server.process for server in (postgresql, redis) if server.process]
+        service = ScaledService(Path(folder), environment, webs=1, application="benchmarks.floor_worker")
+        yield from _site(service, servers)
 
 
-def _site(service: Service) -> Iterator[Site]:
+def _site(service: Service, servers: Sequence[subprocess.Popen[bytes]] = ()) -> Iterator[Site]:
     raise_open_files()
     service.start()
     try:
@@ -172,7 +175,7 @@ def _site(service: Service) -> Iterator[Site]:
         keys = service.new_keys(*(f"agent-{number}" for number in range(AGENTS)))
         for key in keys:
             assert AgentClient(service, key).register(TOOL, calls.BOOK_FLIGHT).status in (200, 201)
-        yield Site(service, keys)
+        yield Site(service, keys, beside=servers)
     finally:
         service.stop()
 

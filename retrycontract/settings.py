@@ -45,9 +45,13 @@ MIDDLEWARE = [
     "retrycontract.front.middleware.ClosedHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "retrycontract.front.middleware.RequestLog",
-    "retrycontract.front.middleware.SafeQueries",
     "retrycontract.front.middleware.HeadOfApi",
     "retrycontract.front.middleware.ProblemResponses",
+    "retrycontract.front.middleware.PagesOnly",
+]
+# What the desk and the admin need around them, and the API does not: sessions, forms, logins, messages.
+PAGE_MIDDLEWARE = [
+    "retrycontract.front.middleware.SafeQueries",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -59,6 +63,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
+# They look for what stands in PAGE_MIDDLEWARE: messages, logins and sessions of the admin, and the forms' token.
+SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410", "security.W003"]
 ROOT_URLCONF = "retrycontract.urls"
 WSGI_APPLICATION = None
 

@@ -15,7 +15,6 @@ from retrycontract.contract.configuration import RANGES
 from retrycontract.contract.feedback.answer import write_feedback
 from retrycontract.contract.feedback.feedback_text import (
     BLOCKED_TEXT,
-    FORMAT,
     HELD_TEXT,
     LAST_ATTEMPT_TEXT,
     MAX_NAME,
@@ -25,6 +24,7 @@ from retrycontract.contract.feedback.feedback_text import (
 )
 from retrycontract.contract.feedback.formatter import SHORT_POINTER
 from retrycontract.contract.feedback.formatters import Feedback
+from retrycontract.contract.feedback.tool_result import FORMAT
 from tests.contract.test_formatter import ONE_ERROR, TWO_ERRORS
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text(encoding="utf-8")

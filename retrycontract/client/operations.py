@@ -35,7 +35,6 @@ from retrycontract.contract.feedback.response_log import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
-from retrycontract.contract.redaction.sanitizer import elide_middle
 
 WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once
@@ -300,17 +299,23 @@ def _text(arguments: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _shortened(text: str, limit: int) -> str:
+    from retrycontract.contract.redaction.previews import elide_middle  # its regex tables are slow to import
+
+    return elide_middle(_text(text), limit)
+
+
 def _sendable(name: str, value: Any) -> Any:
     """Shorten what is told of an attempt, and escape what UTF-8 cannot carry: neither may keep it from its verdict."""
     limit = LONGEST_TEXTS.get(name)
     if name == "callback_error" and not isinstance(value, str):
         return [_own_error(error) for error in value][:MAX_PLUGIN_ERRORS]
-    return value if limit is None or not isinstance(value, str) else elide_middle(_text(value), limit)
+    return value if limit is None or not isinstance(value, str) else _shortened(value, limit)
 
 
 def _own_error(error: ValidationError) -> dict[str, Any]:
     told = {name: value for name, value in error.to_json().items() if name not in OURS and value}
-    return {name: elide_middle(_text(value), MAX_POINTER if name == "field_path" else MAX_OWN_WORDS)
+    return {name: _shortened(value, MAX_POINTER if name == "field_path" else MAX_OWN_WORDS)
             for name, value in told.items()}  # fmt: skip
 
 

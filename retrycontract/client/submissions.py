@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from retrycontract.contract.checks.reading import unwrapped
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 
 MAX_CALLS = 1_000  # the oldest are forgotten: an agent has few calls open at once
@@ -44,6 +43,8 @@ class Submissions:
 
 def value_of(text: str) -> tuple[Any, JsonFault | None]:
     """Parse what was sent; a response's value may stand in a fence or between words, as the service forgives it."""
+    from retrycontract.contract.checks.reading import unwrapped  # with the checks it would double the client's import
+
     value, fault = parse_json(text)
     within = unwrapped(text) if fault else None
     return parse_json(within[0]) if within else (value, fault)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
+if TYPE_CHECKING:  # a client needs the limits alone, and the sanitiser's tables are slow to import
+    from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 MAX_MODEL: Final = 200  # characters of a model's name
 MAX_WORDS: Final = 50_000  # characters kept of what a model read, and of what it said: a page shows them whole
@@ -36,5 +37,7 @@ UNTOLD: Final = Generation()
 
 
 def _kept(text: str | None, sanitizer: ValueSanitizer) -> str | None:
+    from retrycontract.contract.redaction.previews import elide_middle
+
     # Shortened last: a secret that is cut in two is not recognised.
     return None if text is None else elide_middle(sanitizer.redact(text), MAX_WORDS)

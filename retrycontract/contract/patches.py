@@ -30,14 +30,17 @@ def make_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def apply_patch(document: Any, patch: Sequence[Operation]) -> Any:
-    """Return a changed copy of the document; raises PatchError when an operation does not fit."""
-    result = copy.deepcopy(document)
+    """Return the document as the patch leaves it; raises PatchError when an operation does not fit.
+
+    The document stays as it is. What the patch does not touch belongs to both: copy it before you change it in place.
+    """
+    draft = _Draft(document)
     for position, operation in enumerate(patch):
         try:
-            result = _apply(result, operation)
+            draft.apply(operation)
         except LookupError as error:
             raise PatchError(position, str(error)) from None
-    return result
+    return draft.document
 
 
 def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
@@ -68,44 +71,70 @@ def _same(before: Any, after: Any) -> bool:
     return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
 
 
-def _apply(document: Any, operation: Any) -> Any:
-    name, path = (operation.get("op"), operation.get("path")) if isinstance(operation, dict) else (None, None)
-    if name not in OPERATIONS or not _is_pointer(path):
-        raise LookupError("only add, replace, remove and move with a path are known")
-    if name == "move":
-        return _move(document, operation.get("from"), path)
-    if name != "remove" and "value" not in operation:
-        raise LookupError(f"{name} needs a value")
-    return _change(document, name, path, copy.deepcopy(operation.get("value")))
+class _Draft:
+    """Change a document without touching the one that it was made of: a container is copied before its first change.
 
+    Each is copied once, so that a long patch costs no more than its length and the containers on its way.
+    """
 
-def _move(document: Any, source: Any, path: str) -> Any:
-    if not _is_pointer(source):
-        raise LookupError("move needs a from")
-    if path.startswith(f"{source}/"):
-        raise LookupError("nothing can be moved into itself")
-    value = pointers.resolve(document, source)
-    return _change(_change(document, "remove", source, None), "add", path, value)
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._own: dict[int, Any] = {}  # by identity; kept alive, so that no other object gets the same
+
+    def apply(self, operation: Any) -> None:
+        """Do one operation; raises LookupError when it does not fit."""
+        name, path = (operation.get("op"), operation.get("path")) if isinstance(operation, dict) else (None, None)
+        if name not in OPERATIONS or not _is_pointer(path):
+            raise LookupError("only add, replace, remove and move with a path are known")
+        if name == "move":
+            self._move(operation.get("from"), path)
+        elif name != "remove" and "value" not in operation:
+            raise LookupError(f"{name} needs a value")
+        else:
+            self._change(name, path, copy.deepcopy(operation.get("value")))
+
+    def _move(self, source: Any, path: str) -> None:
+        if not _is_pointer(source):
+            raise LookupError("move needs a from")
+        if path.startswith(f"{source}/"):
+            raise LookupError("nothing can be moved into itself")
+        value = pointers.resolve(self.document, source)
+        self._change("remove", source, None)
+        self._change("add", path, value)
+
+    def _change(self, name: str, path: str, value: Any) -> None:
+        if not path:
+            if name == "remove":
+                raise LookupError("the whole document cannot be removed")
+            self.document = value
+            return
+        container, token = self._own_container(pointers.parent(path)), pointers.last(path)
+        if isinstance(container, dict):
+            _change_member(container, name, token, value)
+        elif isinstance(container, list):
+            _change_item(container, name, token, value)
+        else:
+            raise LookupError(f"nothing can be changed at {path!r}")  # noqa: TRY004 - the document's shape, not a type
+
+    def _own_container(self, pointer: str) -> Any:
+        """Make every container on the way to a place, and the one there, this draft's own."""
+        pointers.resolve(self.document, pointer)  # first, as it says what is missing by the whole pointer
+        here = self.document = self._owned(self.document)
+        for token in pointers.tokens(pointer):
+            key = token if isinstance(here, dict) else int(token)
+            here[key] = here = self._owned(here[key])
+        return here
+
+    def _owned(self, value: Any) -> Any:
+        if not isinstance(value, dict | list | tuple) or id(value) in self._own:
+            return value
+        copied = dict(value) if isinstance(value, dict) else list(value)
+        self._own[id(copied)] = copied
+        return copied
 
 
 def _is_pointer(text: Any) -> TypeGuard[str]:
     return isinstance(text, str) and text[:1] in ("", "/")
-
-
-def _change(document: Any, name: str, path: str, value: Any) -> Any:
-    if not path:
-        if name == "remove":
-            raise LookupError("the whole document cannot be removed")
-        return value
-    container = pointers.resolve(document, pointers.parent(path))
-    token = pointers.last(path)
-    if isinstance(container, dict):
-        _change_member(container, name, token, value)
-    elif isinstance(container, list):
-        _change_item(container, name, token, value)
-    else:
-        raise LookupError(f"nothing can be changed at {path!r}")  # noqa: TRY004 - the document's shape, not a type
-    return document
 
 
 def _change_member(container: dict[str, Any], name: str, token: str, value: Any) -> None:

@@ -8,8 +8,11 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, QueryDict
+from django.utils.module_loading import import_string
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
 from retrycontract.api.routes import PENDING_HEADER
@@ -20,6 +23,7 @@ from retrycontract.front.request_ids import usable_request_id
 from retrycontract.usecases.calls.identifiers import safe_identifier
 
 API_PREFIX = "/api/"
+AGENTS_PREFIX = "/api/v1/"
 TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp")
 
 logger = logging.getLogger("retrycontract.requests")
@@ -137,6 +141,40 @@ def _as_problem(response: HttpResponse) -> HttpResponse:
     if response.status_code == 404:
         return problem_response(404, "not-found", "Nothing has this address; see /api/v1/openapi.json.")
     return problem_response(response.status_code, "http-error", f"{response.reason_phrase}.")
+
+
+class PagesOnly:
+    """Put around the pages what only they need (`PAGE_MIDDLEWARE`); requests of agents go past it.
+
+    A key decides about those alone: they have no session and no form. Middleware for pages may have `process_view`,
+    and no other hook of Django's.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+        self._pages: Callable[[HttpRequest], Any] = get_response
+        self._views: list[Callable[..., HttpResponseBase | None]] = []
+        for path in reversed(settings.PAGE_MIDDLEWARE):
+            middleware = import_string(path)(self._pages)
+            self._pages = convert_exception_to_response(middleware)
+            if hasattr(middleware, "process_view"):
+                self._views.insert(0, middleware.process_view)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith(AGENTS_PREFIX):
+            response: HttpResponse = self._pages(request)
+            return response
+        request.get_host()  # refuses foreign hosts, as CommonMiddleware does for pages
+        return self._get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        """Ask the middleware of the pages, until one of them answers."""
+        if request.path_info.startswith(AGENTS_PREFIX):
+            return None
+        answers = (process(request, view_func, view_args, view_kwargs) for process in self._views)
+        return next((answer for answer in answers if answer is not None), None)
 
 
 class PageLoginRequired(LoginRequiredMiddleware):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -33,3 +34,20 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
     def value_to_string(self, obj: models.Model) -> Any:
         """Give dumps the value as it is, as to_python takes it back."""
         return self.value_from_object(obj)
+
+
+class Literal(models.Value):
+    """Write a constant of ours into the statement itself.
+
+    SQLite uses a partial index only where the statement says what the index is limited to; behind a parameter it sees
+    nothing, and reads the whole table or all calls of an agent.
+    """
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:  # noqa: ARG002 - Django's signature
+        """Write the text in quotes; a percent sign would be a parameter's."""
+        return "'{}'".format(str(self.value).replace("'", "''").replace("%", "%%")), []
+
+
+def literals(values: Iterable[str]) -> list[Literal]:
+    """Write several."""
+    return [Literal(str(value)) for value in values]

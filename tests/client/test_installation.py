@@ -28,6 +28,12 @@ def test_the_client_loads_no_server_package_and_nothing_of_ours_but_the_contract
     assert ours == set(OURS)
 
 
+def test_the_client_loads_nothing_that_only_checks_need() -> None:
+    done = run("import sys; from retrycontract.client import Client; Client('http://x', 'k'); print(*sys.modules)")
+    loaded = set(done.stdout.split())
+    assert not loaded & {"re2", "regex", "jsonschema_rs", "pydantic", "retrycontract.contract.redaction.sanitizer"}
+
+
 def test_without_httpx2_the_error_says_what_to_install() -> None:
     done = run("import sys; sys.modules['httpx2'] = None; from retrycontract.client import Client")
     assert done.returncode == 1

@@ -44,6 +44,7 @@ ANSWERS: dict[str, tuple[str, str, str, int, str]] = {
     "a request without a key": ("GET", "/api/v1/calls", "nobody", 401, "no-store"),
     "a request that is wrong": ("POST", "/api/v1/calls", "agent", 422, "no-store"),
     "another host": ("GET", "/", "another host", 400, "no-store"),
+    "the API by another host": ("GET", "/api/v1/calls", "another host", 400, "no-store"),
 }
 BEFORE_DJANGO = {"alive": "/livez", "ready": "/readyz", "metrics": "/metrics"}
 

@@ -56,7 +56,7 @@ def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
             {"agent_id": agent.pk, "tool_call_id": name, "session_id": "s", "tool_name": tool}
             for name, tool in (("é1", "deploy"), ("new", "unknown"), (odd, odd))
         ],
-        "to judge": [{"attempt_id": attempt.pk} for attempt in attempts] + [{"attempt_id": 0}],
+        "to judge": [{"pk": attempt.pk} for attempt in attempts] + [{"pk": 0}],
         "lock": [{"agent_id": agent.pk}, {"agent_id": 0}],
     }
 
@@ -83,12 +83,12 @@ def test_a_row_that_was_read_by_a_statement_can_be_changed_and_saved(asked: Any)
 
 def test_an_update_changes_what_the_queryset_would(asked: dict[str, list[dict[str, Any]]]) -> None:
     now = timezone.now()
-    first, second = (values["attempt_id"] for values in asked["to judge"][:2])
+    first, second = (values["pk"] for values in asked["to judge"][:2])
     changes = {"state": "leased", "lease_token": "it's", "lease_until": now}
     changes["deliveries"] = models.F("deliveries") + 1
-    assert CLAIMABLE.queryset(attempt_id=first, now=now).update(**changes) == 1
-    assert CLAIMABLE.update(changes, attempt_id=second, now=now) == 1
-    assert CLAIMABLE.update(changes, attempt_id=second, now=now - timedelta(seconds=1)) == 0
+    assert CLAIMABLE.queryset(pk=first, now=now).update(**changes) == 1
+    assert CLAIMABLE.update(changes, pk=second, now=now) == 1
+    assert CLAIMABLE.update(changes, pk=second, now=now - timedelta(seconds=1)) == 0
     left, right = (Attempt.objects.values(*changes).get(pk=pk) for pk in (first, second))
     assert left == right
     assert right["deliveries"] == 1

@@ -95,8 +95,18 @@ def test_a_sweep_takes_one_batch_and_the_next_one_the_rest() -> None:
     agent = make_agent()
     for number in range(retention.BATCH + 3):
         cancel_call(submit(agent, {}, tool="unknown", tool_call_id=f"id {number}", at=NOON).call, now=NOON)
-    assert [forget_calls(now=LATER) for _ in range(3)] == [retention.BATCH, 3, 0]
+    no_time = iter(range(9))
+    assert forget_calls(now=LATER, clock=lambda: float(next(no_time))) == retention.BATCH
+    assert [forget_calls(now=LATER) for _ in range(2)] == [3, 0]
     assert Event.objects.filter(name="history.forgotten").count() == 2
+
+
+def test_a_sweep_forgets_batch_after_batch_while_there_is_time() -> None:
+    agent = make_agent()
+    for number in range(2 * retention.BATCH + 1):
+        cancel_call(submit(agent, RIGHT, tool="unknown", tool_call_id=str(number), at=NOON).call, now=NOON)
+    assert forget_calls(now=LATER) == 2 * retention.BATCH + 1
+    assert Event.objects.filter(name="history.forgotten").count() == 3
 
 
 def test_a_sweep_that_finds_nothing_asks_two_questions() -> None:

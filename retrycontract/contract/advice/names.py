@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 
 MAX_COMPARED = 500  # names; a longer list costs more than the suggestion is worth
 MAX_LENGTH = 100  # characters; what is longer is text, not a name
 MIN_PART = 3  # letters; shorter parts stand in too many names
-SURE = 0.8  # of difflib's ratio
-CUTOFF = 0.6  # the same; 'uft8' still finds 'utf-8', 'north-america' finds nothing
+LETTERS_A_SLIP = 3  # of the shorter word for each slip that is forgiven: none of two letters, one of four, two of six
+SHORT = 3  # letters of a word that any other letter makes another word of
+EXTREMES = {"min", "max"}
+MOST_SLIPS = 3  # letters left out, put in, exchanged or swapped; beyond that it is another word
+WORD = re.compile(r"[^\W\d_]+?(?=[A-Z]|[\W\d_]|$)|\d+")
+# Words that turn what they stand beside into its opposite: 'not_started' is no way to write 'started'.
+DENIALS = frozenset({"not", "no", "non", "un", "without", "never", "except", "anti"})
 
 
 def did_you_mean(value: object, options: Iterable[object]) -> str | None:
@@ -28,18 +34,14 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
 def _nearest(value: str, names: tuple[str, ...]) -> str | None:
     """Remembered, since an error, its hint and the trials of its patch all ask the same."""
     folded = _fold(value)
-    same = [name for name in names if _fold(name) == folded]
-    if same:
-        return same[0]
     by_fold = {_fold(name): name for name in reversed(names)}
-    around = _around(folded, by_fold)
-    # One of several names that share a word with the value would be a guess: only a misspelling is not.
-    cutoff = SURE if len(around) > 1 else CUTOFF
-    candidates = [name for name in by_fold if _may_resemble(folded, name, cutoff)]
-    close = get_close_matches(folded, candidates, n=1, cutoff=cutoff) if candidates else []
-    if close:
-        return by_fold[close[0]]
-    return by_fold[around[0]] if len(around) == 1 else None
+    if folded in by_fold:
+        return by_fold[folded]
+    slips = {name: count for name in by_fold if (count := slips_between(folded, name)) is not None}
+    if slips:
+        return by_fold[min(slips, key=slips.__getitem__)]
+    around = [name for name in dict.fromkeys(names) if _shares_words(value, name)]
+    return around[0] if len(around) == 1 else None
 
 
 def nearest(value: str, options: Iterable[str], most: int) -> list[str]:
@@ -48,22 +50,54 @@ def nearest(value: str, options: Iterable[str], most: int) -> list[str]:
     return sorted(names, key=lambda name: (-_likeness(value[:MAX_LENGTH], name), name))[:most]
 
 
+def _likeness(value: str, name: str) -> float:
+    return SequenceMatcher(None, _fold(value), _fold(name)).ratio()
+
+
 def unmistakable(value: object, options: Iterable[object]) -> str | None:
     """Return the option that the value stands for when no other is as near: what a patch may put in its place."""
     candidates = list(options)
     guess = did_you_mean(value, candidates)
     rival = did_you_mean(value, [option for option in candidates if option != guess]) if guess else None
-    return guess if rival is None or _likeness(value, rival) < _likeness(value, guess) else None
+    return guess if rival is None or _far(value, rival) > _far(value, guess) else None
 
 
-def _likeness(value: object, name: str | None) -> float:
-    return SequenceMatcher(None, _fold(str(value)), _fold(str(name))).ratio()
+def _far(value: object, name: str | None) -> int:
+    slips = slips_between(_fold(str(value)), _fold(str(name)))
+    return MOST_SLIPS + 1 if slips is None else slips
 
 
-def _may_resemble(one: str, other: str, cutoff: float) -> bool:
-    """Tell whether difflib's ratio can reach the cutoff: what they have in common is at most the letters they share."""
-    shared = min(sum(map(other.__contains__, one)), sum(map(one.__contains__, other)))
-    return 2 * shared >= cutoff * (len(one) + len(other))
+def slips_between(one: str, other: str) -> int | None:
+    """Count the slips that make one word of the other; None when they are too many, or make another word of it."""
+    short, long = sorted((one, other), key=len)
+    most = min(len(short) // LETTERS_A_SLIP, MOST_SLIPS)
+    # What they have in common is at most the letters they share: so much is soon counted.
+    shared = min(sum(map(long.__contains__, short)), sum(map(short.__contains__, long)))
+    if len(long) - shared > most or _is_another(short, long):
+        return None
+    before: list[int] = []
+    row = list(range(len(long) + 1))
+    for i, letter in enumerate(short, 1):
+        earlier, before, row = before, row, [i]
+        for j, beside in enumerate(long, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != beside))
+            if i > 1 and j > 1 and letter == long[j - 2] and short[i - 2] == beside:
+                least = min(least, earlier[j - 2] + 1)  # two letters that changed places
+            row.append(least)
+    slips = row[-1]
+    return slips if slips <= most and (slips < 2 or one[0] == other[0]) else None  # first letters are seldom wrong
+
+
+def _is_another(short: str, long: str) -> bool:
+    """Tell two words that mean different things however alike they look: 'paid' and 'unpaid', 'ipv4' and 'ipv6'."""
+    apart = len(long) - len(short)
+    if apart > 1 and (long.startswith(short) or long.endswith(short)):
+        return True
+    if len(short) <= SHORT and apart == 0:
+        return True  # 'get' and 'set', 'gte' and 'lte'
+    if list(filter(str.isdigit, short)) != list(filter(str.isdigit, long)):
+        return True
+    return apart == 0 and {short[:SHORT], long[:SHORT]} == EXTREMES
 
 
 def _fold(name: str) -> str:
@@ -71,13 +105,13 @@ def _fold(name: str) -> str:
     return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
 
 
-def _around(folded: str, names: Iterable[str]) -> list[str]:
-    """Find the names that begin or end with the value, or the other way round ('path', 'file_path')."""
-    if len(folded) < MIN_PART:
-        return []
-    return [
-        other
-        for other in names
-        if len(other) >= MIN_PART
-        and (other.startswith(folded) or other.endswith(folded) or folded.startswith(other) or folded.endswith(other))
-    ]
+def _shares_words(value: str, name: str) -> bool:
+    """Tell whether one begins or ends with all words of the other ('path', 'file_path'), and denies nothing."""
+    short, long = sorted((_words(value), _words(name)), key=len)
+    if not short or len("".join(short)) < MIN_PART or not DENIALS.isdisjoint(long):
+        return False
+    return long[: len(short)] == short or long[-len(short) :] == short
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in WORD.findall(name)]

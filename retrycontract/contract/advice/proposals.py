@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import fields, values
 from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.advice.trial import Judge, PatchTrial
+from retrycontract.contract.advice.trial import Judge, PatchTrial, written
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
@@ -46,6 +45,15 @@ OF_A_FIELD: tuple[Detector, ...] = (
 )
 OF_A_UNION: tuple[Detector, ...] = (values.level_too_many,)
 UNIONS = ("anyOf", "oneOf")
+# Keywords whose verdict on an object or array hangs on several of its members at once.
+COUPLING = frozenset(
+    {
+        "anyOf", "oneOf", "not", "if", "enum", "const", "dependencies", "dependentRequired", "dependentSchemas",
+        "minProperties", "maxProperties", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedProperties",
+        "unevaluatedItems",
+    }
+)  # fmt: skip
+PLACES = ("path", "from")  # of an operation
 # The most literal reading comes first: it is taken where two mend equally much.
 DETECTORS: dict[ErrorCode, tuple[Detector, ...]] = {
     ErrorCode.TYPE_MISMATCH: OF_A_VALUE,
@@ -66,28 +74,65 @@ def propose(
     if len(errors) > MAX_ERRORS:
         return errors
     trial = PatchTrial(value, errors, judge, sanitizer.redact_pointer)
-    spots = (Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None for error in errors)
-    found = dict(islice(_near_misses(errors, spots, trial), MAX_PATCHES))
+    found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
     if not found:
         return errors
-    kept = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
-    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), _joined(kept.values()))
+    kept, joined = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
+    allowed = Discretion(value, index, sanitizer).allowed(kept.values(), joined)
     return [
         _mended(error, *found[position], may_travel=found[position][1].patch in allowed) if position in kept else error
         for position, error in enumerate(errors)
     ]
 
 
+Options = dict[int, tuple[Spot, list[Proposal]]]  # by the error's position
+
+
+def _options(errors: Sequence[ValidationError], value: Any, index: SchemaIndex, sanitizer: ValueSanitizer) -> Options:
+    """List what could mend each error, the most literal reading first."""
+    options: Options = {}
+    for position, error in enumerate(errors):
+        spot = Spot.find(value, index, error.field_path, sanitizer) if _detectors(error) else None
+        if spot is not None and (proposals := [each for detect in _detectors(error) for each in detect(spot)]):
+            options[position] = spot, proposals
+    return options
+
+
 def _near_misses(
-    errors: Iterable[ValidationError], spots: Iterable[Spot | None], trial: PatchTrial
+    errors: Sequence[ValidationError], options: Options, trial: PatchTrial
 ) -> Iterator[tuple[int, tuple[Spot, Proposal]]]:
     """Yield the positions of the errors that a patch would mend, each with the place and the proposal."""
-    for position, (error, spot) in enumerate(zip(errors, spots, strict=True)):
-        if spot is not None:
-            proposals = (proposal for detect in _detectors(error) for proposal in detect(spot))
-            best = _best(proposals, error, trial)
-            if best is not None:
-                yield position, (spot, best)
+    settled = _settled_together(errors, options, trial)
+    for position, (spot, proposals) in options.items():
+        best = proposals[0] if position in settled else _best(proposals, errors[position], trial)
+        if best is not None:
+            yield position, (spot, best)
+
+
+def _settled_together(errors: Sequence[ValidationError], options: Options, trial: PatchTrial) -> Collection[int]:
+    """Try all errors' only proposals in one go; gives their positions when that mends each of them, else none.
+
+    Most often it does, and then no error is judged anew for the sake of another. It holds for each patch alone as
+    long as no keyword looks at what two of them change; where there is a choice, only single trials tell the best.
+    """
+    sole = {at: proposals[0].patch for at, (_, proposals) in options.items() if len(proposals) == 1}
+    if not 1 < len(sole) <= MAX_PATCHES or _meet([(options[at][0], patch) for at, patch in sole.items()]):
+        return ()
+    return sole if trial.mends_all(_joined(sole.values()), [errors[at] for at in sole]) else ()
+
+
+def _meet(patches: Iterable[tuple[Spot, Patch]]) -> bool:
+    """Tell whether some keyword looks at the changes of two patches at once, as a union around both does."""
+    first: dict[str, Patch] = {}
+    for spot, patch in patches:
+        around = f"{spot.container.pointer}/" if spot.container else ""
+        if not all(operation[key].startswith(around) for operation in patch for key in operation if key in PLACES):
+            return True  # it reaches further than its error's own object
+        for step in spot.steps:
+            couples = any(not COUPLING.isdisjoint(schema) for schema in step.place.schemas)
+            if couples and first.setdefault(step.pointer, patch) != patch:
+                return True
+    return False
 
 
 def _detectors(error: ValidationError) -> tuple[Detector, ...]:
@@ -106,12 +151,13 @@ def combined_patch(errors: Iterable[ValidationError]) -> Patch:
 
 
 def _joined(patches: Iterable[Patch]) -> Patch:
-    distinct = {(_breadth(patch), json.dumps(patch, sort_keys=True)): patch for patch in patches if patch}
-    return tuple(operation for _, patch in sorted(distinct.items(), key=itemgetter(0)) for operation in patch)
+    distinct = {written(patch): patch for patch in patches if patch}
+    ordered = sorted((_breadth(patch), text, patch) for text, patch in distinct.items())
+    return tuple([operation for *_, patch in ordered for operation in patch])
 
 
 def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    path = min((operation["path"] for operation in patch), key=lambda path: path.count("/"))
+    path = min([operation["path"] for operation in patch], key=lambda path: path.count("/"))
     return path.count("/"), pointers.sort_key(path)
 
 
@@ -127,15 +173,16 @@ def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTri
     return best
 
 
-def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> dict[int, Patch]:
-    """Keep the patches that can be applied together without making anything worse."""
-    if len(patches) == 1 or trial.remaining(_joined(patches.values())) is not None:
-        return patches
+def _compatible(patches: dict[int, Patch], trial: PatchTrial) -> tuple[dict[int, Patch], Patch]:
+    """Keep the patches that can be applied together without making anything worse, and join them."""
+    joined = _joined(patches.values())
+    if len(patches) == 1 or trial.remaining(joined) is not None:
+        return patches, joined
     kept: dict[int, Patch] = {}
     for position, patch in patches.items():
         if trial.remaining(_joined([*kept.values(), patch])) is not None:
             kept[position] = patch
-    return kept
+    return kept, _joined(kept.values())
 
 
 def _mended(error: ValidationError, spot: Spot, proposal: Proposal, *, may_travel: bool) -> ValidationError:

@@ -30,17 +30,21 @@ class PatchTrial:
         self._results: dict[str, frozenset[Mistake] | None] = {}
         self._room: int | None = None  # measured when there is a patch to try, which is seldom
 
+    def mends_all(self, patch: Patch, errors: Iterable[ValidationError]) -> bool:
+        """Tell whether a patch leaves nothing wrong at the places of all these errors, and makes nothing worse."""
+        if self._room is None and not has_at_most(MAX_NODES, self._document):
+            return False
+        remaining = self.remaining(patch)
+        return remaining is not None and not any(_is_left(error, remaining) for error in errors)
+
     def mends(self, patch: Patch, error: ValidationError) -> frozenset[Mistake] | None:
         """Tell what remains when the patch leaves nothing wrong at the error's place, else None."""
-        remaining = self.remaining(patch) if self._has_room(_key(patch)) else None
-        here, below = error.field_path, f"{error.field_path}/"
-        if remaining is None or any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining):
-            return None
-        return remaining
+        remaining = self.remaining(patch) if self._has_room(written(patch)) else None
+        return None if remaining is None or _is_left(error, remaining) else remaining
 
     def remaining(self, patch: Patch) -> frozenset[Mistake] | None:
         """Tell what is still wrong with the patch applied; None when it does not fit or makes anything worse."""
-        key = _key(patch)
+        key = written(patch)
         if key not in self._results:
             self._results[key] = self._try(patch)
         return self._results[key]
@@ -68,5 +72,10 @@ class PatchTrial:
         return frozenset(after) if len(after) < len(self._before) else None
 
 
-def _key(patch: Patch) -> str:
-    return json.dumps(patch, sort_keys=True)
+def _is_left(error: ValidationError, remaining: Iterable[Mistake]) -> bool:
+    here, below = error.field_path, f"{error.field_path}/"
+    return any(pointer == here or pointer.startswith(below) for pointer, _, _ in remaining)
+
+
+# By it equal patches are known.
+written = json.JSONEncoder(sort_keys=True).encode

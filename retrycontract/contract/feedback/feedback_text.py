@@ -10,7 +10,6 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.previews import fit, literal_text
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
-FORMAT = "retrycontract/1"
 MAX_POINTER = 200
 MAX_NAME = 80
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.feedback_text import FORMAT
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.outputs.no_attempt import METADATA as NO_ATTEMPT_KEY
 from retrycontract.contract.outputs.no_attempt import reason_of
 
+FORMAT = "retrycontract/1"  # of the text and of its twin for machines
 # In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
 # output schema, and some refuse the whole answer over it, errors too.
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own

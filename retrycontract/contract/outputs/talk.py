@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 
@@ -134,18 +135,22 @@ def refuses(text: str, *, is_whole: bool = True) -> bool:
     if not sentences:
         return False
     if not is_whole:
-        return is_prose(text) and (_DECLINE.match(sentences[0]) or _APOLOGY.match(sentences[0])) is not None
-    if _APOLOGY.match(sentences[0]):
+        return (
+            is_prose(text)
+            and (_alternatives(_DECLINES).match(sentences[0]) or _alternatives(_APOLOGIES).match(sentences[0]))
+            is not None
+        )
+    if _alternatives(_APOLOGIES).match(sentences[0]):
         return True
     # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
     parts = [part for sentence in sentences for part in re.split(r"[:,;–—]\s+", sentence)]
-    return any(_DECLINE.match(part) for part in parts[: 3 * SENTENCES])
+    return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
 
 
 def chats(text: str) -> bool:
     """Tell whether a text opens as an announcement, a greeting or a reply to a person."""
     sentences = _sentences(text)
-    return bool(sentences) and _OPENER.match(sentences[0]) is not None
+    return bool(sentences) and _alternatives(_OPENERS, ends=_WORD_END).match(sentences[0]) is not None
 
 
 def is_prose(text: str) -> bool:
@@ -190,8 +195,9 @@ def _sentences(text: str) -> list[str]:
     return [sentence for sentence in found if sentence][:SENTENCES]
 
 
-def _alternatives(table: str, *, ends: str) -> re.Pattern[str]:
-    """Read a table: alternatives are parted by bars or stand on lines of their own."""
+@cache
+def _alternatives(table: str, *, ends: str = "") -> re.Pattern[str]:
+    """Read a table, when it is first asked for: alternatives are parted by bars or stand on lines of their own."""
     lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
     joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
     return re.compile(f"(?:{unicodedata.normalize('NFC', joined)}){ends}")
@@ -200,6 +206,3 @@ def _alternatives(table: str, *, ends: str) -> re.Pattern[str]:
 _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
-_APOLOGY = _alternatives(_APOLOGIES, ends="")
-_DECLINE = _alternatives(_DECLINES, ends="")
-_OPENER = _alternatives(_OPENERS, ends=_WORD_END)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import re2
 
@@ -30,15 +30,12 @@ class Detector:
     mark: str
     pattern: str
     verify: Callable[[str], bool] | None = None
-    compiled: Any = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compiled", compiled(self.pattern))
 
     def find(self, text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         """Give the spans of the credentials in the text."""
-        group = 1 if self.compiled.groups else 0
-        for match in self.compiled.finditer(text.encode()):
+        pattern = compiled(self.pattern)
+        group = 1 if pattern.groups else 0
+        for match in pattern.finditer(text.encode()):
             start, end = match.span(group)
             if self.verify is None or self.verify(text[start:end]):
                 allowance.spend(start)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
-
-import re2
+from typing import Self
 
 from retrycontract.contract.redaction.field_names import NameVerdict, word_set
-from retrycontract.contract.redaction.heads import Allowance
+from retrycontract.contract.redaction.heads import Allowance, compiled
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 
@@ -28,14 +26,14 @@ LEAST_DENSE = 2.5
 class WholePattern:
     """Say whether whole texts, in ASCII, are of one form."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_pattern",)
 
     def __init__(self, pattern: str) -> None:
-        self._compiled: Any = re2.compile(pattern.encode())
+        self._pattern = pattern
 
     def fits(self, text: str) -> bool:
         """Say whether all of the text is of the form."""
-        return self._compiled.fullmatch(text.encode()) is not None
+        return compiled(self._pattern).fullmatch(text.encode()) is not None
 
 
 _PLACEHOLDER = WholePattern(

@@ -71,7 +71,11 @@ class ValueSanitizer:
 
     def redact_name(self, name: str) -> str:
         """Replace the secrets in one name: an object key, a tool's name, a token of a pointer."""
-        return self.redact_text(name)
+        if not self._configuration.redact_secrets:
+            return name
+        # Each name of a submission is asked for some twenty times.
+        redact = _redacted_name if len(name) < LONGEST_CACHED else _redacted_name.__wrapped__
+        return redact(self._scanner, name)
 
     def redact_identifier(self, text: str) -> str:
         """Replace the secrets in an identifier or in a word of a schema, where what is merely random is none."""
@@ -146,6 +150,11 @@ class ValueSanitizer:
 @lru_cache(maxsize=2048)
 def _redacted_identifier(scanner: Scanner, text: str) -> str:
     return scanner.redact(text, generic=False)
+
+
+@lru_cache(maxsize=512)
+def _redacted_name(scanner: Scanner, text: str) -> str:
+    return scanner.redact(text)
 
 
 def _counted(number: int, noun: str) -> str:

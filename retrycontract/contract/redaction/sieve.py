@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import re2
@@ -51,15 +52,19 @@ class Finder:
 
 
 class Sieve:
-    """Choose finders for a text."""
-
-    __slots__ = ("_finders", "_groups", "_joined")
+    """Choose finders for a text; its automata are made when the first text comes that needs them."""
 
     def __init__(self, finders: Iterable[Finder]) -> None:
         self._finders = tuple(finders)
-        self._joined = _joined(self._finders)
+
+    @cached_property
+    def _joined(self) -> Any:
+        return _joined(self._finders)
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[int, Any], ...]:
         starts = range(0, len(self._finders), GROUP)
-        self._groups = tuple((start, _joined(self._finders[start : start + GROUP])) for start in starts)
+        return tuple((start, _joined(self._finders[start : start + GROUP])) for start in starts)
 
     def finders_for(self, text: str) -> list[Finder]:
         """Give the finders that an ASCII text may hold something for, in their order."""

@@ -16,7 +16,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.store.fields import JSONText
+from retrycontract.store.fields import JSONText, Literal, literals
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
@@ -52,7 +52,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def open(self) -> CallQuerySet:
         """Keep the calls that have not ended."""
-        return self.exclude(state__in=ENDED)
+        return self.exclude(state__in=literals(ENDED))
 
     def page(self, *, after: str | None, size: int) -> list[Call]:
         """List the newest calls, or those that follow the call `after`; raises Call.DoesNotExist for an unknown one."""
@@ -61,7 +61,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
-        return self.filter(state=CallState.BLOCKED).order_by("blocked_at", "pk")
+        return self.filter(state=Literal(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
         """Keep the calls of tools whose name holds the text, and those that bear an id that begins with it.
@@ -80,12 +80,12 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def ended_before(self, moment: datetime) -> CallQuerySet:
         """Keep the calls that ended before a moment and were left alone since."""
-        return self.filter(state__in=ENDED, updated_at__lt=moment)
+        return self.filter(state__in=literals(ENDED), updated_at__lt=moment)
 
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time; what is held at the desk was answered."""
         held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
-        late = self.filter(state=CallState.BLOCKED, expires_at__lte=now)
+        late = self.filter(state=Literal(CallState.BLOCKED.value), expires_at__lte=now)
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
 
 
@@ -107,7 +107,8 @@ class Call(models.Model):
     """One thing that an agent is trying to get right; keeps its id through all its attempts."""
 
     public_id = models.CharField(max_length=40, unique=True, default=new_call_id)
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls")
+    # Looked for by `call_by_agent`, as an attempt's call is by its unique number.
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="calls", db_index=False)
     kind = models.CharField(max_length=20, choices=KINDS)
     tool_name = models.CharField(max_length=300)
     tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls")
@@ -140,8 +141,8 @@ class Call(models.Model):
             ),
         )
         indexes = (
-            # The operators' queue and its expiry.
-            models.Index(fields=("blocked_at",), name="call_queue", condition=Q(state="blocked")),
+            # The operators' queue and its expiry; by state first, as SQLite prefers what is equal to what is in order.
+            models.Index(fields=("state", "blocked_at"), name="call_queue", condition=Q(state="blocked")),
             # What one answer may be given to.
             models.Index(
                 fields=("tool_name", "fingerprint", "agent", "blocked_at"),
@@ -150,15 +151,13 @@ class Call(models.Model):
             ),
             # Matching a submission to an open call.
             models.Index(
-                fields=("agent", "session_id", "tool_name"),
-                name="call_open_by_session",
-                condition=~Q(state__in=ENDED),
+                fields=("agent", "session_id", "tool_name"), name="call_open_by_session", condition=~Q(state__in=ENDED)
             ),
             # An agent's own list, and the dashboard's tabs.
             models.Index(fields=("agent", "-id"), name="call_by_agent"),
             models.Index(fields=("state", "-id"), name="call_by_state"),
             # What retention forgets.
-            models.Index(fields=("updated_at",), name="call_ended", condition=Q(state__in=ENDED)),
+            models.Index(fields=("state", "updated_at"), name="call_ended", condition=Q(state__in=ENDED)),
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
             models.Index(fields=("session_id", "-id"), name="call_by_session"),
@@ -286,7 +285,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def waiting(self) -> AttemptQuerySet:
         """Keep the attempts that have no verdict yet."""
-        return self.filter(state__in=AttemptState.waiting())
+        return self.filter(state__in=literals(AttemptState.waiting()))
 
     def discard(self) -> int:
         """Drop what waits, since its call has ended, and purge its text; returns how many waited."""
@@ -304,32 +303,28 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
-        in_hand = Attempt.objects.filter(
+        in_hand = Attempt.objects.waiting().filter(
             state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
         )
-        may_begin = Q(is_dear=False) | ~models.Exists(in_hand)
-        return self.filter(free, ~models.Exists(earlier), may_begin).order_by("pk")
+        is_first, may_begin = ~models.Exists(earlier), Q(is_dear=False) | ~models.Exists(in_hand)
+        return self.waiting().filter(free, is_first, may_begin).order_by("pk")
 
     def left_behind(self, now: datetime, before: datetime) -> AttemptQuerySet:
         """Keep what a worker may take and nobody took: queued before a moment, or its lease ran out."""
         return self.claimable(now).filter(Q(state=AttemptState.LEASED) | Q(submitted_at__lt=before))
 
 
-CLAIMABLE = Statement(
-    lambda attempt_id, now: Attempt.objects.claimable(now).filter(pk=attempt_id).order_by(), "attempt_id", "now"
-)
+CLAIMABLE = Statement(lambda pk, now: Attempt.objects.claimable(now).filter(pk=pk).order_by(), "pk", "now")
 TO_JUDGE = Statement(
-    lambda attempt_id: (
-        Attempt.objects.filter(pk=attempt_id).select_related("call__agent", "call__tool", "call__version").order_by()
-    ),
-    "attempt_id",
+    lambda pk: Attempt.objects.filter(pk=pk).select_related("call__agent", "call__tool", "call__version").order_by(),
+    "pk",
 )
 
 
 class Attempt(models.Model):
     """One submission for a call. Only redacted output stays; the raw one is sealed until it is judged."""
 
-    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=AttemptState.choices)
     tool_call_id = models.CharField(max_length=200)
@@ -390,9 +385,7 @@ class Attempt(models.Model):
         )
         indexes = (
             # What workers claim and the sweep looks for.
-            models.Index(
-                fields=("lease_until", "id"), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))
-            ),
+            models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
             # The search among all calls.
             models.Index(fields=("tool_call_id", "-id"), name="attempt_by_tool_call"),
         )
@@ -404,9 +397,9 @@ class Attempt(models.Model):
     def claim(cls, attempt_id: int, *, token: str, now: datetime, until: datetime) -> Attempt | None:
         """Lease one attempt, or None when somebody else has it or it is not its turn."""
         leased = {"state": AttemptState.LEASED, "lease_token": token, "lease_until": until}
-        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, attempt_id=attempt_id, now=now):
+        if not CLAIMABLE.update(leased | {"deliveries": F("deliveries") + 1}, pk=attempt_id, now=now):
             return None
-        return TO_JUDGE.first(attempt_id=attempt_id)
+        return TO_JUDGE.first(pk=attempt_id)
 
     def count_delivery(self, token: str, change: int) -> bool:
         """Count a delivery, or count it no longer; False when the lease is lost."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any, Final
 
 from django.conf import settings
@@ -12,14 +14,26 @@ from retrycontract.store.history import forgetting
 from retrycontract.store.models import Attempt, Call, Door, Escalation, Event, Guidance, OutboxMessage
 from retrycontract.store.transactions import write_transaction
 
-BATCH: Final = 100  # calls or messages of one sweep: nobody waits long for the transaction that deletes them
+BATCH: Final = 100  # calls or messages of one transaction: nobody waits long for it
+# Of one sweep, unless nothing is left before: retention must keep up with what comes in, and leave room for it.
+LONGEST_SECONDS: Final = 1.0
 
 
-def forget_calls(*, now: datetime) -> int:
-    """Forget a batch of what is older than the retention; returns how many calls. A call that is open stays.
+def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
+    """Forget what is older than the retention, batch after batch while there is time; returns how many calls.
 
-    The events of a call go with it: this is the one way by which events are deleted, and it leaves one.
+    A call that is open stays. The events of a call go with it: this is the one way by which events are deleted, and
+    each batch leaves one.
     """
+    end, calls = clock() + LONGEST_SECONDS, 0
+    while forgotten := _forget_batch(now):
+        calls += forgotten
+        if forgotten < BATCH or clock() >= end:
+            break
+    return calls
+
+
+def _forget_batch(now: datetime) -> int:
     days: float = settings.RETRYCONTRACT.retention_days
     if not days:
         return 0
@@ -29,7 +43,7 @@ def forget_calls(*, now: datetime) -> int:
     with write_transaction():
         messages = _delete(OutboxMessage.objects.ended_before(before).order_by("created_at"))
         # Locked: a late answer may reopen a call that expired.
-        old = Call.objects.ended_before(before).order_by("updated_at").select_for_update(of=("self",))
+        old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
         calls = list(old.values_list("pk", flat=True)[:BATCH])
         counts = _delete_calls(calls) | {"before": before.isoformat()} if calls else {}
         Event.record(

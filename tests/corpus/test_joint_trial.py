@@ -1,0 +1,144 @@
+"""Trying all patches in one go proposes what trying each alone would: on thousands of real calls made wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from retrycontract import Tool, ValidationError, ValueSanitizer
+from retrycontract.contract import pointers
+from retrycontract.contract.advice.discretion import Discretion
+from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_PATCHES, _joined, _mended, _options
+from retrycontract.contract.advice.trial import MAX_NODES
+from retrycontract.contract.checks import schema_engine
+from retrycontract.contract.explaining.patience import Patience
+from retrycontract.contract.json_types import has_at_most
+from retrycontract.contract.patches import Patch
+from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.tool import CompiledTool
+from tests.corpus.mutations import mutated_calls
+
+if TYPE_CHECKING:
+    from tests.conftest import Corpus
+
+pytestmark = pytest.mark.corpus
+
+SANITIZER = ValueSanitizer()
+
+
+class OneByOne:
+    """Propose as plainly as can be: every patch is applied to a whole copy, which is judged anew by itself."""
+
+    def __init__(self, tool: CompiledTool, value: Any) -> None:
+        self.tool, self.value = tool, value
+        seen = schema_engine.Glance.at(value, tool.schema)
+        ways: dict[str, Any] = {"strict": True, "patience": Patience()}
+        self.errors = list(schema_engine._violations(tool.schema, value, seen, sanitizer=SANITIZER, **ways))
+        self.judge = partial(schema_engine._verdict, tool.schema, **ways)
+        self.before = set(map(mistake, self.errors))
+
+    def remaining(self, patch: Patch) -> set[tuple[str, str, str]] | None:
+        try:
+            patched = applied(self.value, patch)
+        except LookupError:
+            return None
+        after = {
+            (SANITIZER.redact_pointer(error.field_path), error.error_code, error.keyword)
+            for error in self.judge(patched)
+        }
+        return after if after < self.before else None
+
+    def proposed(self) -> list[ValidationError]:
+        index = self.tool.schema.index
+        if not self.errors or len(self.errors) > MAX_ERRORS or not has_at_most(MAX_NODES, self.value):
+            return self.errors
+        found = {}
+        for at, (spot, proposals) in _options(self.errors, self.value, index, SANITIZER).items():
+            here = self.errors[at].field_path
+            mending = [
+                (len(left), order, proposal)
+                for order, proposal in enumerate(proposals)
+                if (left := self.remaining(proposal.patch)) is not None
+                and not any(place == here or place.startswith(f"{here}/") for place, _, _ in left)
+            ]
+            if mending and len(found) < MAX_PATCHES:
+                found[at] = spot, min(mending, key=lambda each: each[:2])[2]
+        kept: dict[int, Patch] = {}
+        for at, (_, proposal) in found.items():
+            if self.remaining(_joined([*kept.values(), proposal.patch])) is not None:
+                kept[at] = proposal.patch
+        if not kept:
+            return self.errors
+        allowed = Discretion(self.value, index, SANITIZER).allowed(kept.values(), _joined(kept.values()))
+        return [
+            _mended(error, *found[at], may_travel=found[at][1].patch in allowed) if at in kept else error
+            for at, error in enumerate(self.errors)
+        ]
+
+
+def mistake(error: ValidationError) -> tuple[str, str, str]:
+    return error.field_path, error.error_code, error.keyword
+
+
+def applied(document: Any, patch: Patch) -> Any:
+    """Apply a patch to a copy of the whole document, by the letter of RFC 6902."""
+    result = {"": copy.deepcopy(document)}
+    for operation in patch:
+        value = copy.deepcopy(operation.get("value"))
+        if operation["op"] == "move":
+            value = pointers.resolve(result[""], operation["from"])
+            changed(result, "remove", operation["from"], None)
+        changed(result, "add" if operation["op"] == "move" else operation["op"], operation["path"], value)
+    return result[""]
+
+
+def changed(result: dict[str, Any], name: str, path: str, value: Any) -> None:
+    container: Any = pointers.resolve(result[""], pointers.parent(path)) if path else result
+    key: Any = pointers.last(path) if path else ""
+    if isinstance(container, list):
+        key = len(container) if key == "-" else int(key)
+        if name == "add":
+            container.insert(key, value)
+            return
+    elif name != "add" and key not in container:
+        raise LookupError(key)
+    if name == "remove":
+        del container[key]
+    else:
+        container[key] = value
+
+
+def compared(corpus: Corpus, count: int, seed: int) -> Iterator[int]:
+    """Hold the findings of so many calls against those of single trials; yields the patches of each."""
+    tools: dict[str, CompiledTool | None] = {}
+    for schema, value in mutated_calls(corpus("real_valid_calls"), count, seed=seed):
+        text = json.dumps(schema)
+        if text not in tools:
+            try:
+                tools[text] = CompiledTool.of(Tool(name="t", input_schema=schema))
+            except InvalidSchema:  # a few published schemas are
+                tools[text] = None
+        tool = tools[text]
+        if tool is not None:
+            kept = copy.deepcopy(value)
+            found = schema_engine.violations(tool.schema, value, strict=True, sanitizer=SANITIZER)
+            slowly = OneByOne(tool, value).proposed()
+            assert [error.to_json() for error in found] == [error.to_json() for error in slowly], value
+            assert value == kept
+            yield sum(1 for error in found if error.patch)
+
+
+def test_trying_together_proposes_what_trying_alone_does(corpus: Corpus) -> None:
+    patched = list(compared(corpus, 400, seed=20))
+    assert sum(count > 1 for count in patched) > 30  # several at once: what a joint trial is for
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(4))
+def test_trying_together_proposes_what_trying_alone_does_in_thousands_of_calls(corpus: Corpus, seed: int) -> None:
+    assert sum(count > 1 for count in compared(corpus, 1_000, seed=seed)) > 75

@@ -1,0 +1,45 @@
+"""What is asked with every submit and every sweep is found by an index, however many rows there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from retrycontract.store.fields import Literal
+from retrycontract.store.models import Attempt, Call
+from retrycontract.store.models.open_calls import CONTINUED
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads tables as small as these whole"),
+]
+NOW = timezone.now()
+ASKED: dict[str, tuple[QuerySet[Any], str]] = {
+    "the call of a session": (
+        CONTINUED.queryset(agent_id=1, tool_call_id="id", session_id="s", tool_name="t"), "call_open_by_session"
+    ),
+    "what waits for a worker": (Attempt.objects.claimable(NOW)[:200], "attempt_waiting"),
+    "what was left behind": (Attempt.objects.left_behind(NOW, NOW)[:200], "attempt_waiting"),
+    "whether anything waits": (Attempt.objects.waiting().order_by("pk")[:1], "attempt_waiting"),
+    "the operators' queue": (Call.objects.blocked()[:50], "call_queue"),
+    "what nobody answered": (Call.objects.overdue(NOW)[:200], "call_queue"),
+    "what retention forgets": (Call.objects.ended_before(NOW).order_by()[:100], "call_ended"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_it_is_found_by_its_index(name: str) -> None:
+    asked, index = ASKED[name]
+    plan = asked.explain()
+    assert f"INDEX {index}" in plan, plan
+
+
+@pytest.mark.parametrize("text", ["it's", "100 %s", 'a "b"', "%%"])
+def test_a_constant_is_written_as_it_is(text: str) -> None:
+    """Neither a quote nor a percent sign ends it or asks for a parameter."""
+    assert Call.objects.filter(state=Literal(text), session_id=text).count() == 0
+    assert f"""'{text.replace("'", "''")}'""" in str(Call.objects.filter(state=Literal(text)).query)
