@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrycontract', '0006_logins_begun'),
+        ('retrycontract', '0007_indexes_by_what_is_asked'),
     ]
 
     operations = [
