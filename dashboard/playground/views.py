@@ -57,7 +57,7 @@ def _try(form: PlaygroundForm) -> DryRun | None:
 
 def _verdict(tried: DryRun | None) -> dict[str, Any]:
     shapes = shapes_of(tried.answer) if tried and tried.answer else []
-    return {"tried": tried, "shapes": shapes, "shown": tried.redacted() if tried else None}
+    return {"tried": tried, "shapes": shapes, "shown": tried.redacted if tried else None}
 
 
 def _page(request: HttpRequest, form: PlaygroundForm, *, status: int = 200, **context: Any) -> HttpResponse:
