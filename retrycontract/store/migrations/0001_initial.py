@@ -27,6 +27,8 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200, unique=True)),
                 ('namespace', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField()),
+                ('work_until', models.FloatField(default=0)),
+                ('work_seconds', models.FloatField(default=0)),
             ],
             options={
                 'ordering': ('name', 'pk'),
@@ -37,24 +39,32 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField()),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('leased', 'Leased'), ('judged', 'Judged'), ('dead', 'Dead'), ('discarded', 'Discarded')], max_length=10)),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('leased', 'Leased'), ('judged', 'Judged'), ('dead', 'Dead'), ('discarded', 'Discarded'), ('unasked', 'Unasked')], max_length=10)),
                 ('tool_call_id', models.CharField(max_length=200)),
                 ('turn', models.BigIntegerField(null=True)),
                 ('traceparent', models.CharField(max_length=55, null=True)),
                 ('submitted_at', models.DateTimeField()),
+                ('model', models.CharField(max_length=200, null=True)),
+                ('prompt', retrycontract.store.fields.JSONText(null=True)),
+                ('said', retrycontract.store.fields.JSONText(null=True)),
+                ('tokens_in', models.PositiveIntegerField(null=True)),
+                ('tokens_out', models.PositiveIntegerField(null=True)),
+                ('seconds', models.FloatField(null=True)),
                 ('sealed', models.BinaryField(null=True)),
+                ('is_dear', models.BooleanField(default=False)),
                 ('lease_token', models.CharField(blank=True, default='', max_length=40)),
                 ('lease_until', models.DateTimeField(null=True)),
                 ('deliveries', models.PositiveSmallIntegerField(default=0)),
                 ('judged_at', models.DateTimeField(null=True)),
                 ('is_valid', models.BooleanField(null=True)),
-                ('status', models.CharField(blank=True, choices=[('valid', 'valid'), ('retry', 'retry'), ('blocked', 'blocked')], default='', max_length=10)),
+                ('status', models.CharField(blank=True, choices=[('valid', 'valid'), ('retry', 'retry'), ('blocked', 'blocked'), ('unavailable', 'unavailable')], default='', max_length=12)),
                 ('errors_json', retrycontract.store.fields.JSONText(default=list)),
                 ('output', retrycontract.store.fields.JSONText(null=True)),
                 ('is_parsed', models.BooleanField(default=False)),
                 ('is_redacted', models.BooleanField(default=False)),
                 ('output_hash', models.CharField(blank=True, default='', max_length=64)),
                 ('feedback', models.TextField(blank=True, default='')),
+                ('api_error', models.CharField(max_length=300, null=True)),
                 ('shown_attempt', models.PositiveIntegerField(default=0)),
                 ('shown_max', models.PositiveIntegerField(default=0)),
                 ('fingerprint', models.CharField(blank=True, default='', max_length=64)),
@@ -175,12 +185,13 @@ class Migration(migrations.Migration):
                 ('public_id', models.CharField(default=retrycontract.store.identifiers.new_call_id, max_length=40, unique=True)),
                 ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], max_length=20)),
                 ('tool_name', models.CharField(max_length=300)),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('retrying', 'Retrying'), ('blocked', 'Blocked'), ('guided', 'Guided'), ('valid', 'Valid'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('observed', 'Observed')], default=retrycontract.contract.lifecycle.CallState['PENDING'], max_length=10)),
+                ('state', models.CharField(choices=[('pending', 'Pending'), ('retrying', 'Retrying'), ('blocked', 'Blocked'), ('guided', 'Guided'), ('valid', 'Valid'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('unavailable', 'Unavailable'), ('observed', 'Observed')], default=retrycontract.contract.lifecycle.CallState['PENDING'], max_length=12)),
                 ('session_id', models.CharField(max_length=200, null=True)),
                 ('task_id', models.CharField(max_length=200, null=True)),
                 ('correlation_id', models.CharField(max_length=200, null=True)),
                 ('last_turn', models.BigIntegerField(null=True)),
                 ('last_tool_call_id', models.CharField(max_length=200)),
+                ('model', models.CharField(max_length=200, null=True)),
                 ('attempts_made', models.PositiveIntegerField(default=0)),
                 ('attempts_allowed', models.PositiveIntegerField()),
                 ('fingerprint', models.CharField(blank=True, default='', max_length=64)),
@@ -188,8 +199,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
                 ('blocked_at', models.DateTimeField(null=True)),
+                ('waited_at', models.DateTimeField(null=True)),
                 ('expires_at', models.DateTimeField(null=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.agent')),
+                ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.agent')),
                 ('tool', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='retrycontract.tool')),
             ],
             options={
@@ -199,7 +211,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='attempt',
             name='call',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='retrycontract.call'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='retrycontract.call'),
         ),
         migrations.CreateModel(
             name='Escalation',
@@ -255,6 +267,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key_hash', models.CharField(max_length=64, unique=True)),
+                ('begun', models.PositiveIntegerField(default=0)),
+                ('begun_at', models.DateTimeField(null=True)),
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('last_at', models.DateTimeField(db_index=True)),
                 ('locked_until', models.DateTimeField(null=True)),
@@ -306,6 +320,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='HeldAnswer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('batch', models.CharField(db_index=True, max_length=40)),
+                ('decision', models.CharField(choices=[('hint', 'Hint'), ('corrected', 'Corrected'), ('accept', 'Accept'), ('reject', 'Reject')], max_length=10)),
+                ('text', models.TextField(blank=True, default='')),
+                ('arguments', retrycontract.store.fields.JSONText(null=True)),
+                ('grant', models.PositiveSmallIntegerField()),
+                ('base_number', models.PositiveIntegerField(null=True)),
+                ('mistake', models.CharField(max_length=64, null=True)),
+                ('stands_days', models.PositiveSmallIntegerField(null=True)),
+                ('rendered', models.TextField()),
+                ('held_at', models.DateTimeField()),
+                ('send_at', models.DateTimeField()),
+                ('call', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrycontract.call')),
+                ('escalation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='held_answer', to='retrycontract.escalation')),
+                ('operator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ('send_at', 'pk'),
+            },
+        ),
+        migrations.CreateModel(
             name='IdempotencyKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -353,7 +390,7 @@ class Migration(migrations.Migration):
                 ('hour', models.DateTimeField()),
                 ('namespace', models.CharField(max_length=200)),
                 ('tool_name', models.CharField(max_length=300)),
-                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('outcome', 'Outcome')], max_length=20)),
+                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('model_judged', 'Model Judged'), ('model_valid', 'Model Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
                 ('label', models.CharField(max_length=120)),
                 ('shard', models.PositiveSmallIntegerField(default=0)),
                 ('amount', models.BigIntegerField()),
@@ -361,7 +398,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-hour', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('shard__gt', 0)), fields=['hour'], name='rollup_spread')],
-                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'outcome'])), name='rollup_measure_known')],
+                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
             },
         ),
         migrations.CreateModel(
@@ -599,6 +636,18 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('stage__in', ['proposed', 'edited', 'delivered'])), name='guidanceversion_stage_known'),
         ),
         migrations.AddIndex(
+            model_name='heldanswer',
+            index=models.Index(fields=['send_at'], name='heldanswer_send_at'),
+        ),
+        migrations.AddConstraint(
+            model_name='heldanswer',
+            constraint=models.CheckConstraint(condition=models.Q(('send_at__gt', models.F('held_at'))), name='heldanswer_sent_later'),
+        ),
+        migrations.AddConstraint(
+            model_name='heldanswer',
+            constraint=models.CheckConstraint(condition=models.Q(('decision__in', ['hint', 'corrected', 'accept', 'reject'])), name='heldanswer_decision_known'),
+        ),
+        migrations.AddIndex(
             model_name='idempotencykey',
             index=models.Index(fields=['created_at'], name='idempotency_key_age'),
         ),
@@ -656,7 +705,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='attempt',
-            index=models.Index(condition=models.Q(('state__in', ('queued', 'leased'))), fields=['lease_until', 'id'], name='attempt_waiting'),
+            index=models.Index(condition=models.Q(('state__in', ('queued', 'leased'))), fields=['id'], name='attempt_waiting'),
         ),
         migrations.AddIndex(
             model_name='attempt',
@@ -668,7 +717,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='attempt',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'leased', 'judged', 'dead', 'discarded'])), name='attempt_state_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'leased', 'judged', 'dead', 'discarded', 'unasked'])), name='attempt_state_known'),
         ),
         migrations.AddConstraint(
             model_name='attempt',
@@ -708,7 +757,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('state', 'blocked')), fields=['blocked_at'], name='call_queue'),
+            index=models.Index(condition=models.Q(('state', 'blocked')), fields=['state', 'blocked_at'], name='call_queue'),
         ),
         migrations.AddIndex(
             model_name='call',
@@ -716,11 +765,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid']), _negated=True), fields=['agent', 'session_id', 'tool_name'], name='call_open_by_session'),
-        ),
-        migrations.AddIndex(
-            model_name='call',
-            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid']), _negated=True), fields=['agent', 'last_tool_call_id'], name='call_open_by_id'),
+            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid']), _negated=True), fields=['agent', 'session_id', 'tool_name'], name='call_open_by_session'),
         ),
         migrations.AddIndex(
             model_name='call',
@@ -732,7 +777,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid'])), fields=['updated_at'], name='call_ended'),
+            index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid'])), fields=['state', 'updated_at'], name='call_ended'),
         ),
         migrations.AddIndex(
             model_name='call',
@@ -745,6 +790,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='call',
             index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation'),
+        ),
+        migrations.AddIndex(
+            model_name='call',
+            index=models.Index(condition=models.Q(('model__isnull', False)), fields=['model', '-id'], name='call_by_model'),
         ),
         migrations.AddIndex(
             model_name='call',
@@ -776,7 +825,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='call',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'observed'])), name='call_state_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed'])), name='call_state_known'),
         ),
         migrations.AddConstraint(
             model_name='call',
