@@ -58,7 +58,7 @@ def pins_of(lock: str) -> dict[str, str]:
 
 def declared(*, development: bool) -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    texts = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["server"]]
+    texts = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["service"]]
     if development:
         texts += project["dependency-groups"]["dev"]
     return [Requirement(text) for text in texts]

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from retrycontract.store.models import AnswerRecord, Claim, Mistake, SavedReply, Snooze, StandingHint
+from retrycontract.store.models import AnswerRecord, Claim, HeldAnswer, Mistake, SavedReply, Snooze, StandingHint
 from tests.factories import make_blocked, make_user
 
 
@@ -21,6 +21,22 @@ def times(began: str, until: timedelta) -> dict[str, Any]:
 
 def end_a_claim_before_it_began() -> None:
     Claim.objects.create(**times("claimed_at", -timedelta(seconds=1)))
+
+
+def hold(**changes: Any) -> None:
+    call, now = make_blocked(), timezone.now()
+    values = {"escalation": call.escalations.get(), "call": call, "operator": make_user(), "batch": "b", "grant": 1}
+    values |= {"decision": "hint", "rendered": "Use eu-west-1.", "held_at": now, "send_at": now + timedelta(seconds=8)}
+    HeldAnswer.objects.create(**(values | changes))
+
+
+def hold_an_answer_for_no_time() -> None:
+    now = timezone.now()
+    hold(held_at=now, send_at=now)
+
+
+def hold_a_decision_that_nobody_knows() -> None:
+    hold(decision="shrug")
 
 
 def snooze_for_no_time() -> None:
@@ -89,6 +105,8 @@ def try_a_hint_that_nobody_was_shown() -> None:
 
 
 DESK_BREAKS: list[tuple[str, Callable[[], None]]] = [
+    ("heldanswer_sent_later", hold_an_answer_for_no_time),
+    ("heldanswer_decision_known", hold_a_decision_that_nobody_knows),
     ("answerrecord_unique", record_an_answer_twice),
     ("answerrecord_is_tried", record_what_ends_the_call),
     ("answerrecord_counts_fit", try_an_answer_that_nobody_gave),

@@ -7,9 +7,9 @@ CREATE TABLE "auth_group" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "nam
 INSERT INTO "auth_group" VALUES(1,'operator');
 INSERT INTO "auth_group" VALUES(2,'admin');
 CREATE TABLE "auth_group_permissions" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED, "permission_id" integer NOT NULL REFERENCES "auth_permission" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "auth_group_permissions" VALUES(1,2,124);
-INSERT INTO "auth_group_permissions" VALUES(2,2,116);
-INSERT INTO "auth_group_permissions" VALUES(3,2,120);
+INSERT INTO "auth_group_permissions" VALUES(1,2,120);
+INSERT INTO "auth_group_permissions" VALUES(2,2,124);
+INSERT INTO "auth_group_permissions" VALUES(3,2,128);
 CREATE TABLE "auth_permission" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "content_type_id" integer NOT NULL REFERENCES "django_content_type" ("id") DEFERRABLE INITIALLY DEFERRED, "codename" varchar(100) NOT NULL, "name" varchar(255) NOT NULL);
 INSERT INTO "auth_permission" VALUES(1,1,'add_agent','Can add agent');
 INSERT INTO "auth_permission" VALUES(2,1,'change_agent','Can change agent');
@@ -71,85 +71,89 @@ INSERT INTO "auth_permission" VALUES(57,15,'add_guidanceversion','Can add guidan
 INSERT INTO "auth_permission" VALUES(58,15,'change_guidanceversion','Can change guidance version');
 INSERT INTO "auth_permission" VALUES(59,15,'delete_guidanceversion','Can delete guidance version');
 INSERT INTO "auth_permission" VALUES(60,15,'view_guidanceversion','Can view guidance version');
-INSERT INTO "auth_permission" VALUES(61,16,'add_idempotencykey','Can add idempotency key');
-INSERT INTO "auth_permission" VALUES(62,16,'change_idempotencykey','Can change idempotency key');
-INSERT INTO "auth_permission" VALUES(63,16,'delete_idempotencykey','Can delete idempotency key');
-INSERT INTO "auth_permission" VALUES(64,16,'view_idempotencykey','Can view idempotency key');
-INSERT INTO "auth_permission" VALUES(65,17,'add_notice','Can add notice');
-INSERT INTO "auth_permission" VALUES(66,17,'change_notice','Can change notice');
-INSERT INTO "auth_permission" VALUES(67,17,'delete_notice','Can delete notice');
-INSERT INTO "auth_permission" VALUES(68,17,'view_notice','Can view notice');
-INSERT INTO "auth_permission" VALUES(69,18,'add_preferences','Can add preferences');
-INSERT INTO "auth_permission" VALUES(70,18,'change_preferences','Can change preferences');
-INSERT INTO "auth_permission" VALUES(71,18,'delete_preferences','Can delete preferences');
-INSERT INTO "auth_permission" VALUES(72,18,'view_preferences','Can view preferences');
-INSERT INTO "auth_permission" VALUES(73,19,'add_rollup','Can add rollup');
-INSERT INTO "auth_permission" VALUES(74,19,'change_rollup','Can change rollup');
-INSERT INTO "auth_permission" VALUES(75,19,'delete_rollup','Can delete rollup');
-INSERT INTO "auth_permission" VALUES(76,19,'view_rollup','Can view rollup');
-INSERT INTO "auth_permission" VALUES(77,20,'add_savedreply','Can add saved reply');
-INSERT INTO "auth_permission" VALUES(78,20,'change_savedreply','Can change saved reply');
-INSERT INTO "auth_permission" VALUES(79,20,'delete_savedreply','Can delete saved reply');
-INSERT INTO "auth_permission" VALUES(80,20,'view_savedreply','Can view saved reply');
-INSERT INTO "auth_permission" VALUES(81,21,'add_secondfactor','Can add second factor');
-INSERT INTO "auth_permission" VALUES(82,21,'change_secondfactor','Can change second factor');
-INSERT INTO "auth_permission" VALUES(83,21,'delete_secondfactor','Can delete second factor');
-INSERT INTO "auth_permission" VALUES(84,21,'view_secondfactor','Can view second factor');
-INSERT INTO "auth_permission" VALUES(85,22,'add_snooze','Can add snooze');
-INSERT INTO "auth_permission" VALUES(86,22,'change_snooze','Can change snooze');
-INSERT INTO "auth_permission" VALUES(87,22,'delete_snooze','Can delete snooze');
-INSERT INTO "auth_permission" VALUES(88,22,'view_snooze','Can view snooze');
-INSERT INTO "auth_permission" VALUES(89,23,'add_standinghint','Can add standing hint');
-INSERT INTO "auth_permission" VALUES(90,23,'change_standinghint','Can change standing hint');
-INSERT INTO "auth_permission" VALUES(91,23,'delete_standinghint','Can delete standing hint');
-INSERT INTO "auth_permission" VALUES(92,23,'view_standinghint','Can view standing hint');
-INSERT INTO "auth_permission" VALUES(93,24,'add_summary','Can add summary');
-INSERT INTO "auth_permission" VALUES(94,24,'change_summary','Can change summary');
-INSERT INTO "auth_permission" VALUES(95,24,'delete_summary','Can delete summary');
-INSERT INTO "auth_permission" VALUES(96,24,'view_summary','Can view summary');
-INSERT INTO "auth_permission" VALUES(97,25,'add_toolversion','Can add tool version');
-INSERT INTO "auth_permission" VALUES(98,25,'change_toolversion','Can change tool version');
-INSERT INTO "auth_permission" VALUES(99,25,'delete_toolversion','Can delete tool version');
-INSERT INTO "auth_permission" VALUES(100,25,'view_toolversion','Can view tool version');
-INSERT INTO "auth_permission" VALUES(101,26,'add_webhookdelivery','Can add webhook delivery');
-INSERT INTO "auth_permission" VALUES(102,26,'change_webhookdelivery','Can change webhook delivery');
-INSERT INTO "auth_permission" VALUES(103,26,'delete_webhookdelivery','Can delete webhook delivery');
-INSERT INTO "auth_permission" VALUES(104,26,'view_webhookdelivery','Can view webhook delivery');
-INSERT INTO "auth_permission" VALUES(105,27,'add_webhookendpoint','Can add webhook endpoint');
-INSERT INTO "auth_permission" VALUES(106,27,'change_webhookendpoint','Can change webhook endpoint');
-INSERT INTO "auth_permission" VALUES(107,27,'delete_webhookendpoint','Can delete webhook endpoint');
-INSERT INTO "auth_permission" VALUES(108,27,'view_webhookendpoint','Can view webhook endpoint');
-INSERT INTO "auth_permission" VALUES(109,28,'add_channelturn','Can add channel turn');
-INSERT INTO "auth_permission" VALUES(110,28,'change_channelturn','Can change channel turn');
-INSERT INTO "auth_permission" VALUES(111,28,'delete_channelturn','Can delete channel turn');
-INSERT INTO "auth_permission" VALUES(112,28,'view_channelturn','Can view channel turn');
-INSERT INTO "auth_permission" VALUES(113,29,'add_logentry','Can add log entry');
-INSERT INTO "auth_permission" VALUES(114,29,'change_logentry','Can change log entry');
-INSERT INTO "auth_permission" VALUES(115,29,'delete_logentry','Can delete log entry');
-INSERT INTO "auth_permission" VALUES(116,29,'view_logentry','Can view log entry');
-INSERT INTO "auth_permission" VALUES(117,30,'add_permission','Can add permission');
-INSERT INTO "auth_permission" VALUES(118,30,'change_permission','Can change permission');
-INSERT INTO "auth_permission" VALUES(119,30,'delete_permission','Can delete permission');
-INSERT INTO "auth_permission" VALUES(120,30,'view_permission','Can view permission');
-INSERT INTO "auth_permission" VALUES(121,31,'add_group','Can add group');
-INSERT INTO "auth_permission" VALUES(122,31,'change_group','Can change group');
-INSERT INTO "auth_permission" VALUES(123,31,'delete_group','Can delete group');
-INSERT INTO "auth_permission" VALUES(124,31,'view_group','Can view group');
-INSERT INTO "auth_permission" VALUES(125,32,'add_user','Can add user');
-INSERT INTO "auth_permission" VALUES(126,32,'change_user','Can change user');
-INSERT INTO "auth_permission" VALUES(127,32,'delete_user','Can delete user');
-INSERT INTO "auth_permission" VALUES(128,32,'view_user','Can view user');
-INSERT INTO "auth_permission" VALUES(129,33,'add_contenttype','Can add content type');
-INSERT INTO "auth_permission" VALUES(130,33,'change_contenttype','Can change content type');
-INSERT INTO "auth_permission" VALUES(131,33,'delete_contenttype','Can delete content type');
-INSERT INTO "auth_permission" VALUES(132,33,'view_contenttype','Can view content type');
-INSERT INTO "auth_permission" VALUES(133,34,'add_session','Can add session');
-INSERT INTO "auth_permission" VALUES(134,34,'change_session','Can change session');
-INSERT INTO "auth_permission" VALUES(135,34,'delete_session','Can delete session');
-INSERT INTO "auth_permission" VALUES(136,34,'view_session','Can view session');
+INSERT INTO "auth_permission" VALUES(61,16,'add_heldanswer','Can add held answer');
+INSERT INTO "auth_permission" VALUES(62,16,'change_heldanswer','Can change held answer');
+INSERT INTO "auth_permission" VALUES(63,16,'delete_heldanswer','Can delete held answer');
+INSERT INTO "auth_permission" VALUES(64,16,'view_heldanswer','Can view held answer');
+INSERT INTO "auth_permission" VALUES(65,17,'add_idempotencykey','Can add idempotency key');
+INSERT INTO "auth_permission" VALUES(66,17,'change_idempotencykey','Can change idempotency key');
+INSERT INTO "auth_permission" VALUES(67,17,'delete_idempotencykey','Can delete idempotency key');
+INSERT INTO "auth_permission" VALUES(68,17,'view_idempotencykey','Can view idempotency key');
+INSERT INTO "auth_permission" VALUES(69,18,'add_notice','Can add notice');
+INSERT INTO "auth_permission" VALUES(70,18,'change_notice','Can change notice');
+INSERT INTO "auth_permission" VALUES(71,18,'delete_notice','Can delete notice');
+INSERT INTO "auth_permission" VALUES(72,18,'view_notice','Can view notice');
+INSERT INTO "auth_permission" VALUES(73,19,'add_preferences','Can add preferences');
+INSERT INTO "auth_permission" VALUES(74,19,'change_preferences','Can change preferences');
+INSERT INTO "auth_permission" VALUES(75,19,'delete_preferences','Can delete preferences');
+INSERT INTO "auth_permission" VALUES(76,19,'view_preferences','Can view preferences');
+INSERT INTO "auth_permission" VALUES(77,20,'add_rollup','Can add rollup');
+INSERT INTO "auth_permission" VALUES(78,20,'change_rollup','Can change rollup');
+INSERT INTO "auth_permission" VALUES(79,20,'delete_rollup','Can delete rollup');
+INSERT INTO "auth_permission" VALUES(80,20,'view_rollup','Can view rollup');
+INSERT INTO "auth_permission" VALUES(81,21,'add_savedreply','Can add saved reply');
+INSERT INTO "auth_permission" VALUES(82,21,'change_savedreply','Can change saved reply');
+INSERT INTO "auth_permission" VALUES(83,21,'delete_savedreply','Can delete saved reply');
+INSERT INTO "auth_permission" VALUES(84,21,'view_savedreply','Can view saved reply');
+INSERT INTO "auth_permission" VALUES(85,22,'add_secondfactor','Can add second factor');
+INSERT INTO "auth_permission" VALUES(86,22,'change_secondfactor','Can change second factor');
+INSERT INTO "auth_permission" VALUES(87,22,'delete_secondfactor','Can delete second factor');
+INSERT INTO "auth_permission" VALUES(88,22,'view_secondfactor','Can view second factor');
+INSERT INTO "auth_permission" VALUES(89,23,'add_snooze','Can add snooze');
+INSERT INTO "auth_permission" VALUES(90,23,'change_snooze','Can change snooze');
+INSERT INTO "auth_permission" VALUES(91,23,'delete_snooze','Can delete snooze');
+INSERT INTO "auth_permission" VALUES(92,23,'view_snooze','Can view snooze');
+INSERT INTO "auth_permission" VALUES(93,24,'add_standinghint','Can add standing hint');
+INSERT INTO "auth_permission" VALUES(94,24,'change_standinghint','Can change standing hint');
+INSERT INTO "auth_permission" VALUES(95,24,'delete_standinghint','Can delete standing hint');
+INSERT INTO "auth_permission" VALUES(96,24,'view_standinghint','Can view standing hint');
+INSERT INTO "auth_permission" VALUES(97,25,'add_summary','Can add summary');
+INSERT INTO "auth_permission" VALUES(98,25,'change_summary','Can change summary');
+INSERT INTO "auth_permission" VALUES(99,25,'delete_summary','Can delete summary');
+INSERT INTO "auth_permission" VALUES(100,25,'view_summary','Can view summary');
+INSERT INTO "auth_permission" VALUES(101,26,'add_toolversion','Can add tool version');
+INSERT INTO "auth_permission" VALUES(102,26,'change_toolversion','Can change tool version');
+INSERT INTO "auth_permission" VALUES(103,26,'delete_toolversion','Can delete tool version');
+INSERT INTO "auth_permission" VALUES(104,26,'view_toolversion','Can view tool version');
+INSERT INTO "auth_permission" VALUES(105,27,'add_webhookdelivery','Can add webhook delivery');
+INSERT INTO "auth_permission" VALUES(106,27,'change_webhookdelivery','Can change webhook delivery');
+INSERT INTO "auth_permission" VALUES(107,27,'delete_webhookdelivery','Can delete webhook delivery');
+INSERT INTO "auth_permission" VALUES(108,27,'view_webhookdelivery','Can view webhook delivery');
+INSERT INTO "auth_permission" VALUES(109,28,'add_webhookendpoint','Can add webhook endpoint');
+INSERT INTO "auth_permission" VALUES(110,28,'change_webhookendpoint','Can change webhook endpoint');
+INSERT INTO "auth_permission" VALUES(111,28,'delete_webhookendpoint','Can delete webhook endpoint');
+INSERT INTO "auth_permission" VALUES(112,28,'view_webhookendpoint','Can view webhook endpoint');
+INSERT INTO "auth_permission" VALUES(113,29,'add_channelturn','Can add channel turn');
+INSERT INTO "auth_permission" VALUES(114,29,'change_channelturn','Can change channel turn');
+INSERT INTO "auth_permission" VALUES(115,29,'delete_channelturn','Can delete channel turn');
+INSERT INTO "auth_permission" VALUES(116,29,'view_channelturn','Can view channel turn');
+INSERT INTO "auth_permission" VALUES(117,30,'add_logentry','Can add log entry');
+INSERT INTO "auth_permission" VALUES(118,30,'change_logentry','Can change log entry');
+INSERT INTO "auth_permission" VALUES(119,30,'delete_logentry','Can delete log entry');
+INSERT INTO "auth_permission" VALUES(120,30,'view_logentry','Can view log entry');
+INSERT INTO "auth_permission" VALUES(121,31,'add_permission','Can add permission');
+INSERT INTO "auth_permission" VALUES(122,31,'change_permission','Can change permission');
+INSERT INTO "auth_permission" VALUES(123,31,'delete_permission','Can delete permission');
+INSERT INTO "auth_permission" VALUES(124,31,'view_permission','Can view permission');
+INSERT INTO "auth_permission" VALUES(125,32,'add_group','Can add group');
+INSERT INTO "auth_permission" VALUES(126,32,'change_group','Can change group');
+INSERT INTO "auth_permission" VALUES(127,32,'delete_group','Can delete group');
+INSERT INTO "auth_permission" VALUES(128,32,'view_group','Can view group');
+INSERT INTO "auth_permission" VALUES(129,33,'add_user','Can add user');
+INSERT INTO "auth_permission" VALUES(130,33,'change_user','Can change user');
+INSERT INTO "auth_permission" VALUES(131,33,'delete_user','Can delete user');
+INSERT INTO "auth_permission" VALUES(132,33,'view_user','Can view user');
+INSERT INTO "auth_permission" VALUES(133,34,'add_contenttype','Can add content type');
+INSERT INTO "auth_permission" VALUES(134,34,'change_contenttype','Can change content type');
+INSERT INTO "auth_permission" VALUES(135,34,'delete_contenttype','Can delete content type');
+INSERT INTO "auth_permission" VALUES(136,34,'view_contenttype','Can view content type');
+INSERT INTO "auth_permission" VALUES(137,35,'add_session','Can add session');
+INSERT INTO "auth_permission" VALUES(138,35,'change_session','Can change session');
+INSERT INTO "auth_permission" VALUES(139,35,'delete_session','Can delete session');
+INSERT INTO "auth_permission" VALUES(140,35,'view_session','Can view session');
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-INSERT INTO "auth_user" VALUES(1,'md5$SVGvgzKxFP6y4XadyvAZpB$8532be10f78cd2bb591291677470a3d0',NULL,0,'mia','','',0,1,'2026-11-22 04:18:52.273767','');
-INSERT INTO "auth_user" VALUES(2,'md5$RkNJwl9uTg6CFMIeiHVAwJ$cc4037965a5f41371459c44c6fdf5093',NULL,0,'ada','','',1,1,'2026-11-22 04:18:52.280779','');
+INSERT INTO "auth_user" VALUES(1,'md5$UroV9HGHRx5d4i4gVsj41C$91faf2daf6b8381ca89dea54fc5dbb1b',NULL,0,'mia','','',0,1,'2026-11-22 05:49:42.446034','');
+INSERT INTO "auth_user" VALUES(2,'md5$kBgHJc0Yeq1YloEGsHnvZc$c73a7c831e9b29cf3eafafd378533399',NULL,0,'ada','','',1,1,'2026-11-22 05:49:42.484203','');
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "auth_user_groups" VALUES(1,1,1);
 INSERT INTO "auth_user_groups" VALUES(2,2,2);
@@ -172,54 +176,55 @@ INSERT INTO "django_content_type" VALUES(12,'retrycontract','event');
 INSERT INTO "django_content_type" VALUES(13,'retrycontract','failedlogins');
 INSERT INTO "django_content_type" VALUES(14,'retrycontract','guidance');
 INSERT INTO "django_content_type" VALUES(15,'retrycontract','guidanceversion');
-INSERT INTO "django_content_type" VALUES(16,'retrycontract','idempotencykey');
-INSERT INTO "django_content_type" VALUES(17,'retrycontract','notice');
-INSERT INTO "django_content_type" VALUES(18,'retrycontract','preferences');
-INSERT INTO "django_content_type" VALUES(19,'retrycontract','rollup');
-INSERT INTO "django_content_type" VALUES(20,'retrycontract','savedreply');
-INSERT INTO "django_content_type" VALUES(21,'retrycontract','secondfactor');
-INSERT INTO "django_content_type" VALUES(22,'retrycontract','snooze');
-INSERT INTO "django_content_type" VALUES(23,'retrycontract','standinghint');
-INSERT INTO "django_content_type" VALUES(24,'retrycontract','summary');
-INSERT INTO "django_content_type" VALUES(25,'retrycontract','toolversion');
-INSERT INTO "django_content_type" VALUES(26,'retrycontract','webhookdelivery');
-INSERT INTO "django_content_type" VALUES(27,'retrycontract','webhookendpoint');
-INSERT INTO "django_content_type" VALUES(28,'retrycontract','channelturn');
-INSERT INTO "django_content_type" VALUES(29,'admin','logentry');
-INSERT INTO "django_content_type" VALUES(30,'auth','permission');
-INSERT INTO "django_content_type" VALUES(31,'auth','group');
-INSERT INTO "django_content_type" VALUES(32,'auth','user');
-INSERT INTO "django_content_type" VALUES(33,'contenttypes','contenttype');
-INSERT INTO "django_content_type" VALUES(34,'sessions','session');
+INSERT INTO "django_content_type" VALUES(16,'retrycontract','heldanswer');
+INSERT INTO "django_content_type" VALUES(17,'retrycontract','idempotencykey');
+INSERT INTO "django_content_type" VALUES(18,'retrycontract','notice');
+INSERT INTO "django_content_type" VALUES(19,'retrycontract','preferences');
+INSERT INTO "django_content_type" VALUES(20,'retrycontract','rollup');
+INSERT INTO "django_content_type" VALUES(21,'retrycontract','savedreply');
+INSERT INTO "django_content_type" VALUES(22,'retrycontract','secondfactor');
+INSERT INTO "django_content_type" VALUES(23,'retrycontract','snooze');
+INSERT INTO "django_content_type" VALUES(24,'retrycontract','standinghint');
+INSERT INTO "django_content_type" VALUES(25,'retrycontract','summary');
+INSERT INTO "django_content_type" VALUES(26,'retrycontract','toolversion');
+INSERT INTO "django_content_type" VALUES(27,'retrycontract','webhookdelivery');
+INSERT INTO "django_content_type" VALUES(28,'retrycontract','webhookendpoint');
+INSERT INTO "django_content_type" VALUES(29,'retrycontract','channelturn');
+INSERT INTO "django_content_type" VALUES(30,'admin','logentry');
+INSERT INTO "django_content_type" VALUES(31,'auth','permission');
+INSERT INTO "django_content_type" VALUES(32,'auth','group');
+INSERT INTO "django_content_type" VALUES(33,'auth','user');
+INSERT INTO "django_content_type" VALUES(34,'contenttypes','contenttype');
+INSERT INTO "django_content_type" VALUES(35,'sessions','session');
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
-INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 04:18:50.101936');
-INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 04:18:50.118612');
-INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 04:18:50.126224');
-INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 04:18:50.136331');
-INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 04:18:50.144857');
-INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 04:18:50.164158');
-INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 04:18:50.178428');
-INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 04:18:50.190908');
-INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 04:18:50.199608');
-INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 04:18:50.210828');
-INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 04:18:50.212313');
-INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 04:18:50.220287');
-INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 04:18:50.228619');
-INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 04:18:50.235926');
-INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 04:18:50.244532');
-INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 04:18:50.250329');
-INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 04:18:50.260066');
-INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 04:18:52.087797');
-INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 04:18:52.095733');
-CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL);
-INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 04:18:52.313850');
+INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 05:49:37.504455');
+INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 05:49:37.524932');
+INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 05:49:37.541314');
+INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 05:49:37.560529');
+INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 05:49:37.582765');
+INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 05:49:37.622708');
+INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 05:49:37.643402');
+INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 05:49:37.663760');
+INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 05:49:37.684066');
+INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 05:49:37.703541');
+INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 05:49:37.710998');
+INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 05:49:37.728692');
+INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 05:49:37.747175');
+INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 05:49:37.767350');
+INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 05:49:37.788217');
+INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 05:49:37.801653');
+INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 05:49:37.822865');
+INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 05:49:42.004412');
+INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 05:49:42.023015');
+CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "work_until" real NOT NULL, "work_seconds" real NOT NULL);
+INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 05:49:42.571995',1.79532658523149204251e+09,5.07863200000002734668e-03);
 CREATE TABLE "retrycontract_answerrecord" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "digest" varchar(64) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "patch" text NULL, "given" integer unsigned NOT NULL CHECK ("given" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "last_given_at" datetime NOT NULL, CONSTRAINT "answerrecord_unique" UNIQUE ("namespace", "tool_name", "fingerprint", "digest"), CONSTRAINT "answerrecord_is_tried" CHECK ("decision" IN ('hint', 'corrected')), CONSTRAINT "answerrecord_counts_fit" CHECK (("tried" <= ("given") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 04:18:52.920867');
-INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 04:18:52.967509');
+INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 05:49:44.767239');
+INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 05:49:44.892530');
 CREATE TABLE "retrycontract_apikey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "prefix" varchar(16) NOT NULL, "digest" varchar(64) NOT NULL UNIQUE, "scopes" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NULL, "revoked_at" datetime NULL, "last_used_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_apikey" VALUES(1,'rc_de0af91f','4bb067fce166d921982f6feb188004a7059648b02d1c7a743b1dfa8c2127e108','','2026-11-22 04:18:52.315508',NULL,NULL,NULL,1);
-CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "sealed" BLOB NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(10) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
-INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 04:18:32.336000',NULL,'',NULL,0,'2026-11-22 04:18:32.336000',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''größe 🚀'' (attempt 1/3):
+INSERT INTO "retrycontract_apikey" VALUES(1,'rc_7ad49365','61c7cc2f3fa86896e80030a1bc283c07734947e8be33e8d4e02819dacc93f527','','2026-11-22 05:49:42.574413',NULL,NULL,NULL,1);
+CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "model" varchar(200) NULL, "prompt" text NULL, "said" text NULL, "tokens_in" integer unsigned NULL CHECK ("tokens_in" >= 0), "tokens_out" integer unsigned NULL CHECK ("tokens_out" >= 0), "seconds" real NULL, "sealed" BLOB NULL, "is_dear" bool NOT NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(12) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "api_error" varchar(300) NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded', 'unasked')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
+INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 05:49:23.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''größe 🚀'' (attempt 1/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -227,8 +232,8 @@ Errors:
 
 • /service (VAL-005): Unknown field ''service''
 
-Please remove ''region'' and ''service''.',1,3,'774a8793a305c5f4',609,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 04:18:52.336000',NULL,'',NULL,0,'2026-11-22 04:18:52.336000',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'f961ef854545ddc80217781131257f21c1b58e9e243552fcab55f0403dc69e6f','Validation failed for tool ''größe 🚀'' (attempt 2/3):
+Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',66341,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 05:49:43.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','Validation failed for tool ''größe 🚀'' (attempt 2/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -240,8 +245,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''region'' and ''service''.
 
-One attempt is left before a person is asked.',2,3,'774a8793a305c5f4',399,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 04:18:12.383926',NULL,'',NULL,0,'2026-11-22 04:18:12.383926',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3a04411e1c33423f266073a1dec9a7b89c9c894cbae365d04a307a3524333f9c','Validation failed for tool ''deploy'' (attempt 1/3):
+One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',757,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 05:49:03.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:03.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 1/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -251,8 +256,8 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-Please remove ''list'' and change ''region'' to one of the allowed values.',1,3,'803e11aca82f9075',1347,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 04:18:32.383926',NULL,'',NULL,0,'2026-11-22 04:18:32.383926',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3a04411e1c33423f266073a1dec9a7b89c9c894cbae365d04a307a3524333f9c','Validation failed for tool ''deploy'' (attempt 2/3):
+Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',5840,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 05:49:23.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 2/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -266,8 +271,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''list'' and change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',2,3,'803e11aca82f9075',746,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 04:18:52.383926',NULL,'',NULL,0,'2026-11-22 04:18:52.383926',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3a04411e1c33423f266073a1dec9a7b89c9c894cbae365d04a307a3524333f9c','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',855,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 05:49:43.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.462082',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 3/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -277,47 +282,22 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'803e11aca82f9075',721,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 04:18:52.882914',NULL,'',NULL,0,'2026-11-22 04:18:52.882914',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'57bda84eeed265ad7bc21ea52fcdafaa739f0420362b5faf27a90b3311a9b461','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',866,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 05:49:44.673392',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.673392',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'9fa901a3cc6fb6f28baf84b1ec264c31c56438640f35ae25597a7027c258d10b','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • (root) (VAL-004): Invalid JSON: expecting value at line 1, column 11
   Expected: one JSON value
   Actual: {"never": ‸parsed \ud800
 
-Please send one complete, valid JSON value and nothing else.',1,3,'3bb9160ad0d3b192',951,3,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 04:18:12.892108',NULL,'',NULL,0,'2026-11-22 04:18:12.892108',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
+Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',5620,3,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 05:49:04.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',1,3,'af17787f077d6eee',340,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 04:18:32.892108',NULL,'',NULL,0,'2026-11-22 04:18:32.892108',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',2,3,'af17787f077d6eee',304,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 04:18:52.892108',NULL,'',NULL,0,'2026-11-22 04:18:52.892108',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'af17787f077d6eee',251,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 04:18:12.932988',NULL,'',NULL,0,'2026-11-22 04:18:12.932988',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',1,3,'af17787f077d6eee',294,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 04:18:32.932988',NULL,'',NULL,0,'2026-11-22 04:18:32.932988',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',419,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 05:49:24.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -327,47 +307,22 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',2,3,'af17787f077d6eee',305,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 04:18:52.932988',NULL,'',NULL,0,'2026-11-22 04:18:52.932988',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',694,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 05:49:44.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.690816',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'af17787f077d6eee',259,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 04:18:12.977839',NULL,'',NULL,0,'2026-11-22 04:18:12.977839',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',800,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 05:49:04.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',1,3,'af17787f077d6eee',258,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 04:18:32.977839',NULL,'',NULL,0,'2026-11-22 04:18:32.977839',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',2,3,'af17787f077d6eee',317,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 04:18:52.977839',NULL,'',NULL,0,'2026-11-22 04:18:52.977839',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'af17787f077d6eee',227,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 04:18:13.018825',NULL,'',NULL,0,'2026-11-22 04:18:13.018825',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',1,3,'af17787f077d6eee',257,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 04:18:33.018825',NULL,'',NULL,0,'2026-11-22 04:18:33.018825',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',928,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 05:49:24.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -377,16 +332,66 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',2,3,'af17787f077d6eee',238,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 04:18:53.018825',NULL,'',NULL,0,'2026-11-22 04:18:53.018825',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',493,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 05:49:44.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.791655',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'af17787f077d6eee',245,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 04:18:53.087901',NULL,'',NULL,0,'2026-11-22 04:18:53.087901',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'f961ef854545ddc80217781131257f21c1b58e9e243552fcab55f0403dc69e6f','',1,3,'',48,8,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 04:18:53.094600',NULL,'',NULL,0,'2026-11-22 04:18:53.094600',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',2658,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 05:49:04.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',548,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 05:49:24.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',6023,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 05:49:44.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.917586',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',1222,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 05:49:05.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:05.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',689,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 05:49:25.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:25.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',319,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 05:49:45.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.071696',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',355,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 05:49:45.266705',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.266705',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','',NULL,1,3,'',1054,8,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 05:49:45.274707',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.274707',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -395,8 +400,8 @@ INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',1,3,'af17787f077d6eee',412,9,1);
-INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 04:18:12.273624',NULL,'',NULL,0,'2026-11-02 04:18:12.273624',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 1/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',623,9,1);
+INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 05:49:02.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:02.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -405,8 +410,8 @@ INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',1,3,'af17787f077d6eee',339,10,1);
-INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 04:18:32.273624',NULL,'',NULL,0,'2026-11-02 04:18:32.273624',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 2/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',326,10,1);
+INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 05:49:22.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:22.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -416,31 +421,31 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',2,3,'af17787f077d6eee',261,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 04:18:52.273624',NULL,'',NULL,0,'2026-11-02 04:18:52.273624',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'8b421e680f6513dfc000505f5e5858a58f0462ff079780e841d8c70786768172','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',1044,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 05:49:42.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:42.445835',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',3,3,'af17787f077d6eee',280,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 04:18:53.168463',X'6741414141414272416D307468456379466149786B31347731655A356934504E745131515241532D4B66477569746C6A6758383950686C4439656A6E5073466D704B393546416D3861346D716A4162354F584949425647477A59383845382D7031576D466B35664978454C6E474D496B616F4C57695F49354151314546626A534F776D5673724E6F436A66546756653774655A5F67723255434D78734C746A376549706C6D5A497234654447625A38583052704947506E384F44344E315F5948414B3565586D4B373352555A6A4278495834514A4162536D376A78644D5037384C5F52754E71505F41355576416A577A34363864616949417578556F525878694B5F4F3835706C6E356F78536C3044726469447241646467594B383275564D4564773D3D','',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',0,0,'',NULL,11,NULL);
-CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(10) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
-INSERT INTO "retrycontract_call" VALUES(1,'call_01m80qmx9pscwq3t7km3eefzs0','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 04:18:32.336000','2026-11-22 04:18:52.336000',NULL,NULL,1,2,2);
-INSERT INTO "retrycontract_call" VALUES(2,'call_01m80qmxb4rn0bpw8parcp9tpz','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',3,3,'803e11aca82f9075',NULL,'2026-11-22 04:18:12.383926','2026-11-22 04:18:52.383926','2026-11-22 04:18:52.383926','2026-11-29 04:18:52.383926',1,1,1);
-INSERT INTO "retrycontract_call" VALUES(3,'call_01m80qmxtqsbngnc7vt5tg129b','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 04:18:52.882914','2026-11-22 04:18:52.882914',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(4,'call_01m80qmxtz97mdk4v7ee0ernss','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',3,5,'af17787f077d6eee',NULL,'2026-11-22 04:18:12.892108','2026-11-22 04:18:52.920867','2026-11-22 04:18:52.892108',NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(5,'call_01m80qmxw855c5r0agandw5kz2','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',3,4,'af17787f077d6eee',NULL,'2026-11-22 04:18:12.932988','2026-11-22 04:18:52.967509','2026-11-22 04:18:52.932988',NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(6,'call_01m80qmxxnsr3zybp409fbwppd','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',3,4,'af17787f077d6eee',NULL,'2026-11-22 04:18:12.977839','2026-11-22 04:18:53.009645','2026-11-22 04:18:52.977839',NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(7,'call_01m80qmxyxga9r32dwtp31e632','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',3,3,'af17787f077d6eee',NULL,'2026-11-22 04:18:13.018825','2026-11-22 04:18:53.048350','2026-11-22 04:18:53.018825',NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(8,'call_01m80qmy13ypak4xre6fxpmrzq','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',1,3,'',NULL,'2026-11-22 04:18:53.087901','2026-11-22 04:18:53.087901',NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(9,'call_01m80qmy1asxqvmgd7t94awxdn','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',1,3,'af17787f077d6eee',NULL,'2026-11-22 04:18:53.094600','2026-11-22 04:18:52.273624',NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(10,'call_01m80qmy1s50tsq8f0q3j0wy4a','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',3,3,'af17787f077d6eee',NULL,'2026-11-02 04:18:12.273624','2026-11-22 04:18:52.273624','2026-11-02 04:18:52.273624','2026-11-04 04:18:52.273625',1,1,3);
-INSERT INTO "retrycontract_call" VALUES(11,'call_01m80qmy3mavaxvwt04k8h4gpn','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',1,3,'',NULL,'2026-11-22 04:18:53.168463','2026-11-22 04:18:53.168463',NULL,NULL,1,1,3);
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',642,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 05:49:45.492322',NULL,NULL,NULL,NULL,NULL,NULL,X'6741414141414272416F4A354D7542665A4B485A506C683138786C4B51344C71734B494D774D57346B4E64484D39355967316877446E45784F427A634363546A6B5A4655545A37776E45503774746F67735561354F414A654B6B707358765A32573439487651385645525866636E5751456D394A6B745F2D376A632D572D3054675F7A64594D7569614E47306645593059756476616665614348616969315762523663556A2D6D6C7836634164306352763374453652646E4157534F783538436B7953354A3547715637574A6A74376A6F6D2D5463474C70577962794E38756256794A65367378786A7435516A5F514150677A636753616D492D6F694F65424A444A48696834676E4E616752783547333642366D31435669493033587848494475716B323878706F474A5F685F6B51393654316F493078676D55507252416732533862455143534156383136423150784F4D47683638504C674850387762516146786F446572784B5A6D2D39336554765161474F7949372D79643644395059794B4467304835626946345A616E6F417A4466454D4762494470376F65473470594F773D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
+CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
+INSERT INTO "retrycontract_call" VALUES(1,'call_01m80wv8j8eh0gyb740bp974pm','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.265663',NULL,NULL,NULL,1,2,2);
+INSERT INTO "retrycontract_call" VALUES(2,'call_01m80wv8ndstgmqvjrnvj156vk','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 05:49:03.462082','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.462082',NULL,'2026-11-29 05:49:43.462082',1,1,1);
+INSERT INTO "retrycontract_call" VALUES(3,'call_01m80wv9v8446gcjrb1vsshb8e','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 05:49:44.673392','2026-11-22 05:49:44.673392',NULL,NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(4,'call_01m80wv9vm7j31qmd2gt1mzec3','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.690816','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.690816',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(5,'call_01m80wv9yswvjgm241tg68w5xh','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.791655','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.791655',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(6,'call_01m80wva30hsxsdb3tc7b7wdt5','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.917586','2026-11-22 05:49:45.047189','2026-11-22 05:49:44.917586',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(7,'call_01m80wva7hyc5ytzyr8w83q6fc','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:05.071696','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.071696',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(8,'call_01m80wvadne60q2knq01qa8005','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 05:49:45.266705','2026-11-22 05:49:45.266705',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(9,'call_01m80wvadxctaf1rsgwrh6fr75','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:45.274707','2026-11-22 05:49:42.445835',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(10,'call_01m80wvaewwd62dh9zkh74x3qz','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 05:49:02.445835','2026-11-22 05:49:42.445835','2026-11-02 05:49:42.445835',NULL,'2026-11-04 05:49:42.445836',1,1,3);
+INSERT INTO "retrycontract_call" VALUES(11,'call_01m80wvamn33bzcyn0cb3qp4a4','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 05:49:45.492322','2026-11-22 05:49:45.492322',NULL,NULL,NULL,1,1,3);
 CREATE TABLE "retrycontract_channelturn" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "free_at" datetime NOT NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "endpoint_id" bigint NULL UNIQUE REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "turn_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "turn_of_an_endpoint" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL))));
 CREATE TABLE "retrycontract_claim" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "claimed_at" datetime NOT NULL, "until" datetime NOT NULL, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "claim_ends_later" CHECK ("until" >= ("claimed_at")));
 CREATE TABLE "retrycontract_escalation" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "round" integer unsigned NOT NULL CHECK ("round" >= 0), "state" varchar(10) NOT NULL, "text" text NOT NULL, "opened_at" datetime NOT NULL, "closed_at" datetime NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "escalation_unique_round" UNIQUE ("call_id", "round"), CONSTRAINT "escalation_state_known" CHECK ("state" IN ('open', 'answered', 'resolved', 'cancelled', 'expired')), CONSTRAINT "escalation_closed_has_time" CHECK ((("closed_at" IS NULL AND "state" = 'open') OR (NOT ("state" = 'open') AND "closed_at" IS NOT NULL))));
-INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m80qmxbwh85ex4xnqfzcncn2',1,'open','Tool ''deploy'' validation failed after 3 attempts.
+INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m80wv8pyae3xn53kd9q9ww62',1,'open','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) Invalid enum value ''12345678901234567890''
@@ -449,7 +454,7 @@ Attempt 3 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) 
 
 Original call:
   deploy {"service": "a\nb", "region": 12345678901234567890, "list": [null, true, 1.5, {}]}  (sanitised)
-  id: toolu_9
+  id: toolu_5
 
 Analysis:
 - 6 errors in 3 attempts, 2 distinct codes, always on /list, /region
@@ -461,8 +466,8 @@ Recommended Actions:
 3. Check whether the tool should take the unknown field; else name the right one.
 4. Give a hint and grant further attempts.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 04:18:52.383926',NULL,2);
-INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m80qmxvj85j11bhmteyzygvv',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:43.462082',NULL,2);
+INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m80wv9xfzqmdj4hjchqx84hj',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -471,7 +476,7 @@ Attempt 3 (just now): /region (VAL-008) Invalid enum value ''europe''
 
 Original call:
   deploy {"service": "web", "region": "europe"}  (sanitised)
-  id: toolu_17
+  id: toolu_13
 
 Analysis:
 - 3 errors in 3 attempts, 1 distinct code, always on /region
@@ -483,8 +488,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 04:18:52.892108','2026-11-22 04:18:52.920867',4);
-INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m80qmxx16136ctm5v35wb256',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.767239',4);
+INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m80wva17rp0nwps64y44pgjn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -493,7 +498,7 @@ Attempt 3 (just now): /region (VAL-008) Invalid enum value ''europe''
 
 Original call:
   deploy {"service": "web", "region": "europe"}  (sanitised)
-  id: toolu_23
+  id: toolu_19
 
 Analysis:
 - 3 errors in 3 attempts, 1 distinct code, always on /region
@@ -505,8 +510,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 04:18:52.932988','2026-11-22 04:18:52.967509',5);
-INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m80qmxycvsyhsgwf935j2grt',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.892530',5);
+INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m80wva696ag7s4t5qk24pem9',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -515,7 +520,7 @@ Attempt 3 (just now): /region (VAL-008) Invalid enum value ''europe''
 
 Original call:
   deploy {"service": "web", "region": "europe"}  (sanitised)
-  id: toolu_29
+  id: toolu_25
 
 Analysis:
 - 3 errors in 3 attempts, 1 distinct code, always on /region
@@ -527,8 +532,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 04:18:52.977839','2026-11-22 04:18:53.009645',6);
-INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m80qmxzjsn72vsjwxzes43px',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.047189',6);
+INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m80wva8xvm5fexy3p6wa0ybd',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -537,7 +542,7 @@ Attempt 3 (just now): /region (VAL-008) Invalid enum value ''europe''
 
 Original call:
   deploy {"service": "web", "region": "europe"}  (sanitised)
-  id: toolu_35
+  id: toolu_31
 
 Analysis:
 - 3 errors in 3 attempts, 1 distinct code, always on /region
@@ -549,8 +554,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 04:18:53.018825','2026-11-22 04:18:53.048350',7);
-INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m80qmy2gsx2jew1qv0ax8c77',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.130938',7);
+INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m80wvajh2xaa3g6megdg9arz',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -559,7 +564,7 @@ Attempt 3 (just now): /region (VAL-008) Invalid enum value ''europe''
 
 Original call:
   deploy {"service": "web", "region": "europe"}  (sanitised)
-  id: toolu_45
+  id: toolu_41
 
 Analysis:
 - 3 errors in 3 attempts, 1 distinct code, always on /region
@@ -571,61 +576,62 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 04:18:52.273624','2026-11-22 04:18:52.273624',10);
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 05:49:42.445835','2026-11-22 05:49:42.445835',10);
 CREATE TABLE "retrycontract_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "attempts_made" integer unsigned NULL CHECK ("attempts_made" >= 0), "name" varchar(40) NOT NULL, "actor" varchar(200) NOT NULL, "door" varchar(10) NOT NULL, "from_state" varchar(10) NOT NULL, "to_state" varchar(10) NOT NULL, "data" text NOT NULL, "at" datetime NOT NULL, "stored_at" datetime DEFAULT (STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')) NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 04:18:52.316540','2026-11-22 04:18:52.328',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 04:18:52.329065','2026-11-22 04:18:52.335',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 04:18:32.336000','2026-11-22 04:18:52.353',1,1);
-INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 04:18:52.336000','2026-11-22 04:18:52.376',1,1);
-INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m80qmxaxw16zkamkn2g54845","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 04:18:52.381086','2026-11-22 04:18:52.382',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 04:18:12.383926','2026-11-22 04:18:52.391',1,2);
-INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 04:18:32.383926','2026-11-22 04:18:52.400',1,2);
-INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 04:18:52.383926','2026-11-22 04:18:52.408',1,2);
-INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 04:18:52.383926','2026-11-22 04:18:52.879',1,2);
-INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 04:18:52.882914','2026-11-22 04:18:52.889',1,3);
-INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:12.892108','2026-11-22 04:18:52.897',1,4);
-INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:32.892108','2026-11-22 04:18:52.905',1,4);
-INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:52.892108','2026-11-22 04:18:52.911',1,4);
-INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 04:18:52.892108','2026-11-22 04:18:52.917',1,4);
-INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 04:18:52.920867','2026-11-22 04:18:52.929',1,4);
-INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:12.932988','2026-11-22 04:18:52.939',1,5);
-INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:32.932988','2026-11-22 04:18:52.949',1,5);
-INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:52.932988','2026-11-22 04:18:52.957',1,5);
-INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 04:18:52.932988','2026-11-22 04:18:52.964',1,5);
-INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 04:18:52.967509','2026-11-22 04:18:52.974',1,5);
-INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:12.977839','2026-11-22 04:18:52.984',1,6);
-INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:32.977839','2026-11-22 04:18:52.994',1,6);
-INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:52.977839','2026-11-22 04:18:53.000',1,6);
-INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 04:18:52.977839','2026-11-22 04:18:53.006',1,6);
-INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 04:18:53.009645','2026-11-22 04:18:53.015',1,6);
-INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:13.018825','2026-11-22 04:18:53.024',1,7);
-INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:33.018825','2026-11-22 04:18:53.032',1,7);
-INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:53.018825','2026-11-22 04:18:53.039',1,7);
-INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 04:18:53.018825','2026-11-22 04:18:53.044',1,7);
-INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 04:18:53.048350','2026-11-22 04:18:53.054',1,7);
-INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T05:18:53.057484+00:00","reason":"\\u202e"}','2026-11-22 04:18:53.057484','2026-11-22 04:18:53.067',1,2);
-INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T04:18:53.057484+00:00"}','2026-11-22 04:18:53.057484','2026-11-22 04:18:53.072',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 04:18:53.057484','2026-11-22 04:18:53.075',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 04:18:53.079632','2026-11-22 04:18:53.086',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 04:18:53.087901','2026-11-22 04:18:53.093',1,8);
-INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 04:18:53.094600','2026-11-22 04:18:53.100',1,9);
-INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 04:18:52.273624','2026-11-22 04:18:53.106',1,9);
-INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 04:18:12.273624','2026-11-22 04:18:53.116',1,10);
-INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 04:18:32.273624','2026-11-22 04:18:53.124',1,10);
-INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 04:18:52.273624','2026-11-22 04:18:53.132',1,10);
-INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 04:18:52.273624','2026-11-22 04:18:53.138',1,10);
-INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 04:18:52.273624','2026-11-22 04:18:53.147',1,10);
-INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 04:18:53.168463','2026-11-22 04:18:53.173',1,11);
-CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
-INSERT INTO "retrycontract_failedlogins" VALUES(1,'0db8bf345c1d1224c6bbae28418d4d6a897eda252c854f0d87969628e5f78ad0',1,'2026-11-22 04:18:52.273624',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(2,'9d94ea28fda0661b137f429fef6b04d72f876c66352efa37a8cb8c830997c34f',1,'2026-11-22 04:18:52.273624',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:42.576884','2026-11-22 05:49:43.166',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.254',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.383',1,1);
+INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:43.265663','2026-11-22 05:49:43.443',1,1);
+INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m80wv8n2m27yqmktnjzeewff","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 05:49:43.453148','2026-11-22 05:49:43.460',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:03.462082','2026-11-22 05:49:43.473',1,2);
+INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:23.462082','2026-11-22 05:49:43.492',1,2);
+INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.505',1,2);
+INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:43.462082','2026-11-22 05:49:44.658',1,2);
+INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 05:49:44.673392','2026-11-22 05:49:44.685',1,3);
+INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.690816','2026-11-22 05:49:44.700',1,4);
+INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.690816','2026-11-22 05:49:44.718',1,4);
+INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.740',1,4);
+INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.753',1,4);
+INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.784',1,4);
+INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.791655','2026-11-22 05:49:44.798',1,5);
+INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.791655','2026-11-22 05:49:44.820',1,5);
+INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.852',1,5);
+INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.874',1,5);
+INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.908',1,5);
+INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.917586','2026-11-22 05:49:44.936',1,6);
+INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.917586','2026-11-22 05:49:44.991',1,6);
+INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.021',1,6);
+INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.037',1,6);
+INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 05:49:45.047189','2026-11-22 05:49:45.063',1,6);
+INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:05.071696','2026-11-22 05:49:45.081',1,7);
+INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:25.071696','2026-11-22 05:49:45.094',1,7);
+INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.112',1,7);
+INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.123',1,7);
+INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.142',1,7);
+INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T06:49:45.152580+00:00","reason":"\\u202e"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.175',1,2);
+INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T05:49:45.152580+00:00"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.203',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.210',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 05:49:45.231492','2026-11-22 05:49:45.243',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 05:49:45.266705','2026-11-22 05:49:45.271',1,8);
+INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.274707','2026-11-22 05:49:45.282',1,9);
+INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.301',1,9);
+INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:02.445835','2026-11-22 05:49:45.316',1,10);
+INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:22.445835','2026-11-22 05:49:45.363',1,10);
+INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.410',1,10);
+INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.428',1,10);
+INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.445',1,10);
+INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 05:49:45.492322','2026-11-22 05:49:45.501',1,11);
+CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "begun" integer unsigned NOT NULL CHECK ("begun" >= 0), "begun_at" datetime NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
+INSERT INTO "retrycontract_failedlogins" VALUES(1,'29e0cd9e2d1eac0053466aa109df458f28ba1615155849b8f2adcef57e8fb539',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(2,'17a802120a829b54ff0da6a51f1094680bf2bc625afdb733e21a90a33e40e2dd',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(3,'a61d093ed334d2d55e72f1050c95413382eee13af0c0c6070d90650353d16f42',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
 CREATE TABLE retrycontract_forgetting (one INTEGER PRIMARY KEY CHECK (one = 1));
 CREATE TABLE "retrycontract_guidance" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "granted" smallint unsigned NOT NULL CHECK ("granted" >= 0), "rendered" text NOT NULL, "given_at" datetime NOT NULL, "delivered_at" datetime NULL, "acknowledged_at" datetime NULL, "next_valid" bool NULL, "base_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "record_id" bigint NULL REFERENCES "retrycontract_answerrecord" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidance_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')), CONSTRAINT "guidance_grant_range" CHECK ("granted" BETWEEN 0 AND 5));
 INSERT INTO "retrycontract_guidance" VALUES(1,'hint','Use eu-west-1.',NULL,NULL,2,'A person answered your Blocked call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 04:18:52.920867',NULL,NULL,NULL,9,4,2,1,1);
+Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 05:49:44.767239',NULL,NULL,NULL,9,4,2,1,1);
 INSERT INTO "retrycontract_guidance" VALUES(2,'corrected','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,1,'A person corrected the arguments of your Blocked call of tool ''deploy''.
 
 Send exactly these:
@@ -633,101 +639,102 @@ Send exactly these:
 
 > Use eu-west-1.
 
-They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 04:18:52.967509',NULL,NULL,NULL,12,5,3,1,2);
+They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 05:49:44.892530',NULL,NULL,NULL,12,5,3,1,2);
 INSERT INTO "retrycontract_guidance" VALUES(3,'accept','Use eu-west-1.',NULL,NULL,1,'A person accepted your arguments of attempt 3 for tool ''deploy'' as they are:
 
 > Use eu-west-1.
 
-Run the tool with exactly those arguments.','2026-11-22 04:18:53.009645',NULL,NULL,NULL,15,6,4,1,NULL);
+Run the tool with exactly those arguments.','2026-11-22 05:49:45.047189',NULL,NULL,NULL,15,6,4,1,NULL);
 INSERT INTO "retrycontract_guidance" VALUES(4,'reject','Use eu-west-1.',NULL,NULL,0,'A person rejected your call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 04:18:53.048350',NULL,NULL,NULL,18,7,5,1,NULL);
+Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 05:49:45.130938',NULL,NULL,NULL,18,7,5,1,NULL);
 CREATE TABLE "retrycontract_guidanceversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "stage" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "at" datetime NOT NULL, "guidance_id" bigint NOT NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidanceversion_one_each" UNIQUE ("guidance_id", "stage"), CONSTRAINT "guidanceversion_stage_known" CHECK ("stage" IN ('proposed', 'edited', 'delivered')));
-INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 04:18:52.920867',1);
-INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 04:18:52.967509',2);
-INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 04:18:53.009645',3);
-INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 04:18:53.048350',4);
+INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:44.767239',1);
+INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 05:49:44.892530',2);
+INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.047189',3);
+INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.130938',4);
+CREATE TABLE "retrycontract_heldanswer" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "batch" varchar(40) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "grant" smallint unsigned NOT NULL CHECK ("grant" >= 0), "base_number" integer unsigned NULL CHECK ("base_number" >= 0), "mistake" varchar(64) NULL, "stands_days" smallint unsigned NULL CHECK ("stands_days" >= 0), "rendered" text NOT NULL, "held_at" datetime NOT NULL, "send_at" datetime NOT NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "heldanswer_sent_later" CHECK ("send_at" > ("held_at")), CONSTRAINT "heldanswer_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')));
 CREATE TABLE "retrycontract_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL, "request_hash" varchar(64) NOT NULL, "answer" text NULL, "created_at" datetime NOT NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "attempt_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "idempotency_key_unique" UNIQUE ("agent_id", "key_hash"), CONSTRAINT "idempotency_key_has_answer" CHECK (("attempt_id" IS NOT NULL OR "answer" IS NOT NULL)));
-INSERT INTO "retrycontract_idempotencykey" VALUES(1,'3c673000274114da4478966a024aad62fed6c8a755d091e9e429006b22634d37','9f511524645b2b3accd285b3e1dd91cb2e7b0288e2df5559a90e7fa7c7a25293','{"made":"once"}','2026-11-22 04:18:52.273624',1,NULL);
+INSERT INTO "retrycontract_idempotencykey" VALUES(1,'544269f7d97494eff9ef0f9267a19ca6a14d0bb37d52fc95daeaa39ed012ee01','0af21777d9420238e75b5e12e314d618b986b54114016c8a7d2f495fa58d1d7e','{"made":"once"}','2026-11-22 05:49:42.445835',1,NULL);
 CREATE TABLE "retrycontract_notice" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "created_at" datetime NOT NULL, "escalation_id" bigint NOT NULL REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "message_id" bigint NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "notice_unique" UNIQUE ("escalation_id", "channel"), CONSTRAINT "notice_channel_known" CHECK ("channel" IN ('webhook', 'email')));
-INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 04:18:53.057484',1,10);
+INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 05:49:45.152580',1,10);
 CREATE TABLE "retrycontract_outboxmessage" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "channel" varchar(10) NOT NULL, "due_at" datetime NULL, "subject" varchar(300) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "tries" integer unsigned NOT NULL CHECK ("tries" >= 0), "last_tried_at" datetime NULL, "last_error" varchar(200) NOT NULL, "delivered_at" datetime NULL, "given_up_at" datetime NULL, "endpoint_id" bigint NULL REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "outbox_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "outbox_one_end" CHECK (("delivered_at" IS NULL OR "given_up_at" IS NULL)), CONSTRAINT "outbox_endpoint_has_time" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL AND "due_at" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL AND "due_at" IS NULL))));
-INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m80qmxte5abhr0decyz274s5','endpoint','2026-11-22 04:18:52.383926','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T04:18:52.383Z","data":{"call_id":"call_01m80qmxb4rn0bpw8parcp9tpz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmxb4rn0bpw8parcp9tpz","guidance":"/api/v1/calls/call_01m80qmxb4rn0bpw8parcp9tpz/guidance","desk":"/calls/call_01m80qmxb4rn0bpw8parcp9tpz/"}}}','2026-11-22 04:18:52.383926',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m80qmxvm3c4n1h3k10dr0rtq','endpoint','2026-11-22 04:18:52.892108','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T04:18:52.892Z","data":{"call_id":"call_01m80qmxtz97mdk4v7ee0ernss","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmxtz97mdk4v7ee0ernss","guidance":"/api/v1/calls/call_01m80qmxtz97mdk4v7ee0ernss/guidance","desk":"/calls/call_01m80qmxtz97mdk4v7ee0ernss/"}}}','2026-11-22 04:18:52.892108',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m80qmxw21achyzhnrxsd95hx','endpoint','2026-11-22 04:18:52.920867','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T04:18:52.920Z","data":{"call_id":"call_01m80qmxtz97mdk4v7ee0ernss","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m80qmxtz97mdk4v7ee0ernss","guidance":"/api/v1/calls/call_01m80qmxtz97mdk4v7ee0ernss/guidance","desk":"/calls/call_01m80qmxtz97mdk4v7ee0ernss/"}}}','2026-11-22 04:18:52.920867',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m80qmxx3cxyarx368e0fpwmy','endpoint','2026-11-22 04:18:52.932988','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T04:18:52.932Z","data":{"call_id":"call_01m80qmxw855c5r0agandw5kz2","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmxw855c5r0agandw5kz2","guidance":"/api/v1/calls/call_01m80qmxw855c5r0agandw5kz2/guidance","desk":"/calls/call_01m80qmxw855c5r0agandw5kz2/"}}}','2026-11-22 04:18:52.932988',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m80qmxxfjf2852rmcjb8wc5j','endpoint','2026-11-22 04:18:52.967509','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T04:18:52.967Z","data":{"call_id":"call_01m80qmxw855c5r0agandw5kz2","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m80qmxw855c5r0agandw5kz2","guidance":"/api/v1/calls/call_01m80qmxw855c5r0agandw5kz2/guidance","desk":"/calls/call_01m80qmxw855c5r0agandw5kz2/"}}}','2026-11-22 04:18:52.967509',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m80qmxydx0859pgc4pqe22sm','endpoint','2026-11-22 04:18:52.977839','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T04:18:52.977Z","data":{"call_id":"call_01m80qmxxnsr3zybp409fbwppd","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmxxnsr3zybp409fbwppd","guidance":"/api/v1/calls/call_01m80qmxxnsr3zybp409fbwppd/guidance","desk":"/calls/call_01m80qmxxnsr3zybp409fbwppd/"}}}','2026-11-22 04:18:52.977839',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m80qmxysjq9jr4wp9xdckegc','endpoint','2026-11-22 04:18:53.009645','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T04:18:53.009Z","data":{"call_id":"call_01m80qmxxnsr3zybp409fbwppd","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m80qmxxnsr3zybp409fbwppd","guidance":"/api/v1/calls/call_01m80qmxxnsr3zybp409fbwppd/guidance","desk":"/calls/call_01m80qmxxnsr3zybp409fbwppd/"}}}','2026-11-22 04:18:53.009645',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m80qmxzmmk28b1km0syn332z','endpoint','2026-11-22 04:18:53.018825','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T04:18:53.018Z","data":{"call_id":"call_01m80qmxyxga9r32dwtp31e632","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmxyxga9r32dwtp31e632","guidance":"/api/v1/calls/call_01m80qmxyxga9r32dwtp31e632/guidance","desk":"/calls/call_01m80qmxyxga9r32dwtp31e632/"}}}','2026-11-22 04:18:53.018825',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m80qmxzzbaa344jnkhbm64vb','endpoint','2026-11-22 04:18:53.048350','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T04:18:53.048Z","data":{"call_id":"call_01m80qmxyxga9r32dwtp31e632","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m80qmxyxga9r32dwtp31e632","guidance":"/api/v1/calls/call_01m80qmxyxga9r32dwtp31e632/guidance","desk":"/calls/call_01m80qmxyxga9r32dwtp31e632/"}}}','2026-11-22 04:18:53.048350',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m80qmy019g34be72k7mskr0k','email',NULL,'s','t‮','2026-11-22 04:18:53.057484',0,NULL,'',NULL,NULL,NULL);
-INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m80qmy1kkqbv0ctc6225hqbz','endpoint','2026-11-22 04:18:52.273624','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T04:18:52.273Z","data":{"call_id":"call_01m80qmy1asxqvmgd7t94awxdn","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m80qmy1asxqvmgd7t94awxdn","guidance":"/api/v1/calls/call_01m80qmy1asxqvmgd7t94awxdn/guidance","desk":"/calls/call_01m80qmy1asxqvmgd7t94awxdn/"}}}','2026-11-22 04:18:52.273624',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m80qmy2h33bg9wwggqtx3tk8','endpoint','2026-11-02 04:18:52.273624','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T04:18:52.273Z","data":{"call_id":"call_01m80qmy1s50tsq8f0q3j0wy4a","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80qmy1s50tsq8f0q3j0wy4a","guidance":"/api/v1/calls/call_01m80qmy1s50tsq8f0q3j0wy4a/guidance","desk":"/calls/call_01m80qmy1s50tsq8f0q3j0wy4a/"}}}','2026-11-02 04:18:52.273624',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m80qmy2wj3vj064p9xwmqme1','endpoint','2026-11-22 04:18:52.273624','call.expired','{"type":"call.expired","timestamp":"2026-11-22T04:18:52.273Z","data":{"call_id":"call_01m80qmy1s50tsq8f0q3j0wy4a","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m80qmy1s50tsq8f0q3j0wy4a","guidance":"/api/v1/calls/call_01m80qmy1s50tsq8f0q3j0wy4a/guidance","desk":"/calls/call_01m80qmy1s50tsq8f0q3j0wy4a/"}}}','2026-11-22 04:18:52.273624',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m80wv9tfdwd6k0sx6r3m707g','endpoint','2026-11-22 05:49:43.462082','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:43.462Z","data":{"call_id":"call_01m80wv8ndstgmqvjrnvj156vk","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk","guidance":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk/guidance","desk":"/calls/call_01m80wv8ndstgmqvjrnvj156vk/"}}}','2026-11-22 05:49:43.462082',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m80wv9xhw2x04dht2rfsk99r','endpoint','2026-11-22 05:49:44.690816','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.690Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.690816',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m80wv9yj1tqs5503s7ekvfw9','endpoint','2026-11-22 05:49:44.767239','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.767Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.767239',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m80wva199y0nzztjmt9vcb2q','endpoint','2026-11-22 05:49:44.791655','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.791Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.791655',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m80wva2d5cr7g64p7th28w06','endpoint','2026-11-22 05:49:44.892530','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.892Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.892530',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m80wva6b5abcwrx7vpstfsbf','endpoint','2026-11-22 05:49:44.917586','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.917Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:44.917586',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m80wva797jd4b88tzv4scc4e','endpoint','2026-11-22 05:49:45.047189','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.047Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:45.047189',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m80wva922nwjv1efqd3f5nw7','endpoint','2026-11-22 05:49:45.071696','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:45.071Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.071696',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m80wva9r02v8kvsj03t8t4bc','endpoint','2026-11-22 05:49:45.130938','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.130Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.130938',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m80wvaa0s6t3cqr1cb2nxen1','email',NULL,'s','t‮','2026-11-22 05:49:45.152580',0,NULL,'',NULL,NULL,NULL);
+INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m80wvaeqqm111d2pe6ds730p','endpoint','2026-11-22 05:49:42.445835','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvadxctaf1rsgwrh6fr75","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75","guidance":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75/guidance","desk":"/calls/call_01m80wvadxctaf1rsgwrh6fr75/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m80wvajksknxn7ejtsnx9tcg','endpoint','2026-11-02 05:49:42.445835','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-02 05:49:42.445835',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m80wvak7pma6n5f4btyanbft','endpoint','2026-11-22 05:49:42.445835','call.expired','{"type":"call.expired","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
 CREATE TABLE "retrycontract_preferences" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "time_zone" varchar(64) NOT NULL, "has_shortcuts" bool NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "retrycontract_preferences" VALUES(1,'Europe/Zurich',0,1);
-CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(120) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'outcome')));
-INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 04:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 04:00:00','deployer','größe 🚀','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 04:00:00','deployer','größe 🚀','place','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 04:00:00','deployer','größe 🚀','retry_text','',0,622);
-INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 04:00:00','deployer','größe 🚀','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-22 04:00:00','deployer','deploy','failure','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(10,'2026-11-22 04:00:00','deployer','deploy','failure','VAL-008',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(11,'2026-11-22 04:00:00','deployer','deploy','judged','1',0,8);
-INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 04:00:00','deployer','deploy','place','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 04:00:00','deployer','deploy','place','VAL-008 /region',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 04:00:00','deployer','deploy','retry_text','',0,5725);
-INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 04:00:00','deployer','deploy','judged','2',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 04:00:00','deployer','deploy','escalation','',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 04:00:00','deployer','deploy','judged','3',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(28,'2026-11-22 04:00:00','deployer','deploy','failure','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 04:00:00','deployer','deploy','place','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-22 04:00:00','deployer','deploy','guidance','hint',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(46,'2026-11-22 04:00:00','deployer','deploy','guidance_time','60',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(60,'2026-11-22 04:00:00','deployer','deploy','guidance','corrected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(75,'2026-11-22 04:00:00','deployer','deploy','guidance','accept',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(77,'2026-11-22 04:00:00','deployer','deploy','outcome','accepted',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(91,'2026-11-22 04:00:00','deployer','deploy','guidance','reject',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(93,'2026-11-22 04:00:00','deployer','deploy','outcome','rejected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(95,'2026-11-22 04:00:00','deployer','deploy','outcome','valid',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(96,'2026-11-22 04:00:00','deployer','deploy','valid','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(101,'2026-11-22 04:00:00','deployer','deploy','outcome','cancelled',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(102,'2026-11-02 04:00:00','deployer','deploy','failure','VAL-008',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(103,'2026-11-02 04:00:00','deployer','deploy','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(104,'2026-11-02 04:00:00','deployer','deploy','place','VAL-008 /region',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(105,'2026-11-02 04:00:00','deployer','deploy','retry_text','',0,1004);
-INSERT INTO "retrycontract_rollup" VALUES(107,'2026-11-02 04:00:00','deployer','deploy','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-02 04:00:00','deployer','deploy','escalation','',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-02 04:00:00','deployer','deploy','judged','3',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(115,'2026-11-22 04:00:00','deployer','deploy','outcome','expired',0,1);
+CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(120) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
+INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 05:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 05:00:00','deployer','größe 🚀','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 05:00:00','deployer','größe 🚀','place','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 05:00:00','deployer','größe 🚀','retry_text','',0,622);
+INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 05:00:00','deployer','größe 🚀','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(10,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-008',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(11,'2026-11-22 05:00:00','deployer','deploy','judged','1',0,8);
+INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 05:00:00','deployer','deploy','place','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 05:00:00','deployer','deploy','place','VAL-008 /region',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 05:00:00','deployer','deploy','retry_text','',0,5725);
+INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 05:00:00','deployer','deploy','judged','2',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 05:00:00','deployer','deploy','escalation','',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 05:00:00','deployer','deploy','judged','3',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(28,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 05:00:00','deployer','deploy','place','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-22 05:00:00','deployer','deploy','guidance','hint',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(46,'2026-11-22 05:00:00','deployer','deploy','guidance_time','60',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(60,'2026-11-22 05:00:00','deployer','deploy','guidance','corrected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(75,'2026-11-22 05:00:00','deployer','deploy','guidance','accept',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(77,'2026-11-22 05:00:00','deployer','deploy','outcome','accepted',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(91,'2026-11-22 05:00:00','deployer','deploy','guidance','reject',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(93,'2026-11-22 05:00:00','deployer','deploy','outcome','rejected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(95,'2026-11-22 05:00:00','deployer','deploy','outcome','valid',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(96,'2026-11-22 05:00:00','deployer','deploy','valid','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(101,'2026-11-22 05:00:00','deployer','deploy','outcome','cancelled',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(102,'2026-11-02 05:00:00','deployer','deploy','failure','VAL-008',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(103,'2026-11-02 05:00:00','deployer','deploy','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(104,'2026-11-02 05:00:00','deployer','deploy','place','VAL-008 /region',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(105,'2026-11-02 05:00:00','deployer','deploy','retry_text','',0,1004);
+INSERT INTO "retrycontract_rollup" VALUES(107,'2026-11-02 05:00:00','deployer','deploy','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-02 05:00:00','deployer','deploy','escalation','',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-02 05:00:00','deployer','deploy','judged','3',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(115,'2026-11-22 05:00:00','deployer','deploy','outcome','expired',0,1);
 CREATE TABLE "retrycontract_savedreply" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "title" varchar(80) NOT NULL, "text" text NOT NULL, "position" smallint unsigned NULL CHECK ("position" >= 0), "updated_at" datetime NOT NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "savedreply_position_range" CHECK (("position" IS NULL OR "position" BETWEEN 1 AND 9)), CONSTRAINT "savedreply_unique_own_position" UNIQUE ("operator_id", "position"));
-INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 04:18:53.057484',1);
+INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 05:49:45.152580',1);
 CREATE TABLE "retrycontract_secondfactor" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "confirmed_at" datetime NULL, "last_step" bigint NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_secondfactor" VALUES(1,X'6741414141414272416D30735F4566627A5F6C312D5F2D486F43684155644577416439536B6F676F6D51547430744D30566A3151636B68416372386E66562D5353484438436C36573336416172657452344C6D556E76515966647A59624A384A38336A6D53765763585168617273513162366B444C715978617674736D6F524E506B6B4B58476A42634B5053','2026-11-22 04:18:52.290564',NULL,0,1);
+INSERT INTO "retrycontract_secondfactor" VALUES(1,X'6741414141414272416F4A3250634E5F72756B3958342D557A6A644B466C776F73626F783457674E656F4C326D6F313542675145485376616A714B4567684F5A656B7770687A453266714F4A376D4A3073686A69364F6939474A70594456474576584654436C736F746B5352715877636B5470504F7843705A3443365F7A61307649714C68495132337A464F','2026-11-22 05:49:42.523624',NULL,0,1);
 CREATE TABLE "retrycontract_snooze" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "reason" varchar(200) NOT NULL, "snoozed_at" datetime NOT NULL, "until" datetime NOT NULL, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "snooze_ends_later" CHECK ("until" > ("snoozed_at")));
-INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 04:18:53.057484','2026-11-22 05:18:53.057484',1,1);
+INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 05:49:45.152580','2026-11-22 06:49:45.152580',1,1);
 CREATE TABLE "retrycontract_standinghint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NOT NULL, "off_at" datetime NULL, "shown" integer unsigned NOT NULL CHECK ("shown" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "owner_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "source_id" bigint NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "standinghint_ends_later" CHECK ("expires_at" > ("created_at")), CONSTRAINT "standinghint_counts_fit" CHECK (("tried" <= ("shown") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 04:18:53.057484','2026-12-22 04:18:53.057484',NULL,2,1,0,1,1);
+INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 05:49:45.152580','2026-12-22 05:49:45.152580',NULL,2,1,0,1,1);
 CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "places" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
 INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{}');
 INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"VAL-008 /region":3}');
 CREATE TABLE "retrycontract_tool" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "name" varchar(300) NOT NULL, "kind" varchar(20) NOT NULL, "description" text NOT NULL, "strict" bool NOT NULL, "hold" bool NOT NULL, "mode" varchar(10) NULL, "max_attempts" smallint unsigned NULL CHECK ("max_attempts" >= 0), "expires_after" bigint NULL, "on_expiry" varchar(10) NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "current_version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "tool_unique_name" UNIQUE ("namespace", "name"), CONSTRAINT "tool_kind_known" CHECK ("kind" IN ('tool_call', 'agent_response', 'source_file', 'extraction')), CONSTRAINT "tool_max_attempts_range" CHECK (("max_attempts" IS NULL OR "max_attempts" BETWEEN 1 AND 10)), CONSTRAINT "tool_expires_after_range" CHECK (("expires_after" IS NULL OR "expires_after" BETWEEN 1000000 AND 31536000000000)), CONSTRAINT "tool_on_expiry_known" CHECK (("on_expiry" IS NULL OR "on_expiry" IN ('expire', 'reject'))));
-INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 04:18:52.316540','2026-11-22 04:18:53.079632',3);
-INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 04:18:52.329065','2026-11-22 04:18:52.329065',2);
+INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 05:49:42.576884','2026-11-22 05:49:45.231492',3);
+INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.170912',2);
 CREATE TABLE "retrycontract_toolversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "schema" text NOT NULL, "sealed" BLOB NULL, "schema_hash" varchar(64) NOT NULL, "created_at" datetime NOT NULL, "quarantined_at" datetime NULL, "tool_id" bigint NOT NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "toolversion_unique_number" UNIQUE ("tool_id", "number"), CONSTRAINT "toolversion_unique_schema" UNIQUE ("tool_id", "schema_hash"));
-INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 04:18:52.316540',NULL,1);
-INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 04:18:52.329065',NULL,2);
-INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 04:18:53.079632',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 05:49:42.576884',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 05:49:43.170912',NULL,2);
+INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 05:49:45.231492',NULL,1);
 CREATE TABLE "retrycontract_webhookdelivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "tried_at" datetime NOT NULL, "status" smallint unsigned NULL CHECK ("status" >= 0), "reason" varchar(200) NOT NULL, "duration_ms" integer unsigned NOT NULL CHECK ("duration_ms" >= 0), "message_id" bigint NOT NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "delivery_status_is_http" CHECK (("status" IS NULL OR "status" BETWEEN 100 AND 999)));
-INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 04:18:53.057484',NULL,'‮',1,1);
+INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 05:49:45.152580',NULL,'‮',1,1);
 CREATE TABLE "retrycontract_webhookendpoint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "sealed_address" BLOB NOT NULL, "events" text NOT NULL, "is_active" bool NOT NULL, "gone_at" datetime NULL, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "endpoint_gone_is_off" CHECK (("gone_at" IS NULL OR NOT "is_active")));
-INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m80qmxaxw16zkamkn2g54845',X'6741414141414272416D30734A33624E305966595A75304B6B38594274487750467779495A425F41354B74445457684B534F65664F4E383053625F5768436A5451467747342D49394A4263447241417765746C4252706F57626748764F7772463052502D393945767133534E3250365072454D665F5076586C6176304D48655330577962626B796666694C46','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'6741414141414272416D3073687A384239516D6B6E46466D5F664263377162382D4F5161686E2D43766A524B31354B6572333568765A6B73784F4864737065576761574E2D496D4337463331333946584D3547593030466F636B324E495A4D6B3252456D56733678793230754434525A63364936764B4663545F6238754F47424E5056414F635F5955324B514F75665733652D5272376976534B4C30454A6C4C4871357351627971786163794C324769576D6B43534E303D','2026-11-22 04:18:52.381086',1);
+INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m80wv8n2m27yqmktnjzeewff',X'6741414141414272416F4A3369446745464C5174584E597076436A6C5F706F47656370586F43306578634C374D345437726266422D33656D4231426843374734486B6955387276384970647164647632764879685439505634586B4633556A654D4772566B7730356970364E4A737462697268325F6B4754555854524E6E43576A766B4C363052493853504E','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'6741414141414272416F4A336A4F2D5648552D5769533563413076327A64355132695A68376E51796C725174786B7655356D457A516A395A6B787A6D44445763495341696A65642D6933364170625474544D6D794F66743141537345547676794B5F344452754C366271334B496C577A6F77687655616B42347234575054677A454154434E42477864673050584774625743457834303053734A49366C324970327A736131534F454D67384358663630313578626532513D','2026-11-22 05:49:43.453148',1);
 CREATE TABLE "retrycontract_workerbeat" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "beat_at" datetime NOT NULL);
-INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 04:18:52.273624');
+INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 05:49:42.445835');
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
@@ -763,6 +770,10 @@ CREATE INDEX "retrycontract_guidance_call_id_905bcc20" ON "retrycontract_guidanc
 CREATE INDEX "retrycontract_guidance_operator_id_f16cafa2" ON "retrycontract_guidance" ("operator_id");
 CREATE INDEX "retrycontract_guidance_record_id_0bbde336" ON "retrycontract_guidance" ("record_id");
 CREATE INDEX "retrycontract_guidanceversion_guidance_id_0e14c93b" ON "retrycontract_guidanceversion" ("guidance_id");
+CREATE INDEX "retrycontract_heldanswer_batch_b51eabf5" ON "retrycontract_heldanswer" ("batch");
+CREATE INDEX "retrycontract_heldanswer_call_id_a3858aeb" ON "retrycontract_heldanswer" ("call_id");
+CREATE INDEX "retrycontract_heldanswer_operator_id_9e2d2457" ON "retrycontract_heldanswer" ("operator_id");
+CREATE INDEX "heldanswer_send_at" ON "retrycontract_heldanswer" ("send_at");
 CREATE INDEX "retrycontract_idempotencykey_agent_id_12d5a6bf" ON "retrycontract_idempotencykey" ("agent_id");
 CREATE INDEX "retrycontract_idempotencykey_attempt_id_505379d8" ON "retrycontract_idempotencykey" ("attempt_id");
 CREATE INDEX "idempotency_key_age" ON "retrycontract_idempotencykey" ("created_at");
@@ -776,24 +787,22 @@ CREATE INDEX "snooze_until" ON "retrycontract_snooze" ("until");
 CREATE UNIQUE INDEX "standinghint_one_on" ON "retrycontract_standinghint" ("namespace", "tool_name", "fingerprint") WHERE "off_at" IS NULL;
 CREATE INDEX "retrycontract_standinghint_owner_id_236da9cc" ON "retrycontract_standinghint" ("owner_id");
 CREATE INDEX "retrycontract_standinghint_source_id_52bc7a97" ON "retrycontract_standinghint" ("source_id");
-CREATE INDEX "retrycontract_attempt_call_id_8524baae" ON "retrycontract_attempt" ("call_id");
-CREATE INDEX "attempt_waiting" ON "retrycontract_attempt" ("lease_until", "id") WHERE "state" IN ('queued', 'leased');
+CREATE INDEX "attempt_waiting" ON "retrycontract_attempt" ("id") WHERE "state" IN ('queued', 'leased');
 CREATE INDEX "attempt_by_tool_call" ON "retrycontract_attempt" ("tool_call_id", "id" DESC);
 CREATE INDEX "retrycontract_toolversion_tool_id_c9584c05" ON "retrycontract_toolversion" ("tool_id");
 CREATE INDEX "retrycontract_tool_current_version_id_82df8420" ON "retrycontract_tool" ("current_version_id");
-CREATE INDEX "retrycontract_call_agent_id_44cfbde0" ON "retrycontract_call" ("agent_id");
 CREATE INDEX "retrycontract_call_tool_id_819d6e33" ON "retrycontract_call" ("tool_id");
 CREATE INDEX "retrycontract_call_version_id_5bfb97a3" ON "retrycontract_call" ("version_id");
-CREATE INDEX "call_queue" ON "retrycontract_call" ("blocked_at") WHERE "state" = 'blocked';
+CREATE INDEX "call_queue" ON "retrycontract_call" ("state", "blocked_at") WHERE "state" = 'blocked';
 CREATE INDEX "call_by_mistake" ON "retrycontract_call" ("tool_name", "fingerprint", "agent_id", "blocked_at") WHERE "state" = 'blocked';
-CREATE INDEX "call_open_by_session" ON "retrycontract_call" ("agent_id", "session_id", "tool_name") WHERE NOT ("state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid'));
-CREATE INDEX "call_open_by_id" ON "retrycontract_call" ("agent_id", "last_tool_call_id") WHERE NOT ("state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid'));
+CREATE INDEX "call_open_by_session" ON "retrycontract_call" ("agent_id", "session_id", "tool_name") WHERE NOT ("state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid'));
 CREATE INDEX "call_by_agent" ON "retrycontract_call" ("agent_id", "id" DESC);
 CREATE INDEX "call_by_state" ON "retrycontract_call" ("state", "id" DESC);
-CREATE INDEX "call_ended" ON "retrycontract_call" ("updated_at") WHERE "state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid');
+CREATE INDEX "call_ended" ON "retrycontract_call" ("state", "updated_at") WHERE "state" IN ('accepted', 'cancelled', 'expired', 'observed', 'rejected', 'unavailable', 'valid');
 CREATE INDEX "call_by_tool_name" ON "retrycontract_call" ("tool_name", "id" DESC);
 CREATE INDEX "call_by_session" ON "retrycontract_call" ("session_id", "id" DESC);
 CREATE INDEX "call_by_correlation" ON "retrycontract_call" ("correlation_id", "id" DESC) WHERE "correlation_id" IS NOT NULL;
+CREATE INDEX "call_by_model" ON "retrycontract_call" ("model", "id" DESC) WHERE "model" IS NOT NULL;
 CREATE INDEX "call_by_time" ON "retrycontract_call" ("created_at");
 CREATE INDEX "call_by_kind" ON "retrycontract_call" ("kind", "id" DESC) WHERE NOT ("kind" = 'tool_call');
 CREATE INDEX "call_failed" ON "retrycontract_call" ("id" DESC) WHERE NOT ("fingerprint" = '');
@@ -819,15 +828,16 @@ CREATE TRIGGER retrycontract_guidance_kept BEFORE DELETE ON retrycontract_guidan
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('django_migrations',19);
 INSERT INTO "sqlite_sequence" VALUES('django_admin_log',0);
-INSERT INTO "sqlite_sequence" VALUES('django_content_type',34);
-INSERT INTO "sqlite_sequence" VALUES('auth_permission',136);
+INSERT INTO "sqlite_sequence" VALUES('django_content_type',35);
+INSERT INTO "sqlite_sequence" VALUES('auth_permission',140);
 INSERT INTO "sqlite_sequence" VALUES('auth_group',2);
 INSERT INTO "sqlite_sequence" VALUES('auth_user',2);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_escalation',6);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_claim',0);
-INSERT INTO "sqlite_sequence" VALUES('retrycontract_failedlogins',2);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_failedlogins',3);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidance',4);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidanceversion',4);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_heldanswer',0);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_idempotencykey',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_notice',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_savedreply',1);
