@@ -23,8 +23,17 @@ from retrycontract.judging import Contract, Examiner, Verdict, configuration_of,
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial
-from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
-from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
+from retrycontract.loops.extraction_metrics import (
+    EXAMPLE,
+    SUBMIT,
+    TOOL_NAMES,
+    VALIDATE,
+    ExtractionMetrics,
+    data_of,
+    instructions,
+    measure,
+    offered,
+)
 from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
 
 MAX_ATTEMPTS = 3
