@@ -22,11 +22,12 @@ from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import examine, shown_output, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatters import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
+from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
@@ -81,6 +82,7 @@ class _Call:
     last_tool_call_id: str = ""
     is_of_unknown_tool: bool = False
     first_output: str = ""
+    last: Outcome | None = None
     first_tool_call_id: str = ""  # of that output
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -162,10 +164,13 @@ class RetryContract:
         finish_reason: str | None = None,
         callback_error: Rejection | None = None,
         max_attempts: int | None = None,
+        said: str | None = None,
+        feedback: FeedbackOptions = PLAIN,
         now: datetime | None = None,
     ) -> Outcome:
         """Judge one attempt: JSON text, bytes or a parsed value; `max_attempts` counts where it begins a call.
 
+        `said` are the model's words where there is no output. `feedback` says what its text holds beside the errors.
         `callback_error` is what a check of your own has against it: a reason, or errors with codes and pointers.
 
         Raises UnknownCallError for a `call_id` that has ended, OtherToolError for one of another tool,
@@ -186,6 +191,7 @@ class RetryContract:
             known_tools=self._tools,
             finish_reason=finish_reason,
             callback_error=callback_error,
+            said=said,
         )
         findings = look() if self._is_new(submission, call_id) else None
         if findings is not None and findings.is_valid and self._is_new(submission, call_id):
@@ -197,10 +203,35 @@ class RetryContract:
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
             call.last_turn = call.last_turn if turn is None else turn
             self._keep_findable(call)
-            outcome = self._conclude(call, tool, findings, arguments, now or self._clock())
+            outcome = self._conclude(call, tool, findings, arguments, now or self._clock(), feedback)
+            call.last = outcome
         _log_faults(findings)
         self._log(call, outcome, correlation_id, (perf_counter_ns() - started) // 1000)
         return outcome
+
+    def check_unasked(
+        self, tool_name: str, *, call_id: str | None = None, max_attempts: int | None = None, gives_up: bool = False
+    ) -> Outcome:
+        """Count a try for which the model could not be asked: it is no mistake of the model's, and nobody reads of it.
+
+        A call whose last try ends so is over, as it is with `gives_up`. Raises UnknownCallError.
+        """
+        submission = Submission(tool_name, self._new_id(), None, None)
+        with self._locked_call(submission, call_id, max_attempts) as call:
+            budget = Budget(self._tracker.increment_attempt(call.call_id), call.allowed)
+            move = move_unasked(call.state, budget, gives_up=gives_up)
+            call.state = move.state
+            if move.state.has_ended:
+                self._end(call)
+            return Outcome(call.call_id, move.status, *budget.shown)
+
+    def last_outcome(self, call_id: str) -> Outcome:
+        """Give what became of the newest attempt of an open call; raises UnknownCallError."""
+        with self._lock:
+            found = self._calls.get(call_id)
+        if found is None or found.last is None:
+            raise UnknownCallError(call_id)
+        return found.last
 
     def _is_new(self, submission: Submission, call_id: str | None) -> bool:
         return call_id is None and not self._buckets.get(_bucket(submission))
@@ -213,7 +244,13 @@ class RetryContract:
         return Outcome(call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed)
 
     def _conclude(
-        self, call: _Call, tool: CompiledTool | None, findings: Findings, output: Any, now: datetime
+        self,
+        call: _Call,
+        tool: CompiledTool | None,
+        findings: Findings,
+        output: Any,
+        now: datetime,
+        feedback: FeedbackOptions,
     ) -> Outcome:
         budget = Budget(self._tracker.increment_attempt(call.call_id), call.allowed)
         verdict = judge(
@@ -242,6 +279,9 @@ class RetryContract:
             kind=tool.tool.kind if tool else Kind.TOOL_CALL,
             previous=previous,
             formatters=self._formatters,
+            options=feedback,
+            shown=ShownSchema(tool.tool.input_schema, tool.schema.index) if tool else None,
+            output=output,
             endings=WITHOUT_DESK,
         )
         escalation = self._escalation(call, budget, verdict, now) if verdict.status is Status.BLOCKED else None

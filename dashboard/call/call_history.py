@@ -99,6 +99,8 @@ class AttemptEntry:
         attempt = self.attempt
         if attempt.is_waiting:
             return "pending", "Being checked"
+        if attempt.state == AttemptState.UNASKED:
+            return "alert", "The model could not be asked"
         if attempt.state == AttemptState.DISCARDED:
             return "cancelled", "Discarded"
         if attempt.state == AttemptState.DEAD:

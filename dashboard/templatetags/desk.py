@@ -25,7 +25,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
-from retrycontract.store.models import StandingHint
+from retrycontract.store.models import Call, StandingHint
 from retrycontract.usecases.answers.suggest_guidance import times
 
 register = template.Library()
@@ -44,6 +44,12 @@ def icon(name: str) -> SafeString:
         static("dashboard/icons.svg"),
         name,
     )
+
+
+@register.filter
+def waited_for(call: Call, now: datetime) -> bool:
+    """Tell whether an agent waits for the answer to a call."""
+    return call.is_waited_for(now)
 
 
 @register.simple_tag

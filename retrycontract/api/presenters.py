@@ -48,7 +48,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
 
 def tool_result(attempt: Attempt, provider_id: str | None = None) -> ToolResult | None:
     """Rebuild the ToolResult of a judged attempt; None when there is nothing to tell the model."""
-    if attempt.status in ("", Status.VALID):
+    if attempt.status in ("", Status.VALID) or attempt.api_error is not None:
         return None
     twin = stored_metadata(
         attempt.errors_json, attempt=attempt.shown_attempt, max_attempts=attempt.shown_max, status=attempt.status
@@ -153,6 +153,7 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         tokens_in=attempt.tokens_in,
         tokens_out=attempt.tokens_out,
         seconds=attempt.seconds,
+        api_error=attempt.api_error,
         traceparent=attempt.traceparent,
     )
 

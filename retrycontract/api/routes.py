@@ -19,6 +19,7 @@ from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, requ
 from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.config.logs import follow
 from retrycontract.contract.events import read_traceparent
+from retrycontract.contract.feedback.feedback_forms import PLAIN
 from retrycontract.contract.feedback.tool_result import Provider, first_errors
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
@@ -45,7 +46,9 @@ LastEventId = Annotated[
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
 # What a submission says of itself in values of its own.
-READ_APART = {"arguments", "raw", "render", "kind", "callback_error", *(each.name for each in fields(Generation))}
+READ_APART = {
+    "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
+}  # fmt: skip
 
 api = problems.ProblemAPI(
     title="retrycontract",
@@ -80,6 +83,7 @@ def post_call(
         **given,
         callback_error=body.rejection,
         generation=body.generation,
+        feedback=body.feedback.options if body.feedback else PLAIN,
         kind=Kind(body.kind),
         output=body.output,
         traceparent=read_traceparent(request.headers.get("traceparent")),
@@ -301,6 +305,7 @@ def _verdict(
 def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
     given = _newest_guidance(found)
     if presenters.is_waiting_for_guidance(found):
+        found.note_wait(timezone.now())
         _is_pending(response, found, presenters.links(found).wait)
         return Status(202, presenters.waiting(found, None))
     return Status(200, presenters.waiting(found, given))

@@ -23,6 +23,13 @@ from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCo
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
+from retrycontract.contract.feedback.feedback_forms import (
+    LONGEST_FEEDBACK_LENGTH,
+    MAX_FEEDBACK_LENGTH,
+    MIN_FEEDBACK_LENGTH,
+    FeedbackForm,
+    FeedbackOptions,
+)
 from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.lifecycle import CallState, Status
@@ -95,6 +102,28 @@ class OwnErrorIn(Strict):
         return ValidationError.from_json(self.model_dump(mode="json"))
 
 
+class FeedbackIn(BaseModel):
+    """What a feedback holds beside the errors; agents whose model reads nothing else ask for more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    form: FeedbackForm = Field(
+        FeedbackForm.ERRORS,
+        description="extraction adds the schema and the submission, correction also that only JSON is wanted.",
+    )
+    max_length: int = Field(
+        MAX_FEEDBACK_LENGTH,
+        ge=MIN_FEEDBACK_LENGTH,
+        le=LONGEST_FEEDBACK_LENGTH,
+        description="Characters, of the form 'extraction'.",
+    )
+
+    @property
+    def options(self) -> FeedbackOptions:
+        """Give them to the contract."""
+        return FeedbackOptions(self.form, self.max_length)
+
+
 OwnErrors = Annotated[list[OwnErrorIn], Field(min_length=1, max_length=MAX_PLUGIN_ERRORS)]
 
 
@@ -132,6 +161,12 @@ class CallIn(WithOutput):
     tokens_in: TokenCount | None = Field(None, description="Tokens that the model read for this attempt.")
     tokens_out: TokenCount | None = Field(None, description="Tokens that it wrote.")
     seconds: Seconds | None = Field(None, description="How long the model took.")
+    api_error: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] | None = Field(
+        None,
+        description="Why the model could not be asked: a try, and no mistake. 'arguments' is null then.",
+    )
+    gives_up: bool = Field(False, description="With api_error: the agent will not try again, so the call ends.")
+    feedback: FeedbackIn | None = Field(None, description="How its feedback is written.")
 
     @property
     def rejection(self) -> str | tuple[ValidationError, ...] | None:
@@ -148,6 +183,8 @@ class CallIn(WithOutput):
     def _place_of_a_response(self) -> Self:
         if self.kind == "agent_response" and (self.task_id is None or self.turn is None):
             raise ValueError("an agent_response needs 'task_id' and 'turn'")
+        if self.api_error is not None and self.output is not None:
+            raise ValueError("with 'api_error' there is no output: 'arguments' is null")
         return self
 
 
@@ -224,6 +261,7 @@ class AttemptOut(BaseModel):
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = Field(None, description="How long the model took.")
+    api_error: str | None = Field(None, description="Why the model could not be asked; nothing was judged then.")
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
 
 

@@ -129,7 +129,7 @@ class UnexpectedAnswerError(ClientError):
         )
 
 
-class CorrectionError(ClientError):
+class CorrectionError(ClientError, ValueError):
     """Raised when a correction cannot be applied: its base is not known here, or does not fit."""
 
 

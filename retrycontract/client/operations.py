@@ -66,6 +66,9 @@ class Details(TypedDict, total=False):
     tokens_in: int | None
     tokens_out: int | None
     seconds: float | None  # how long it took
+    api_error: str | None  # why the model could not be asked; there are no arguments then
+    gives_up: bool  # with an api_error: it will not be asked again
+    feedback: dict[str, Any] | None  # how the feedback is written: form ("extraction", "correction"), max_length
 
 
 # What a person has corrected was written by no model, and no check of the agent's own has looked at it.

@@ -20,6 +20,7 @@ class CallState(StrEnum):
     REJECTED = "rejected"  # an operator said no
     CANCELLED = "cancelled"  # the agent gave up
     EXPIRED = "expired"  # nobody answered in time
+    UNAVAILABLE = "unavailable"  # the model could not be asked, and nobody is asked for that
     OBSERVED = "observed"  # failed while its tool was only observed: nothing was blocked
 
     @property
@@ -31,7 +32,7 @@ class CallState(StrEnum):
 ENDS = frozenset(
     {
         CallState.VALID, CallState.ACCEPTED, CallState.REJECTED, CallState.CANCELLED, CallState.EXPIRED,
-        CallState.OBSERVED,
+        CallState.OBSERVED, CallState.UNAVAILABLE,
     }
 )  # fmt: skip
 
@@ -39,14 +40,16 @@ _VERDICTS = {CallState.VALID, CallState.RETRYING, CallState.BLOCKED, CallState.O
 _ANSWERS = {CallState.GUIDED, CallState.ACCEPTED, CallState.REJECTED}
 
 LEGAL_MOVES: dict[CallState, frozenset[CallState]] = {
-    CallState.PENDING: frozenset({*_VERDICTS, CallState.CANCELLED}),
-    CallState.RETRYING: frozenset({*_VERDICTS, CallState.PENDING, CallState.CANCELLED}),
+    CallState.PENDING: frozenset({*_VERDICTS, CallState.CANCELLED, CallState.UNAVAILABLE}),
+    CallState.RETRYING: frozenset({*_VERDICTS, CallState.PENDING, CallState.CANCELLED, CallState.UNAVAILABLE}),
     # While Blocked or guided a call keeps that state until its next attempt is judged: the operator's list must
     # not flicker because the agent tries again.
     CallState.BLOCKED: frozenset(
         {*_ANSWERS, CallState.VALID, CallState.OBSERVED, CallState.CANCELLED, CallState.EXPIRED}
     ),
-    CallState.GUIDED: frozenset({CallState.VALID, CallState.BLOCKED, CallState.OBSERVED, CallState.CANCELLED}),
+    CallState.GUIDED: frozenset(
+        {CallState.VALID, CallState.BLOCKED, CallState.OBSERVED, CallState.CANCELLED, CallState.UNAVAILABLE}
+    ),
     CallState.EXPIRED: frozenset(_ANSWERS),
     **{state: frozenset() for state in ENDS - {CallState.EXPIRED}},
 }
@@ -58,6 +61,7 @@ class Status(StrEnum):
     VALID = "valid"
     RETRY = "retry"
     BLOCKED = "blocked"
+    UNAVAILABLE = "unavailable"  # told only to who says that the model could not be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +110,17 @@ def judge(state: CallState, budget: Budget, *, valid: bool, mode: Mode = "enforc
         return Move(CallState.BLOCKED, Status.BLOCKED)
     if budget.is_used_up:
         return Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)
+    return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)
+
+
+def move_unasked(state: CallState, budget: Budget, *, gives_up: bool = False) -> Move:
+    """Decide the move of a call for which the model could not be asked; that try counts in `budget`.
+
+    Whose last try ends so is over, whatever was wrong before: a person cannot bring a provider back. With `gives_up`
+    the agent will not try again.
+    """
+    if state is CallState.BLOCKED:
+        return Move(CallState.BLOCKED, Status.BLOCKED)
+    if gives_up or budget.is_used_up:
+        return Move(CallState.UNAVAILABLE, Status.UNAVAILABLE)
     return Move(CallState.GUIDED if state is CallState.GUIDED else CallState.RETRYING, Status.RETRY)

@@ -63,14 +63,25 @@ class InProcessJudge:
 
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Check one attempt; its tool_call_id is new each time, so that only `call_id` continues a call."""
+        if output.api_error is not None:
+            unasked = partial(
+                self.contract.check_unasked, output.tool_name, call_id=output.call_id, max_attempts=self.max_attempts,
+                gives_up=output.gives_up,
+            )  # fmt: skip
+            return Verdict.of((yield partial(self.run, unasked)), None)
         details = {name: self.details[name] for name in KNOWN_DETAILS if name in self.details}
         check = partial(
             self.contract.check, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, callback_error=output.failure,
-            max_attempts=self.max_attempts, **details,
+            max_attempts=self.max_attempts, said=output.generation.get("said"), feedback=output.feedback, **details,
         )  # fmt: skip
         outcome = yield partial(self.run, check)
         return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
+
+    def resume(self, call_id: str) -> Steps[Verdict]:
+        """Read what became of the newest attempt."""
+        outcome = yield partial(self.contract.last_outcome, call_id)
+        return Verdict.of(outcome, None, escalation=outcome.escalation)
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:  # noqa: ARG002 - nobody is asked
         """Return None at once: there is no desk."""

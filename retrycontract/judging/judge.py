@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
@@ -38,7 +39,9 @@ class ModelOutput:
     """Hold one attempt: what a model wrote for a tool.
 
     `call_id` continues a call, None begins one. `failure` is the reason of a check of the caller's own, or says why
-    there is no output: with it the attempt fails.
+    there is no output: with it the attempt fails. `api_error` says that the model could not be asked, and with
+    `gives_up` that it will not be asked again. `generation` tells how the output came about, by the names of
+    `Generation`, and `feedback` how its feedback is written.
     """
 
     tool_name: str
@@ -47,6 +50,10 @@ class ModelOutput:
     call_id: str | None = None
     finish_reason: str | None = None
     failure: str | None = None
+    api_error: str | None = None
+    gives_up: bool = False
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    feedback: FeedbackOptions = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,9 @@ class Judge(Protocol):
 
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Judge one attempt; raises UnknownCallError (in process), NotJudgedError or ClientError (service)."""
+
+    def resume(self, call_id: str) -> Steps[Verdict]:
+        """Give the verdict on the newest attempt of a call; raises UnknownCallError (in process) or ClientError."""
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
         """Wait at most `wait` seconds for a person's answer to a Blocked call, and acknowledge it.

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
 from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.feedback_forms import FeedbackForm
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
@@ -75,13 +76,20 @@ class ServiceJudge:
             self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
             callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
-            version=self.versions.get(output.tool_name), **self.details,
+            version=self.versions.get(output.tool_name), **{**self.details, **_account(output)},
         )  # fmt: skip
         while outcome.status is None:
             if not self.is_patient:
                 raise NotJudgedError("the service did not judge it in time")
             outcome = yield partial(self.client.wait_for_verdict, outcome)
         return Verdict.of(outcome, _value(tool, output, outcome))
+
+    def resume(self, call_id: str) -> Steps[Verdict]:
+        """Ask for the verdict on the newest attempt, however long it takes."""
+        outcome = yield partial(self.client.wait_for_verdict, call_id)
+        while outcome.status is None:
+            outcome = yield partial(self.client.wait_for_verdict, outcome)
+        return Verdict.of(outcome, outcome.arguments)
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
         """Wait for a person's answer, and say that it has arrived."""
@@ -119,9 +127,19 @@ class ServiceJudge:
         return found
 
 
+def _account(output: ModelOutput) -> dict[str, Any]:
+    """Say what the service keeps beside the output, and how it is to write the feedback."""
+    account = {name: value for name, value in output.generation.items() if value is not None}
+    if output.api_error is not None:
+        account |= {"api_error": output.api_error, "gives_up": output.gives_up}
+    if output.feedback.form is not FeedbackForm.ERRORS:
+        account["feedback"] = {"form": output.feedback.form.value, "max_length": output.feedback.max_length}
+    return account
+
+
 def _rejection(tool: Tool | None, output: ModelOutput) -> tuple[ValidationError, ...] | None:
     """Say what a tool's own checks have against an output, as the service cannot run them."""
-    if tool is None or not tool.checks:
+    if tool is None or not tool.checks or output.api_error is not None:
         return None
     findings = Examiner(tool).examine(output.value, output.finish_reason)
     return tuple(error for error in findings.errors if blocks(error)) or None

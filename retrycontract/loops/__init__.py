@@ -18,6 +18,7 @@ from retrycontract.loops.agent_responses import (
     Valid,
     validate,
 )
+from retrycontract.loops.asking import ApiPatience
 from retrycontract.loops.corrections import (
     MAX_FORMATTING_RETRIES,
     FormattingCorrectionExhaustedError,
@@ -47,6 +48,7 @@ __all__ = [
     "MAX_FORMATTING_RETRIES",
     "AgentResponse",
     "AnthropicModel",
+    "ApiPatience",
     "AsynchronousError",
     "CallableModel",
     "Completion",

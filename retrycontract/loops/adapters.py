@@ -23,6 +23,7 @@ class OpenAIModel:
 
     def __init__(self, client: Any, model: str, **options: Any) -> None:
         self._client, self._options = client.with_options(max_retries=0), {"model": model, **options}
+        self.name = model
 
     def complete(
         self, messages: Sequence[Message], /, *, tools: Sequence[OfferedTool] = ()
@@ -37,7 +38,7 @@ class AnthropicModel:
     """Ask through an `Anthropic` or `AsyncAnthropic` client; `options` go along with each request."""
 
     def __init__(self, client: Any, model: str, *, max_tokens: int = MAX_TOKENS, **options: Any) -> None:
-        self._client = client.with_options(max_retries=0)
+        self._client, self.name = client.with_options(max_retries=0), model
         self._options = {"model": model, "max_tokens": max_tokens, **options}
 
     def complete(

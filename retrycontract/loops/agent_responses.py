@@ -16,7 +16,6 @@ from retrycontract.contract.feedback.agent_events import ResponseStatus, respons
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
-from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Examiner
 from retrycontract.loops.engine import Trial
@@ -82,7 +81,7 @@ def validate(raw: Any, *, schema: Schema = AGENT_RESPONSE_SCHEMA) -> Valid | Inv
 
     Raises InvalidSchema for a schema that is none.
     """
-    return _verdict(_examiner(json.dumps(schema)).examine(reply_of(raw)), raw, schema)
+    return _verdict(_examiner(json.dumps(schema)).examine(raw), raw, schema)
 
 
 def status_of(trial: Trial) -> ResponseStatus:
@@ -95,11 +94,6 @@ def typed(value: Any, schema: Schema) -> Any:
     if schema == AGENT_RESPONSE_SCHEMA and isinstance(value, dict) and set(value) - {"reasoning"} == REQUIRED:
         return AgentResponse(**value)
     return value
-
-
-def reply_of(raw: Any) -> Any:
-    """Give what is judged of a reply: all but the thoughts before it."""
-    return without_thoughts(raw) if isinstance(raw, str) else raw
 
 
 @lru_cache(maxsize=64)

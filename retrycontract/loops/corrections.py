@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from retrycontract.contract import events
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.echo import NOTE, echo
+from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
-from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
+from retrycontract.judging import Contract, Examiner, configuration_of, configured_attempts, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.agent_responses import (
@@ -27,19 +26,15 @@ from retrycontract.loops.agent_responses import (
     NAME,
     AgentResponse,
     ResponseRecord,
-    reply_of,
     status_of,
     typed,
 )
-from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial, pursue
+from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
+from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.model import Completion, Message, Model
 
 MAX_FORMATTING_RETRIES = 2  # a model that is wrong after a correction and two retries will not come right by itself
-MAX_ECHO = 16_000  # characters of the reply that its correction shows
-MAX_SCHEMA = 16_000  # characters of the schema; a longer one is left to the violations, which name its failing parts
-ONLY_JSON = (
-    "Return ONLY a valid JSON object conforming to the schema. Do not include markdown fences or prose."
-)  # fmt: skip
 logger = logging.getLogger("retrycontract.loops")
 
 
@@ -56,18 +51,32 @@ class HumanInterventionRequired:
 
 
 class FormattingCorrectionExhaustedError(Exception):
-    """Raised when the last correction was wrong, too; `attempts` counts model calls, `answer` is what a person said."""
+    """Raised when the last correction was wrong, too; `attempts` counts model calls, `answer` is what a person said.
 
-    def __init__(self, attempts: int, last_raw: Any, violations: tuple[ValidationError, ...], answer: str = "") -> None:
+    `history` holds every reply with its errors, `metrics` what it cost.
+    """
+
+    def __init__(
+        self,
+        attempts: int,
+        last_raw: Any,
+        violations: tuple[ValidationError, ...],
+        answer: str = "",
+        history: tuple[Trial, ...] = (),
+        metrics: ExtractionMetrics | None = None,
+    ) -> None:
         self.attempts, self.last_raw, self.violations, self.answer = attempts, last_raw, violations, answer
+        self.history, self.metrics = history, metrics
         found = f"{len(violations)} violation{'' if len(violations) == 1 else 's'} left"
         super().__init__(
             f"the response does not conform after {attempts} answers of the model ({found}); a person is needed"
         )
 
 
-class CorrectionOptions(TypedDict, total=False):
+class CorrectionOptions(AskingOptions, total=False):
     """How a reply is corrected; all of it is optional.
+
+    `max_attempts` counts the answers of the model in all, `max_retries` those after the first.
 
     `task_id` and `turn` say which reply of which task this is: a service and a log need both. `on_attempt` gets a
     ResponseRecord for every reply, `on_human_intervention` the event when the attempts are used up.
@@ -77,14 +86,11 @@ class CorrectionOptions(TypedDict, total=False):
     name: str
     max_retries: int
     contract: Contract | None
-    wait_for_guidance: float | None
     task_id: str | None
     turn: int | None
     on_attempt: Callable[[ResponseRecord], None] | None
     on_human_intervention: Callable[[HumanInterventionRequired], None] | None
     clock: Callable[[], datetime]
-    sleep: Callable[[float], Any]
-    delay: float
 
 
 def correct_with_retry(
@@ -128,11 +134,13 @@ class _Correction:
     def __init__(self, options: CorrectionOptions) -> None:
         self._options = options
         self._schema = options.get("schema", AGENT_RESPONSE_SCHEMA)
-        self._retries = options.get("max_retries", MAX_FORMATTING_RETRIES)
         self._contract = options.get("contract")
-        self._task_id, self._turn = options.get("task_id"), options.get("turn")
-        if self._retries < 0:
+        name, retries = options.get("name", NAME), options.get("max_retries")
+        if retries is not None and retries < 0:
             raise ValueError("max_retries must not be negative")
+        given = options.get("max_attempts", None if retries is None else retries + 1)
+        self._answers = budget(given, configured=configured_attempts(self._contract, name))
+        self._task_id, self._turn = options.get("task_id"), options.get("turn")
         is_kept = options.get("on_attempt") or not isinstance(self._contract, RetryContract | None)
         if is_kept and (self._task_id is None or self._turn is None):
             raise TypeError("task_id= and turn= are needed where replies are logged or a service keeps them")
@@ -144,30 +152,34 @@ class _Correction:
 
     def of(self, model: Model, raw: Any) -> Steps[Any]:
         """Judge the reply that came, then ask for corrections; it takes no part in their budget."""
-        run = self._run(model, max_attempts=self._retries + 2)
-        yield from run.begin()
-        verdict = yield from run.submit(reply_of(raw), raw=raw)
-        if verdict.is_valid:
-            return typed(verdict.value, self._schema)
-        return (yield from self._corrected(run, ()))
+        # A service that decides how many answers there are counts this reply as one of them.
+        run = self._run(model, max_attempts=(self._answers or MAX_FORMATTING_RETRIES + 1) + 1)
+        with run.ending():
+            if run.call_id is None:
+                yield from run.begin()
+                verdict = yield from run.submit(raw, raw=raw)
+                if verdict.is_valid:
+                    return typed(verdict.value, self._schema)
+            return (yield from self._corrected(run, ()))
 
     def asked(self, model: Model, messages: Sequence[Message]) -> Steps[Any]:
         """Ask for the reply, then for its corrections."""
-        run = self._run(model, max_attempts=self._retries + 1)
-        yield from run.begin()
-        return (yield from self._corrected(run, tuple(messages)))
+        run = self._run(model, max_attempts=self._answers)
+        with run.ending():
+            return (yield from self._corrected(run, tuple(messages)))
 
-    def _run(self, model: Model, *, max_attempts: int) -> Run:
-        options = self._options
-        asker = Asker(model, options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
-        details = {"task_id": self._task_id, "turn": self._turn}
+    def _run(self, model: Model, *, max_attempts: int | None) -> Run:
+        details = {**self._options.get("details", {}), "task_id": self._task_id, "turn": self._turn}
         judge = judge_for(self._contract, origin="loop", max_attempts=max_attempts, details=details)
-        return Run(self._tool, asker, judge, self._note)
+        return Run(
+            self._tool, Asker.of(model, self._options), judge, self._note, FeedbackOptions(FeedbackForm.CORRECTION),
+            self._options.get("call_id"),
+        )  # fmt: skip
 
     def _corrected(self, run: Run, messages: tuple[Message, ...]) -> Steps[Any]:
         try:
-            settled = run.verdict if not run.is_blocked else (yield from run.settle())
-            verdict = settled if settled and settled.is_valid else (yield from pursue(run, self._ask(messages), _text))
+            settled = yield from (run.begin() if run.verdict is None else run.settle())
+            verdict = settled or (yield from pursue(run, self._ask(messages), _text))
         except Exhausted as end:
             raise self._exhausted(run, end) from None
         return typed(verdict.value, self._schema)
@@ -177,14 +189,10 @@ class _Correction:
             mistake = run.last_mistake
             if mistake is None:
                 return messages
-            prompt = self._prompt(mistake)
-            words = [prompt, run.guidance] if run.guidance else [prompt]
+            words = [mistake.feedback, run.guidance] if run.guidance else [mistake.feedback]
             return (*messages, {"role": "user", "content": "\n\n".join(words)})
 
         return compose
-
-    def _prompt(self, mistake: Trial) -> str:
-        return correction_prompt(mistake.raw, mistake.feedback, schema=self._schema, examiner=self._examiner)
 
     def _note(self, trial: Trial) -> None:
         """Log a reply; without one there is nothing to log."""
@@ -208,24 +216,18 @@ class _Correction:
 
     def _exhausted(self, run: Run, end: Exhausted) -> FormattingCorrectionExhaustedError:
         last = run.last_mistake
-        raw, violations = (last.raw, last.errors) if last else (None, end.history[-1].errors)
+        raw, violations = (last.raw, last.errors) if last else (None, ())
         event = HumanInterventionRequired(self._task_id, self._turn, run.calls, violations)
-        logger.warning(event.event, extra={"reason": event.reason, "task_id": event.task_id, "turn": event.turn})
-        if tell := self._options.get("on_human_intervention"):
-            tell(event)
-        return FormattingCorrectionExhaustedError(run.calls, raw, violations, end.answer)
-
-
-def correction_prompt(raw: Any, violations: str, *, schema: Schema, examiner: Examiner) -> str:
-    """Write the correction turn: the violations, the reply as data, the schema, and nothing of earlier reasoning."""
-    written = json.dumps(schema, ensure_ascii=False)
-    parts = [violations, f"Your reply was this. {NOTE}", echo(reply_of(raw), examiner.sanitizer, limit=MAX_ECHO)]
-    parts += [f"The schema:\n{written}"] if len(written) <= MAX_SCHEMA else []
-    return "\n\n".join([*parts, ONLY_JSON])
+        # For a model that cannot be asked nobody is asked either: there is nothing that a person could say.
+        if run.verdict is None or run.verdict.status is not Status.UNAVAILABLE:
+            logger.warning(event.event, extra={"reason": event.reason, "task_id": event.task_id, "turn": event.turn})
+            if tell := self._options.get("on_human_intervention"):
+                tell(event)
+        return FormattingCorrectionExhaustedError(run.calls, raw, violations, end.answer, end.history, run.metrics)
 
 
 def _text(completion: Completion) -> str:
-    return without_thoughts(completion.text)
+    return completion.text
 
 
 def _now() -> datetime:

@@ -13,31 +13,40 @@ All of these are generators that yield steps (steps.py): `drive(loop())` takes t
 `pursue` returns the Verdict that ended well: `verdict.value` is the parsed output, `run.attempts` counts the attempts.
 It raises Exhausted when no attempt is left and no person helped; a loop turns that into an error of its own. What a
 loop wants to know beside that stands in the Run: `history` (every Trial with its errors), `last_mistake` (the newest
-Trial that had an output; its `feedback` is what the model should read), `guidance` (what a person said since then).
+Trial that had an output; its `feedback` is what the model should read), `guidance` (what a person said since then),
+`account` (what was read, said and spent). With a call_id a run goes on where an earlier one stopped.
 A loop that needs more than one attempt for each completion calls `run.ask`, `run.submit` and `run.settle` itself.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.feedback_text import shown_pointer
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
+from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
+from retrycontract.loops import asking
+from retrycontract.loops.asking import Account, Asker
+from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
 from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
-from retrycontract.loops.model import Completion, Message, Model, OfferedTool
+from retrycontract.loops.model import Completion, Message, OfferedTool
 
-DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
 MAX_LOGGED = 5  # errors named in one line of the log
+MOST_ATTEMPTS = 10  # as configurations have it; whoever needs more needs a person
+NOT_HELD = (
+    "A person has answered attempt {number} of this call, and what was sent then is not held here: begin a new call."
+)
 
 logger = logging.getLogger("retrycontract.loops")
 
@@ -46,7 +55,7 @@ logger = logging.getLogger("retrycontract.loops")
 class Trial:
     """Hold one attempt as the loop's history tells it; `output` is None where the model gave none.
 
-    `raw` is what the model wrote, secrets and all. `api_error` says why the model could not be asked.
+    `raw` is what the model wrote, its words and secrets and all. `api_error` says why the model could not be asked.
     """
 
     number: int
@@ -66,38 +75,32 @@ class Exhausted(Exception):  # noqa: N818 - each loop turns it into an error of 
         super().__init__(f"no attempt is left after {len(self.history)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Hold how the model is asked: after an API error it is given `delay` seconds.
-
-    `sleep` may return an awaitable in an event loop. `wait_for_guidance` is how many seconds a Blocked call waits for a
-    person, each time; without a service nobody is asked.
-    """
-
-    model: Model
-    sleep: Callable[[float], Any] = time.sleep
-    delay: float = DELAY
-    wait_for_guidance: float | None = None
-
-
 @dataclass(slots=True)
 class Run:
-    """Follow one call from its first attempt to its end."""
+    """Follow one call from its first attempt, or from where an earlier run left it, to its end."""
 
     tool: Tool
     asker: Asker
     judge: Judge
     on_trial: Callable[[Trial], None] = lambda _: None
+    feedback: FeedbackOptions = PLAIN
+    call_id: str | None = None
     history: list[Trial] = field(default_factory=list)
-    completions: list[Completion] = field(default_factory=list)
-    calls: int = 0
+    account: Account = field(default_factory=Account)
     guidance: str = ""
     verdict: Verdict | None = None
+    earlier: Trial | None = None  # the newest attempt of the run before
+    started: float = 0.0
 
     @property
     def attempts(self) -> int:
-        """Count the attempts that were judged, API errors among them."""
-        return len(self.history)
+        """Count the attempts of the call, those of an earlier run and API errors among them."""
+        return (self.earlier.number if self.earlier else 0) + len(self.history)
+
+    @property
+    def calls(self) -> int:
+        """Count the requests to the model."""
+        return self.account.calls
 
     @property
     def is_blocked(self) -> bool:
@@ -107,29 +110,57 @@ class Run:
     @property
     def last_mistake(self) -> Trial | None:
         """Give the newest attempt with an output: its feedback is what the model should read."""
-        return next((trial for trial in reversed(self.history) if trial.api_error is None), None)
+        return next((trial for trial in reversed(self.history) if trial.api_error is None), self.earlier)
 
-    def begin(self) -> Steps[None]:
-        """Register the tool; raises what registration raises, InvalidSchema among it."""
+    @property
+    def metrics(self) -> ExtractionMetrics:
+        """Sum up what the run has cost until now."""
+        return measure(self.account, attempts=self.attempts, seconds=self.asker.clock() - self.started)
+
+    def begin(self) -> Steps[Verdict | None]:
+        """Register the tool and go on with a call that is named: a Verdict when a person settled it meanwhile.
+
+        Raises what registration raises, InvalidSchema among it, Exhausted for a call that is still Blocked, and what
+        the judge raises for a call that it does not have.
+        """
+        self.started = self.asker.clock()
         yield from self.judge.register(self.tool)
+        if self.call_id is None:
+            return None
+        self.verdict = found = yield from self.judge.resume(self.call_id)
+        if found.status in (Status.VALID, Status.UNAVAILABLE):
+            raise ValueError(f"the call {self.call_id!r} has ended: leave call_id out to begin a new one")
+        self.earlier = Trial(found.attempt, found.status, None, "", found.errors, found.feedback)
+        # An answer may have come while nobody ran: it is taken at once, also by who would not wait for one.
+        return (yield from self.settle(self.asker.wait_for_guidance or 0.0))
 
     def ask(self, messages: Sequence[Message], tools: Sequence[OfferedTool] = ()) -> Steps[Completion | None]:
-        """Ask the model once; None after an API error, which was counted and waited for.
+        """Ask the model once, longer where API errors have a patience of their own; None after one that was counted.
 
         Raises ModelUnusableError where asking again cannot help.
         """
         complete = partial(self.asker.model.complete, messages)
-        self.calls += 1
-        try:
-            completion: Completion = yield (partial(complete, tools=tools) if tools else complete)
-        except Exception as error:
-            failure = failure_of(error)
-            if failure is None:
-                raise
-            yield from self._failed(failure, error)
-            return None
-        self.completions.append(completion)
-        return completion
+        errors = 0
+        while True:
+            self.account.note_request(messages, tools)
+            began = self.asker.clock()
+            try:
+                completion: Completion = yield (partial(complete, tools=tools) if tools else complete)
+            except Exception as error:
+                failure = failure_of(error, now=asking.now())
+                if failure is None:
+                    yield from self.give_up()
+                    raise
+                errors += 1
+                self.account.api_errors += 1
+                if failure.is_final:
+                    yield from self.submit(None, api_error=failure.reason, gives_up=True)
+                    raise self._unusable(failure) from error
+                if not (yield from self._waited(failure, errors)):
+                    return None
+            else:
+                self.account.note_answer(messages, completion, self.asker.clock() - began)
+                return completion
 
     def submit(
         self,
@@ -139,38 +170,47 @@ class Run:
         finish_reason: str | None = None,
         callback_error: str | None = None,
         api_error: str | None = None,
+        gives_up: bool = False,
     ) -> Steps[Verdict]:
         """Have one attempt judged and counted; with `callback_error` it fails, and without an output it says why."""
         call_id = self.verdict.call_id if self.verdict else None
-        failure = callback_error or api_error
-        attempt = ModelOutput(self.tool.name, output, self.tool.kind, call_id, finish_reason, failure)
-        verdict = yield from self.judge.judge(attempt)
+        report = {} if api_error is not None else self.account.report(self.asker.model)
+        verdict = yield from self.judge.judge(
+            ModelOutput(
+                self.tool.name, output, self.tool.kind, call_id, finish_reason, callback_error, api_error, gives_up,
+                report, self.feedback,
+            )
+        )  # fmt: skip
         self.verdict = verdict
-        self.guidance = self.guidance if api_error else ""  # the model has not read it yet
+        self.guidance = self.guidance if api_error is not None else ""  # the model has not read it yet
         trial = Trial(self.attempts + 1, verdict.status, output, raw, verdict.errors, verdict.feedback, api_error)
         self.history.append(trial)
         self.on_trial(trial)
         if verdict.status is Status.RETRY:
-            _log(trial)
+            _log(trial, self.tool)
         return verdict
 
-    def settle(self) -> Steps[Verdict | None]:
+    def settle(self, wait: float | None = None) -> Steps[Verdict | None]:
         """Wait for a person where no attempt is left: a Verdict when they settled it, None when the model may go on.
 
         What they said is then in `guidance`. Raises Exhausted when nobody helped.
         """
+        if self.verdict is not None and self.verdict.status is Status.UNAVAILABLE:
+            raise Exhausted(self.history)
         while self.is_blocked:
             assert self.verdict is not None
-            answer = yield from self.judge.guidance(self.verdict.call_id, self.asker.wait_for_guidance)
+            waits = self.asker.wait_for_guidance if wait is None else wait
+            answer = yield from self.judge.guidance(self.verdict.call_id, waits)
             if answer is None or answer.decision is None or answer.decision.status is Status.BLOCKED:
                 raise Exhausted(self.history, answer.text if answer else "")
             decided = answer.decision.entry
             if decided.keeps_output:
-                return self.verdict.accepted(answer.arguments)
-            if not decided.takes_arguments:
+                return self.verdict.accepted(self._accepted(answer))
+            corrected = _corrected(answer) if decided.takes_arguments else None
+            if corrected is None:  # a correction of what is not held here is read as a hint
                 self.verdict, self.guidance = self.verdict.reopened(answer.max_attempts), answer.text
                 return None
-            verdict = yield from self.submit(self._as_submitted(answer.arguments))
+            verdict = yield from self.submit(self._as_submitted(corrected))
             if verdict.is_valid:
                 return verdict
         return None
@@ -180,27 +220,91 @@ class Run:
         if self.verdict is not None and self.verdict.status is Status.RETRY:
             yield from self.judge.cancel(self.verdict.call_id)
 
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Let whatever ends the run carry its history and metrics."""
+        try:
+            yield
+        except ModelUnusableError as error:
+            error.history, error.metrics = tuple(self.history), self.metrics
+            raise
+        except Exhausted:
+            raise
+        except Exception as error:
+            # Foreign: its class is the caller's, so that only a note can be added.
+            error.add_note(f"after {self.attempts} attempts and {self.calls} turns: {self.metrics}")
+            raise
+
+    def _accepted(self, answer: Any) -> Any:
+        """Give what a person accepted: a file's text as it was sent, any other output as it was read."""
+        if self.tool.kind is not Kind.SOURCE_FILE:
+            value = _of_the_answer(answer)
+        else:
+            sent = [trial.output for trial in self.history if trial.number == answer.base_attempt]
+            value = answer.base if answer.base is not None else next(iter(sent), None)
+        if value is None:
+            raise Exhausted(self.history, NOT_HELD.format(number=answer.base_attempt))
+        return value
+
     def _as_submitted(self, corrected: Any) -> Any:
         """Write a corrected value as the model would: a file is text already, text in data would be read as JSON."""
         return corrected if self.tool.kind is Kind.SOURCE_FILE else as_text(corrected)
 
-    def _failed(self, failure: ApiFailure, error: Exception) -> Steps[None]:
-        if failure.is_final:
-            yield from self.give_up()
-            raise ModelUnusableError(failure.reason, failure.status) from error
-        verdict = yield from self.submit(None, api_error=f"the model could not be asked, {failure.reason}")
+    def _waited(self, failure: ApiFailure, number: int) -> Steps[bool]:
+        """Wait after an API error; False where it has cost an attempt."""
+        pause = self.asker.pause(failure, number, self.account.waited)
+        if pause is not None:
+            self.account.waited += pause
+            logger.info("[API RETRY %d] %s: %s", number, shown_name(self.tool.name), failure.reason)
+            yield partial(self.asker.sleep, pause)
+            return True
+        # With a patience of its own, which is at its end, no attempt of the model's is left to be spent on it.
+        gives_up = self.asker.patience is not None
+        verdict = yield from self.submit(None, api_error=failure.reason, gives_up=gives_up)
         if verdict.status is Status.RETRY:
-            yield partial(self.asker.sleep, self.asker.delay)
+            yield partial(self.asker.sleep, self.asker.usual_pause(failure))
+        return False
+
+    def _unusable(self, failure: ApiFailure) -> ModelUnusableError:
+        return ModelUnusableError(failure.reason, failure.status)
 
 
-def _log(trial: Trial) -> None:
+def budget(given: int | None, *, configured: int | None) -> int | None:
+    """Give how many attempts a loop has, as its caller says, else as configured; None leaves it to the service."""
+    if given is not None and not 1 <= given <= MOST_ATTEMPTS:
+        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {MOST_ATTEMPTS}, not {given}")
+    return configured if given is None else given
+
+
+def _corrected(answer: Any) -> Any:
+    return answer.corrected if answer.patch is None else _of_the_answer(answer)
+
+
+def _of_the_answer(answer: Any) -> Any:
+    """Give the arguments that an answer leads to; None where they rest on what another process sent."""
+    try:
+        return answer.arguments
+    except ValueError:  # CorrectionError
+        return None
+
+
+def _log(trial: Trial, tool: Tool) -> None:
     """Write the line of a retry; the structured events are the contract's."""
+    name = shown_name(tool.name)
     if trial.api_error is not None:
-        logger.info("[RETRY %d] API error: %s", trial.number, trial.api_error)
+        logger.info("[RETRY %d] API error: %s: %s", trial.number, name, trial.api_error)
         return
-    said = [f"{shown_pointer(error.field_path)} ({error.error_code})" for error in trial.errors[:MAX_LOGGED]]
-    more = [f"and {len(trial.errors) - MAX_LOGGED} more"] if len(trial.errors) > MAX_LOGGED else []
-    logger.info("[RETRY %d] Validation: %s", trial.number, "; ".join(said + more))
+    errors = [error for error in trial.errors if blocks(error)]
+    said = [_said(error, tool) for error in errors[:MAX_LOGGED]]
+    more = [f"and {len(errors) - MAX_LOGGED} more"] if len(errors) > MAX_LOGGED else []
+    logger.info("[RETRY %d] Validation: %s: %s", trial.number, name, "; ".join(said + more))
+
+
+def _said(error: ValidationError, tool: Tool) -> str:
+    """Name an error; a compiler's words hold nothing worth hiding, data may."""
+    if tool.kind is Kind.SOURCE_FILE and error.keyword != "callback":
+        return error.message
+    return f"{shown_pointer(error.field_path)} ({error.error_code})"
 
 
 def pursue(run: Run, compose: Callable[[Run], Sequence[Message]], read: Callable[[Completion], Any]) -> Steps[Verdict]:

@@ -7,33 +7,23 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.extraction_feedback import MAX_FEEDBACK_LENGTH, ExtractionFeedback
+from retrycontract.contract.feedback.feedback_forms import MAX_FEEDBACK_LENGTH, FeedbackForm, FeedbackOptions
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import Tool
-from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, judge_for
+from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, configured_attempts, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial
-from retrycontract.loops.extraction_metrics import (
-    EXAMPLE,
-    SUBMIT,
-    TOOL_NAMES,
-    VALIDATE,
-    ExtractionMetrics,
-    data_of,
-    instructions,
-    measure,
-    offered,
-)
+from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.engine import Exhausted, Run, Trial, budget
+from retrycontract.loops.extraction_metrics import ExtractionMetrics
+from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
 from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
 
 MAX_ATTEMPTS = 3
@@ -78,20 +68,15 @@ class MaxRetriesExceeded(Exception):  # noqa: N818 - the name of the interface
         super().__init__(f"nothing that conforms was submitted in {attempts} attempts and {metrics.turns} turns")
 
 
-class ExtractionOptions(TypedDict, total=False):
+class ExtractionOptions(AskingOptions, total=False):
     """How an extraction is done; all of it is optional. `max_feedback_length` is in characters."""
 
     on_submit: Callable[[Any], Any] | None
-    max_attempts: int
     max_feedback_length: int
     name: str
     strict: bool
     contract: Contract | None
-    wait_for_guidance: float | None
-    details: dict[str, Any]
     clock: Callable[[], float]
-    sleep: Callable[[float], Any]
-    delay: float
 
 
 @overload
@@ -141,42 +126,45 @@ class _Extraction:
         self, model: Model | Callable[..., Any], schema: Any, prompt: str | Sequence[Message],
         options: ExtractionOptions,
     ) -> None:  # fmt: skip
-        self._options, self._clock = options, options.get("clock", time.monotonic)
+        self._options = options
         self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
         declared = schema.model_json_schema() if self._instance_of else schema
-        contract, most = options.get("contract"), options.get("max_attempts", MAX_ATTEMPTS)
+        contract, name = options.get("contract"), options.get("name") or _name(declared)
+        most = budget(options.get("max_attempts"), configured=configured_attempts(contract, name))
         tool = Tool(
-            kind=Kind.EXTRACTION, name=options.get("name") or _name(declared), input_schema=declared,
+            kind=Kind.EXTRACTION, name=name, input_schema=declared,
             strict=options.get("strict", True), checks=(self._located_errors,) if self._instance_of else (),
             mode="enforce",  # a loop cannot go on with what is only observed
         )  # fmt: skip
         self._examiner = Examiner(tool, configuration_of(contract))
-        self._feedback = ExtractionFeedback(
-            self._examiner.tool, configuration_of(contract),
-            max_length=options.get("max_feedback_length", MAX_FEEDBACK_LENGTH),
-        )  # fmt: skip
         self._tools = offered(declared)
         self._messages: list[Message] = [*instructions(prompt, self._tools, declared)]
-        asker = Asker(as_model(model), options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
+        asker = Asker.of(as_model(model), {**options, "timer": options.get("clock", time.monotonic)})
         judge = judge_for(contract, origin="loop", max_attempts=most, details=options.get("details", {}))
-        self._run = Run(tool, asker, judge)
-        self._max_turns, self._sent = TURNS_PER_ATTEMPT * most, 0
+        feedback = FeedbackOptions(
+            FeedbackForm.EXTRACTION, options.get("max_feedback_length", MAX_FEEDBACK_LENGTH)
+        )  # fmt: skip
+        self._run = Run(tool, asker, judge, feedback=feedback, call_id=options.get("call_id"))
+        # Of a service's own budget nothing is known before its first verdict.
+        self._max_turns = TURNS_PER_ATTEMPT * (most or MAX_ATTEMPTS)
 
     def steps(self) -> Steps[tuple[Any, ExtractionMetrics]]:
         """Take turns until something that conforms is submitted; raises MaxRetriesExceeded."""
-        run, started = self._run, self._clock()
-        yield from run.begin()
-        try:
-            verdict = yield from self._turns()
-        except Exhausted as end:
-            metrics = measure(run, self._clock() - started, self._sent)
-            raise MaxRetriesExceeded(run.attempts, end.history, _raw(run), metrics, end.answer) from None
-        return self._value(verdict.value), measure(run, self._clock() - started, self._sent)
+        run = self._run
+        with run.ending():
+            try:
+                verdict = (yield from run.begin()) or (yield from self._turns())
+            except Exhausted as end:
+                raise MaxRetriesExceeded(run.attempts, end.history, _raw(run), run.metrics, end.answer) from None
+            return self._value(verdict.value), run.metrics
 
     def _turns(self) -> Steps[Verdict]:
         run = self._run
-        while run.calls < self._max_turns:
-            self._sent += _size(self._messages)
+        if run.earlier is not None:  # an earlier run's: this conversation begins with what was wrong there
+            told = [run.earlier.feedback, run.guidance] if run.guidance else [run.earlier.feedback]
+            self._messages.append({"role": "user", "content": "\n\n".join(told)})
+        # An API error is no turn of the model's.
+        while run.calls - run.account.api_errors < self._max_turns:
             completion = yield from run.ask(tuple(self._messages), self._tools)
             settled = None if completion is None else (yield from self._answer(completion))
             settled = settled or (yield from self._settled())
@@ -191,8 +179,10 @@ class _Extraction:
         settled = yield from self._run.settle()
         if was_blocked and settled is None:
             assert self._run.verdict is not None
-            self._max_turns = self._run.calls + TURNS_PER_ATTEMPT * (
-                self._run.verdict.max_attempts - self._run.verdict.attempt
+            self._max_turns = (
+                self._run.calls
+                - self._run.account.api_errors
+                + TURNS_PER_ATTEMPT * (self._run.verdict.max_attempts - self._run.verdict.attempt)
             )
             self._messages.append({"role": "user", "content": self._run.guidance})
         return settled
@@ -202,7 +192,7 @@ class _Extraction:
         self._messages.append(as_message(completion))
         if not completion.tool_calls:
             yield from self._run.submit(None, raw=completion.text, callback_error=NO_CALL)
-            self._messages.append({"role": "user", "content": self._told(None)})
+            self._messages.append({"role": "user", "content": self._told()})
             return None
         for call in completion.tool_calls:
             text, is_error, settled = yield from self._answer_call(call, completion)
@@ -221,7 +211,7 @@ class _Extraction:
                 return (yield from self._checked(call, completion))
         reason = f"There is no tool of that name; call {', '.join(TOOL_NAMES)}."
         yield from self._run.submit(None, raw=completion.text, callback_error=reason)
-        return self._told(None), True, None
+        return self._told(), True, None
 
     def _checked(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Verdict | None]]:
         """Check the data of a call; only what fails, or is submitted, counts."""
@@ -230,9 +220,10 @@ class _Extraction:
         if findings.is_valid and call.name == VALIDATE:
             return CONFORMS, False, None
         rejection = (yield from self._rejection(findings.parsed)) if findings.is_valid else None
-        raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        raw = f"{completion.text}\n{written}" if completion.text else written
         verdict = yield from self._run.submit(output, raw=raw, finish_reason=reason, callback_error=rejection)
-        return ("", False, verdict) if verdict.is_valid else (self._told(output), True, None)
+        return ("", False, verdict) if verdict.is_valid else (self._told(), True, None)
 
     def _rejection(self, value: Any) -> Steps[str | None]:
         on_submit = self._options.get("on_submit")
@@ -242,17 +233,14 @@ class _Extraction:
             yield partial(on_submit, self._value(value))
         except Rejected as rejected:
             return rejected.reason or "it was rejected"
+        except Exception:
+            yield from self._run.give_up()  # nobody will go on with the call
+            raise
         return None
 
-    def _told(self, output: Any) -> str:
-        """Word the newest attempt's feedback."""
-        run = self._run
-        assert run.verdict is not None
-        previous = [AttemptRecord(trial.number, trial.errors) for trial in run.history[:-1]]
-        return self._feedback.write(
-            _plain(output), run.verdict.errors, attempt=run.verdict.attempt, max_attempts=run.verdict.max_attempts,
-            previous=previous,
-        )  # fmt: skip
+    def _told(self) -> str:
+        """Give the newest attempt's feedback, as whoever judged it has written it."""
+        return self._run.history[-1].feedback
 
     def _example(self) -> str:
         found = example_of(self._examiner.tool)
@@ -283,21 +271,14 @@ def _located(location: Sequence[str | int], message: str) -> ValidationError:
 
 
 def _raw(run: Run) -> str:
-    """Give what the model wrote last: its words, or the arguments of its call where it said none."""
-    words = run.completions[-1].text if run.completions else ""
-    return words or next((trial.raw for trial in reversed(run.history) if trial.raw), "")
-
-
-def _plain(output: Any) -> Any:
-    """Show a value as it is, not as the text that it was submitted as."""
-    value, fault = parse_json(output) if isinstance(output, str) else (output, None)
-    return output if fault else value
+    """Give what the model wrote, turn by turn: its words, and the arguments of its calls where it said none."""
+    said = [
+        completion.text or "\n".join(str(call.arguments) for call in completion.tool_calls)
+        for completion in run.account.completions
+    ]
+    return "\n\n".join(filter(None, said))
 
 
 def _name(schema: Schema) -> str:
     title = schema.get("title") if isinstance(schema, dict) else None
     return title if isinstance(title, str) and 0 < len(title) <= 300 and title.isprintable() else "extraction"
-
-
-def _size(messages: Sequence[Message]) -> int:
-    return sum(len(json.dumps(message, default=str)) for message in messages)

@@ -1,14 +1,40 @@
-"""Tell a model call that may succeed later from one that never will."""
+"""Tell a model call that may succeed later from one that never will, whatever raised it: by shape, without imports."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrycontract.loops.engine import Trial
+    from retrycontract.loops.extraction_metrics import ExtractionMetrics
 
 # The request met a limit or a conflict that passes.
 PASSING = frozenset({408, 409, 425, 429})
-# How openai, anthropic and httpx name what broke on the way; requests, urllib and aiohttp raise OSErrors.
-BROKEN_CONNECTION = frozenset({"APIConnectionError", "TransportError"})
+# How errors are called that mean that no answer came: openai, anthropic and httpx; aiohttp; botocore; urllib's protocol
+# errors; Google's retries that gave up; a command that runs a model and took too long. requests raises OSErrors.
+BROKEN_CONNECTION = frozenset(
+    {
+        "APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "HTTPClientError",
+        "EndpointConnectionError", "HTTPException", "RetryError", "TimeoutExpired",
+    }
+)  # fmt: skip
+# How botocore and gRPC name what passes; some of it comes with a status that would not.
+PASSING_CODES = frozenset(
+    {
+        "ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown",
+        "ServiceUnavailable", "ServiceUnavailableException", "InternalServerException", "ModelNotReadyException",
+        "ModelTimeoutException", "RequestTimeout", "RequestTimeoutException", "UNAVAILABLE", "DEADLINE_EXCEEDED",
+        "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL",
+    }
+)  # fmt: skip
+# Files and folders that a model of the caller's own reads are no network.
+OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 # OpenAI says 429 also when the account is empty: no waiting helps.
 EMPTY_ACCOUNT = "insufficient_quota"
 ADVICE = {
@@ -24,53 +50,121 @@ ADVICE = {
 
 
 class ModelApiError(Exception):
-    """Raise this in a model of your own for a call that may succeed later: it costs an attempt."""
+    """Raise this in a model of your own for a call that may succeed later; `retry_after` is in seconds."""
+
+    def __init__(self, *said: object, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(*said)
 
 
 class ModelUnusableError(Exception):
     """Raised for a model call that can never succeed; `status` is the HTTP status where there is one.
 
-    The provider's own error is its cause; its text may quote the key and stays out of ours.
+    `history` holds the attempts before it and `metrics` what they cost. The provider's own error is its cause; its text
+    may quote the key and stays out of ours.
     """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
         self.reason, self.status = reason, status
+        self.history: tuple[Trial, ...] = ()
+        self.metrics: ExtractionMetrics | None = None
         super().__init__(f"the model cannot be called: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """Say in a few words, without the provider's, why a model call failed."""
+    """Say in a few words, without the provider's, why a model call failed; `retry_after` is in seconds."""
 
     reason: str
     status: int | None = None
     is_final: bool = False
+    retry_after: float = field(default=0.0, compare=False)
 
 
-def failure_of(error: Exception) -> ApiFailure | None:
-    """Judge what a model call raised; None for what is no failure of the call, but a bug of the caller's."""
+def failure_of(error: Exception, *, now: datetime | None = None) -> ApiFailure | None:
+    """Judge what a model call raised; None for what is no failure of the call, but a bug of the caller's.
+
+    `now` is what a date in Retry-After counts from where the answer bears none of its own.
+    """
     name = type(error).__name__
+    after = _retry_after(error, now)
     if isinstance(error, ModelApiError):
-        return ApiFailure(str(error) or name)
-    status = _status(error)
+        return ApiFailure(str(error) or name, retry_after=after)
+    code, status = _code(error), _status(error)
+    if code in PASSING_CODES:
+        return ApiFailure(f"{code} ({name})", status, retry_after=after)
     if status is not None:
-        return _refusal(error, status)
+        return _refusal(error, status, after)
     broken = not BROKEN_CONNECTION.isdisjoint(kind.__name__ for kind in type(error).__mro__)
-    if broken or isinstance(error, OSError | EOFError | json.JSONDecodeError):
-        return ApiFailure(f"no answer ({name})")
+    if broken or (isinstance(error, OSError | EOFError | json.JSONDecodeError) and not isinstance(error, OF_FILES)):
+        return ApiFailure(f"no answer ({name})", retry_after=after)
     return None
 
 
-def _refusal(error: Exception, status: int) -> ApiFailure:
+def _refusal(error: Exception, status: int, after: float) -> ApiFailure:
     passes = (status in PASSING or status >= 500 or status < 400) and getattr(error, "code", None) != EMPTY_ACCOUNT
     said = f"HTTP {status} ({type(error).__name__})"
     if passes:
-        return ApiFailure(said, status)
+        return ApiFailure(said, status, retry_after=after)
     return ApiFailure(f"{said}: {ADVICE.get(status, ADVICE[400])}", status, is_final=True)
 
 
 def _status(error: Exception) -> int | None:
-    """Find the HTTP status: on the error, on its response, or as urllib's code."""
+    """Find the HTTP status: on the error or its response, a number or one of Python's HTTPStatus, botocore's dict."""
     response = getattr(error, "response", None)
-    found = (getattr(error, "status_code", None), getattr(response, "status_code", None), getattr(error, "code", None))
-    return next((status for status in found if type(status) is int and 100 <= status < 600), None)
+    found = [getattr(holder, name, None) for holder in (error, response) for name in ("status_code", "status", "code")]
+    if isinstance(response, Mapping):
+        found.append(_member(response, "ResponseMetadata", "HTTPStatusCode"))
+    numbers = (int(each) for each in found if isinstance(each, int) and not isinstance(each, bool))
+    return next((status for status in numbers if 100 <= status < 600), None)
+
+
+def _code(error: Exception) -> str | None:
+    """Find the name that botocore gives an error, or gRPC its status."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):
+        named = _member(response, "Error", "Code")
+        return named if isinstance(named, str) else None
+    code = getattr(error, "code", None)
+    with suppress(Exception):  # a method of foreign code, called with nothing
+        code = code() if callable(code) else code
+    name = getattr(code, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _retry_after(error: Exception, now: datetime | None) -> float:
+    """Read how long the provider asks to wait: seconds, milliseconds, or a date."""
+    given = getattr(error, "retry_after", None)
+    if isinstance(given, int | float) and given > 0:
+        return float(given)
+    for headers in _headers(error):
+        if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+            return milliseconds / 1000
+        asked = headers.get("retry-after")
+        if (seconds := _number(asked)) is not None:
+            return seconds
+        with suppress(TypeError, ValueError):  # no date, or one of them without a time zone
+            since = parsedate_to_datetime(headers["date"]) if "date" in headers else now
+            if asked is not None and since is not None:
+                return max(0.0, (parsedate_to_datetime(asked) - since).total_seconds())
+    return 0.0
+
+
+def _headers(error: Exception) -> Iterator[dict[str, str]]:
+    response = getattr(error, "response", None)
+    within = _member(response, "ResponseMetadata", "HTTPHeaders") if isinstance(response, Mapping) else None
+    for found in (getattr(response, "headers", None), getattr(error, "headers", None), within):
+        if found is not None and hasattr(found, "items"):
+            yield {str(name).lower(): str(value) for name, value in found.items()}
+
+
+def _member(mapping: Mapping[str, Any], *names: str) -> Any:
+    found: Any = mapping
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _number(text: str | None) -> float | None:
+    digits = (text or "").strip()
+    return float(digits) if digits.replace(".", "", 1).isdigit() and digits.isascii() else None

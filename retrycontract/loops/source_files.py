@@ -5,24 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.code_blocks import find_code
-from retrycontract.contract.outputs.source_code import LANGUAGE, Language, language_of
+from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.outputs.source_code import ALLOW_EMPTY, LANGUAGE, Language, language_of, may_be_empty
 from retrycontract.contract.tool import PluginCheck, Tool
-from retrycontract.judging import Contract, Judge, judge_for
+from retrycontract.judging import Contract, Judge, configured_attempts, judge_for
 from retrycontract.judging.judge import Runner
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.engine import DELAY, Asker, Exhausted, Run, Trial, pursue
+from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
+from retrycontract.loops.extraction_metrics import ExtractionMetrics
+from retrycontract.loops.file_writing import writable, write_whole
 from retrycontract.loops.model import Completion, Message, Model
 
 MAX_FILE_RETRIES = 3  # attempts in all
@@ -44,35 +46,35 @@ class RetryContext:
 class ImplementationError(Exception):
     """Raised when no attempt passed: nothing was written.
 
-    `history` are the trials with their errors, `last_error` is the newest as the model read it, and `answer` what a
-    person said.
+    `history` are the trials with their errors, `last_error` is the newest as the model read it, `answer` what a person
+    said, and `metrics` what it cost.
     """
 
-    def __init__(self, file: str, history: Sequence[Trial], answer: str = "") -> None:
-        self.file, self.history, self.answer = file, tuple(history), answer
+    def __init__(
+        self, file: str, history: Sequence[Trial], answer: str = "", metrics: ExtractionMetrics | None = None
+    ) -> None:
+        self.file, self.history, self.answer, self.metrics = file, tuple(history), answer, metrics
         self.attempts = len(self.history)
         self.last_error = _error_of(self.history[-1]) if self.history else ""
         super().__init__(f"{file} does not pass after {self.attempts} attempts; nothing was written")
 
 
-class FileOptions(TypedDict, total=False):
+class FileOptions(AskingOptions, total=False):
     """How a file is generated; all of it is optional.
 
-    `language` where the file's name doesn't tell; `checks` run on the source once it compiles (a linter, a test);
-    `write_to` is the path that the file is written to when it has passed; `on_attempt` is told before the model is
-    asked. `details` go along with every attempt to a service.
+    `max_attempts` counts the answers in all, as `max_retries` does, its older name here. `language` where the file's
+    name doesn't tell; `allow_empty` where a file may be without content, as `__init__.py` may; `checks` run on the
+    source once it compiles (a linter, a test); `write_to` is the path that the file is written to when it has passed;
+    `on_attempt` is told before the model is asked.
     """
 
     max_retries: int
     language: Language | str | None
+    allow_empty: bool
     checks: Sequence[PluginCheck]
     write_to: str | os.PathLike[str] | None
     contract: Contract | None
-    wait_for_guidance: float | None
     on_attempt: Callable[[RetryContext], None]
-    details: dict[str, Any]
-    sleep: Callable[[float], Any]
-    delay: float
 
 
 def generate_file_with_retry(
@@ -116,9 +118,8 @@ class _Generation:
 
     def __init__(self, filepath: str, base_prompt: str, options: FileOptions) -> None:
         self._file, self._base_prompt, self._options = filepath, base_prompt, options
-        self._max_attempts = options.get("max_retries", MAX_FILE_RETRIES)
-        if self._max_attempts < 1:
-            raise ValueError("max_retries counts the attempts in all: at least 1")
+        given = options.get("max_attempts", options.get("max_retries"))
+        self._max_attempts = budget(given, configured=configured_attempts(options.get("contract"), filepath))
         target = options.get("write_to")
         self._target: Path | None = None if target is None else writable(target)
         self._language = language_of(filepath, options.get("language"))
@@ -126,7 +127,11 @@ class _Generation:
         self._tool = Tool(
             kind=Kind.SOURCE_FILE,
             name=filepath,
-            input_schema={"type": "string", LANGUAGE: self._language.value},
+            input_schema={
+                "type": "string",
+                LANGUAGE: self._language.value,
+                ALLOW_EMPTY: options.get("allow_empty", may_be_empty(filepath, True)),
+            },
             checks=tuple(options.get("checks", ())),
             mode="enforce",  # a loop cannot go on with what is only observed
         )
@@ -142,15 +147,14 @@ class _Generation:
     def steps(self, model: Model, judge: Judge) -> Steps[tuple[str, bool]]:
         """Generate the file, and write it when it has passed."""
         options = self._options
-        asker = Asker(model, options["sleep"], options.get("delay", DELAY), options.get("wait_for_guidance"))
-        run = Run(self._tool, asker, judge)
-        yield from run.begin()
-        try:
-            verdict = yield from pursue(run, self._compose, _text)
-        except Exhausted as end:
-            raise ImplementationError(self._file, end.history, end.answer) from None
+        run = Run(self._tool, Asker.of(model, options), judge, call_id=options.get("call_id"))
+        with run.ending():
+            try:
+                verdict = (yield from run.begin()) or (yield from pursue(run, self._compose, _text))
+            except Exhausted as end:
+                raise ImplementationError(self._file, end.history, end.answer, run.metrics) from None
         passed = verdict is run.verdict  # and else a person took it as it is
-        source = str(verdict.value) if passed else self._accepted(run)
+        source = str(verdict.value) if passed else self._accepted(str(verdict.value))
         if passed and self._target is not None:
             yield partial(write_whole, self._target, source)
         self._tell(run, passed=passed)
@@ -159,8 +163,8 @@ class _Generation:
     def _compose(self, run: Run) -> Sequence[Message]:
         context = RetryContext(
             run.attempts,
-            run.verdict.max_attempts if run.verdict else self._max_attempts,
-            _error_of(run.history[-1]) if run.history else None,
+            run.verdict.max_attempts if run.verdict else self._max_attempts or MAX_FILE_RETRIES,
+            _error_of(run.history[-1]) if run.history else run.earlier.feedback if run.earlier else None,
             tuple(self._prompts),
         )
         if on_attempt := self._options.get("on_attempt"):
@@ -171,14 +175,15 @@ class _Generation:
         self._prompts.append(prompt)
         return ({"role": "user", "content": prompt},)
 
-    def _accepted(self, run: Run) -> str:
-        mistake = run.last_mistake
-        answer = str(mistake.output) if mistake else ""
+    def _accepted(self, answer: str) -> str:
+        """Take the file out of what a person accepted as it is, as well as that goes."""
+        answer = without_thoughts(answer)
         told = find_code(answer, self._language).told
         return told.text if told else answer
 
     def _tell(self, run: Run, *, passed: bool) -> None:
-        fields = {"file": self._file, "attempt": run.attempts, "max_attempts": self._max_attempts, "passed": passed}
+        most = run.verdict.max_attempts if run.verdict else self._max_attempts
+        fields = {"file": self._file, "attempt": run.attempts, "max_attempts": most, "passed": passed}
         logger.info(GENERATED, extra=fields)
 
 
@@ -188,38 +193,3 @@ def _text(completion: Completion) -> str:
 
 def _error_of(trial: Trial) -> str:
     return trial.api_error or trial.feedback
-
-
-NEW_FILE = 0o666  # less what the process's umask takes away
-
-
-def writable(target: str | os.PathLike[str]) -> Path:
-    """Give the path to write to; raises NotADirectoryError before any work is spent on a file without a folder."""
-    path = Path(target)
-    if not path.parent.is_dir():
-        raise NotADirectoryError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to; make it first")
-    return path.resolve()  # of a link, what it points to is replaced
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file in one step, its permissions kept; raises OSError and leaves the old file as it was."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(_permissions(path))
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _permissions(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return NEW_FILE & ~mask

@@ -73,7 +73,7 @@ class Checkpoint:
                 return Forward(arguments, note)
             case Status.RETRY:
                 return _feedback(verdict)
-            case Status.BLOCKED:
+            case Status.BLOCKED | Status.UNAVAILABLE:
                 return await self._ask(call, verdict, patience)
         assert_never(verdict.status)
 

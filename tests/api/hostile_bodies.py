@@ -15,7 +15,7 @@ JUDGED: Final = frozenset({200, 201, 202})
 CALL: Final[dict[str, Any]] = {"tool": "deploy", "tool_call_id": "id", "arguments": {}}
 OPTIONAL: Final = ("call_id", "session_id", "turn", "task_id", "correlation_id", "finish_reason", "callback_error",
                    "model", "prompt", "said", "tokens_in", "tokens_out", "seconds", "version", "render", "context",
-                   "kind")  # fmt: skip
+                   "kind", "feedback")  # fmt: skip
 TEXTS: Final = ("tool", "tool_call_id", "call_id", "session_id", "task_id", "correlation_id", "finish_reason",
                 "callback_error", "model", "prompt", "said", "version", "render", "kind", "raw")  # fmt: skip
 

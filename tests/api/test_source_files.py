@@ -53,12 +53,18 @@ def test_a_file_with_a_secret_is_stored_and_told_without_it(writer: Door) -> Non
     assert "[REDACTED: OPENAI_KEY]" in call.text
 
 
-@pytest.mark.parametrize("schema", [{"type": "string"}, {"x-language": "cobol"}, True])
-def test_files_of_an_unknown_language_are_not_registered(door: Door, schema: Any) -> None:
-    reply = door.put("/tools/module", {"kind": "source_file", "input_schema": schema})
+def test_files_of_a_language_that_nobody_knows_are_not_registered(door: Door) -> None:
+    reply = door.put("/tools/module", {"kind": "source_file", "input_schema": {"x-language": "cobol"}})
     assert (reply.status, reply.code) == (422, "unknown-language")
     assert "python, json, toml" in reply.body["detail"]
     assert not Tool.objects.exists()
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, True])
+def test_files_whose_language_nobody_names_are_text(door: Door, schema: Any) -> None:
+    assert door.put("/tools/module", {"kind": "source_file", "input_schema": schema}).status == 201
+    assert submit(door, "first: a\nsecond: b\n", tool="module")["status"] == "valid"
+    assert submit(door, "I'm sorry, but I can't.", tool="module")["tool_result"]["metadata"]["no_attempt"] == "refused"
 
 
 def test_the_language_may_follow_from_the_name(door: Door) -> None:

@@ -170,8 +170,8 @@ def test_retries_are_logged_without_what_was_written(scripted: Scripted, caplog:
         scripted(secret, ModelApiError("busy"), secret).run("respond_with_correction", ASKED)
     said = [record.getMessage() for record in caplog.records if record.name == "retrycontract.loops"]
     assert said == [
-        "[RETRY 1] Validation: /action (VAL-002)",
-        "[RETRY 2] API error: the model could not be asked, busy",
+        "[RETRY 1] Validation: agent_response: /action (VAL-002)",
+        "[RETRY 2] API error: agent_response: busy",
         "HUMAN_INTERVENTION_REQUIRED",
     ]
     assert "hunter2" not in caplog.text

@@ -131,14 +131,14 @@ def test_exhaustion_blocks_the_call_and_a_person_is_asked(bench: Bench, scripted
     [call] = bench.calls
     assert (call["state"], len(call["escalations"]), script.calls) == ("blocked", 1, 3)
     assert [attempt["output"] is None for attempt in call["attempts"]] == [False, True, False]
-    assert "no-output" in str(call["attempts"][1]["errors"])
+    assert (call["attempts"][1]["api_error"], call["attempts"][1]["errors"]) == ("busy", [])
 
 
-def test_api_errors_alone_block_the_call(bench: Bench, scripted: Callable[..., Script]) -> None:
+def test_api_errors_alone_make_the_call_unavailable(bench: Bench, scripted: Callable[..., Script]) -> None:
     script = scripted(ConnectionError())
     with pytest.raises(MaxRetriesExceeded):
         bench.run(script, "extract", SCHEMA, "Read.")
-    assert bench.calls[0]["state"] == "blocked"
+    assert bench.calls[0]["state"] == "unavailable"
     assert script.slept == [1.0, 1.0]
 
 
@@ -209,7 +209,7 @@ def test_a_loop_that_ends_otherwise_leaves_no_open_call(bench: Bench, scripted: 
     script = scripted(submitting({"total": "five"}), calling(("example", "{}")))
     with pytest.raises(MaxRetriesExceeded):
         bench.run(script, "extract", SCHEMA, "Read.")
-    assert [call["state"] for call in bench.calls] == ["cancelled", "cancelled"]
+    assert [call["state"] for call in bench.calls] == ["cancelled", "unavailable"]
     assert script.calls == 9
 
 

@@ -203,8 +203,10 @@ def test_the_budget_counts_attempts_in_all(attempts: int) -> None:
 
 
 def test_what_the_developer_got_wrong_is_told_before_the_model_is_asked() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="1 to 10"):
         in_thread(max_retries=0)
+    with pytest.raises(ValueError, match="1 to 10"):
+        in_thread(max_attempts=11)
     with pytest.raises(UnknownLanguageError):
         in_thread(filepath="Makefile", language="make")
     assert in_thread("a: 1\n", filepath="Makefile", language="yaml")[1] == ("a: 1\n", True)

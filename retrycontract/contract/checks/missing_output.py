@@ -39,7 +39,7 @@ def no_output(
     kind = tool.tool.kind if tool else Kind.TOOL_CALL
     declined = no_attempt(said) if said is not None else None
     if declined is not None:
-        return Findings((_missing(declined, kind, hint=safe(reason, sanitizer)),))
+        return Findings((_missing(declined, kind, because=safe(reason, sanitizer)),))
     within = _value_in(said or "") if tool is not None and kind is not Kind.SOURCE_FILE else None
     if within is None or tool is None:
         return Findings((_without(safe(reason, sanitizer), WHOLE_VALUE),))
@@ -65,10 +65,12 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
     return replace(findings, errors=(_missing(reason, kind),))
 
 
-def _missing(reason: FaultKind, kind: Kind, hint: str | None = None) -> ValidationError:
+def _missing(reason: FaultKind, kind: Kind, because: str = "") -> ValidationError:
     what, advice = MISSING[kind]
     code = ErrorCode.INVALID_JSON_SYNTAX
-    return ValidationError(code, "", f"{what}: {SAID[reason]}", keyword=reason.value, hint=hint or advice)
+    return ValidationError(
+        code, "", f"{what}: {SAID[reason]}. {because}".removesuffix(". "), keyword=reason.value, hint=advice
+    )
 
 
 def _without(reason: str, hint: str) -> ValidationError:

@@ -17,6 +17,7 @@ from retrycontract.contract.checks.tool_arguments import Rejection, rejections, 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema, surrounded
 from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
 from retrycontract.contract.feedback.formatter import ErrorFormatter
 from retrycontract.contract.feedback.formatters import Feedback, Formatters
@@ -119,12 +120,16 @@ def write_answer(
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
     words: str = "",
+    options: FeedbackOptions = PLAIN,
+    shown: ShownSchema | None = None,
+    output: Any = None,
     endings: Endings = WITH_DESK,
 ) -> ToolResult | None:
     """Write the ToolResult of a judged attempt; None when the agent may go on and runs the tool itself.
 
     `previous` are the failed attempts before this one, oldest first; only a retry tells of them.
-    `words` are a person's, fenced: they join the feedback. `endings` say what comes next.
+    `words` are a person's, fenced: they join the feedback. `endings` say what comes next. With `options` it shows the
+    schema `shown`, and `output`, too.
     """
     if verdict.status is Status.VALID:
         return None
@@ -145,8 +150,14 @@ def write_answer(
             previous=previous,
             formatters=formatters,
             words=words,
+            max_length=options.room_for_errors if shown else None,
             endings=endings,
         )
+        if shown is not None:
+            content = surrounded(
+                content, options, shown, output, findings.errors, attempt=attempt, max_attempts=allowed,
+                sanitizer=ValueSanitizer(configuration),
+            )  # fmt: skip
     twin = metadata(findings.errors, attempt=attempt, max_attempts=allowed, status=verdict.status.value)
     return ToolResult(tool_call_id=tool_call_id, content=content, metadata=twin, name=tool_name)
 
@@ -163,13 +174,15 @@ def write_feedback(
     previous: Sequence[AttemptRecord] = (),
     formatters: Formatters = STANDARD,
     words: str = "",
+    max_length: int | None = None,
     endings: Endings = WITH_DESK,
 ) -> str:
     """Write the message that the model reads, in the words of the tool's own formatter where it has one.
 
-    A person's `words` have half of the room at most, and stand at the end of a message that leaves them out.
+    A person's `words` have half of the room at most, and stand at the end of a message that leaves them out. With
+    `max_length`, in characters, as many errors are told as fit into that.
     """
-    room = configuration.max_message_length
+    room = max_length or configuration.max_message_length
     words = elide_middle(words, room // 2)
     text = ErrorFormatter(configuration).format_feedback(
         tool_name,
@@ -179,6 +192,7 @@ def write_feedback(
         kind=kind.subject,
         blocked=blocked,
         previous=previous,
+        max_length=max_length,
         words=words,
         endings=endings,
     )
@@ -191,7 +205,7 @@ def write_feedback(
             errors=errors,
             previous=tuple(previous),
             is_blocked=blocked,
-            max_length=configuration.max_message_length,
+            max_length=room,
             text=text,
         )
     )

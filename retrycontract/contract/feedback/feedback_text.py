@@ -128,13 +128,21 @@ def parse_feedback(text: str) -> ParsedFeedback:
         max_attempts=int(max_attempts),
         errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in _BULLET.findall(text)),
         hidden=int(more.group(1)) if more else 0,
-        is_blocked=text.endswith((WITH_DESK.blocked, WITH_DESK.held, WITHOUT_DESK.blocked, WITHOUT_DESK.held)),
+        is_blocked=_errors_alone(text).endswith(
+            (WITH_DESK.blocked, WITH_DESK.held, WITHOUT_DESK.blocked, WITHOUT_DESK.held)
+        ),
         fixed=places.get("fixed", ()),
         still=places.get("still wrong", ()),
         new=places.get("new", ()),
         is_unchanged=said.startswith(NO_PROGRESS),
-        hint=_hint(text[match.end() :]),
+        hint=_hint(_errors_alone(text)[match.end() :]),
     )
+
+
+def _errors_alone(text: str) -> str:
+    """Leave out the schema and the submission that some feedback shows behind the errors."""
+    found = _SURROUNDING.search(text)
+    return text[: found.start()] if found else text
 
 
 def _read_pointer(shown: str) -> str:
@@ -164,6 +172,7 @@ def _hint(rest: str) -> str:
     return ""
 
 
+_SURROUNDING = re.compile(r"\n\n(?:Your reply was this\. |Attempt \d+ of \d+ does not conform to the schema)")
 _QUOTED = r"\"(?:[^\"\\\n]|\\.)*\""
 _FIRST_LINE = re.compile(r"Validation failed for (\w+) '(.*)' \(attempt (\d{1,9})/(\d{1,9})\):(?:\n|$)")
 _BULLET = re.compile(rf"^• ({_QUOTED}|[^\"\n].*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)

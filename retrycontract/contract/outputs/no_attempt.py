@@ -31,7 +31,8 @@ def without_thoughts(text: str) -> str:
     string or inside a fence, is left alone.
     """
     # Nearly every output begins as JSON does, or mentions no thought at all.
-    if text.lstrip()[:1] in ("{", "[", '"') or not _MAY_THINK.search(text):
+    beginning = text.lstrip()[:7].upper()
+    if (beginning[:1] in ("{", "[", '"') and beginning != "[THINK]") or not _MAY_THINK.search(text):
         return text
     rest, cut = _after_lone_end(text), True
     while cut and rest:

@@ -121,6 +121,7 @@ _SIGNS = re.compile(
     r"^\s*([-*+]|#{1,6}|\d{1,3}[.)]|[|>])\s|^(\t| {4})\S|(^|\s)--?[a-z]|^\s*[\w.-]+:\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
 _QUOTES = str.maketrans("‘’‚‛“”„‟´`′＇\u00a0\u202f", "''''\"\"\"\"'''' " + " ")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟।])\s+|(?<=[。！？؟।])|\n+")
 
@@ -163,7 +164,9 @@ def is_prose(text: str) -> bool:
 
 def is_mostly_words(text: str) -> bool:
     """Tell whether at least every other line is words: a refusal may name a file, and code may hold an apology."""
-    lines = [line for line in text[:MAX_PARAGRAPH].splitlines() if line.strip()]
+    # What stands in quotes or brackets was copied from the task.
+    words = _COPIED.sub(" ", text[:MAX_PARAGRAPH])
+    lines = [line for line in words.splitlines() if line.strip()]
     return 2 * sum(map(is_prose, lines)) >= len(lines)
 
 

@@ -107,7 +107,7 @@ _STRUCTURE: dict[Language, re.Pattern[str]] = {
         r"#!|(require|require_relative|puts|p|gem|source|task|namespace|attr_\w+)\s+[\"':\d@]|def \w+(\W*$|[.(?!=])|"
         r"(class|module|include|extend) [A-Z]|begin$|(if|unless|while) |[@$]\w|[\w.]+\s*(=|\()|\[|\{|\w+\.\w+|\w+ do\b"
     ),
-    Language.MARKDOWN: re.compile(r"#{1,6} |[-*+] |\d{1,3}[.)] |>|\||---|```|~~~|!?\[|<|\*\*\S|={3}|\+{3}"),
+    Language.MARKDOWN: re.compile(r"#{1,6} |[-*+] |\d{1,3}[.)] |>|\||---|```|~~~|!?\[|<|={3}|\+{3}"),
     # Text has no structure; what stands in columns, lists or after a name is no sentence.
-    Language.TEXT: re.compile(r"#|[-*+] |\d{1,3}[.)] |\||=|\[|<|[\w.-]+\s*[:=]\s*\S+$|\S+$"),
+    Language.TEXT: re.compile(r"#|[-*+] |\d{1,3}[.)] |\||=|\[|<|[\w.-]+\s*[:=]\s*\S+$|[!-~]+$"),
 }

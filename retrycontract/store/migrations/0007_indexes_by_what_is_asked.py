@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from retrycontract.store.history import guard_history
+
 
 class Migration(migrations.Migration):
 
@@ -45,4 +47,6 @@ class Migration(migrations.Migration):
             model_name='call',
             index=models.Index(condition=models.Q(('state__in', ['accepted', 'cancelled', 'expired', 'observed', 'rejected', 'valid'])), fields=['state', 'updated_at'], name='call_ended'),
         ),
+        # SQLite made the table of attempts anew, and its triggers went with the old one.
+        migrations.RunPython(guard_history, migrations.RunPython.noop),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, models
@@ -25,6 +25,9 @@ from retrycontract.store.statements import Statement
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
 MAX_TOOLS_FOUND = 50  # tools that one search looks at
+MAX_API_ERROR = 300  # characters of why a model could not be asked
+# A poll lasts at most a minute and the next one follows it; what waits is noted each third of that.
+WAITS, WAIT_NOTED = timedelta(seconds=75), timedelta(seconds=20)
 MAX_CALLS_OF_ID = 500  # calls that share a tool call id; some agents begin to count anew in each session
 
 
@@ -110,7 +113,7 @@ class Call(models.Model):
     tool_name = models.CharField(max_length=300)
     tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, related_name="calls")
     version = models.ForeignKey(ToolVersion, null=True, on_delete=models.PROTECT, related_name="calls")
-    state = models.CharField(max_length=10, choices=STATES, default=CallState.PENDING)
+    state = models.CharField(max_length=12, choices=STATES, default=CallState.PENDING)
     session_id = models.CharField(max_length=200, null=True)
     task_id = models.CharField(max_length=200, null=True)
     correlation_id = models.CharField(max_length=200, null=True)
@@ -124,6 +127,7 @@ class Call(models.Model):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     blocked_at = models.DateTimeField(null=True)
+    waited_at = models.DateTimeField(null=True)  # when an agent last asked for guidance, within some seconds
     expires_at = models.DateTimeField(null=True)
 
     objects = CallQuerySet.as_manager()
@@ -213,7 +217,17 @@ class Call(models.Model):
         """Give the attempts made and allowed."""
         return Budget(self.attempts_made, self.attempts_allowed)
 
+    def is_waited_for(self, now: datetime) -> bool:
+        """Tell whether an agent waits for the answer: it has asked within the time that one poll takes."""
+        return self.waited_at is not None and now - self.waited_at <= WAITS
+
     # Mutators
+
+    def note_wait(self, now: datetime) -> None:
+        """Keep that an agent waits; written at most once in a while, since a poll should cost no write."""
+        if self.waited_at is None or now - self.waited_at > WAIT_NOTED:
+            Call.objects.filter(pk=self.pk).update(waited_at=now)
+            self.waited_at = now
 
     def move(self, target: CallState, now: datetime, **changes: Any) -> None:
         """Move to another state, a compare-and-swap; raises IllegalMoveError or LostRaceError.
@@ -258,6 +272,7 @@ class AttemptState(models.TextChoices):
     JUDGED = "judged"
     DEAD = "dead"  # the checker could not finish, again and again
     DISCARDED = "discarded"  # its call was cancelled first
+    UNASKED = "unasked"  # the model could not be asked, so there was nothing to judge
 
     @classmethod
     def waiting(cls) -> list[str]:
@@ -334,13 +349,14 @@ class Attempt(models.Model):
 
     judged_at = models.DateTimeField(null=True)
     is_valid = models.BooleanField(null=True)
-    status = models.CharField(max_length=10, blank=True, default="", choices=[(s.value, s.value) for s in Status])
+    status = models.CharField(max_length=12, blank=True, default="", choices=[(s.value, s.value) for s in Status])
     errors_json = JSONText(default=list)
     output = JSONText(null=True)
     is_parsed = models.BooleanField(default=False)
     is_redacted = models.BooleanField(default=False)
     output_hash = models.CharField(max_length=64, blank=True, default="")
     feedback = models.TextField(blank=True, default="")
+    api_error = models.CharField(max_length=MAX_API_ERROR, null=True)  # why the model could not be asked
     shown_attempt = models.PositiveIntegerField(default=0)
     shown_max = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True, default="")

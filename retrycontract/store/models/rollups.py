@@ -35,6 +35,7 @@ class Measure(models.TextChoices):
     MODEL_VALID = "model_valid"  # valid ones of these
     TOKENS = "tokens"  # tokens that agents told of, by direction and model, such as "in gpt-5"
     RETRY_TOKENS = "retry_tokens"  # those of attempts after the first; what is told is not counted as retry_text
+    API_ERROR = "api_error"  # tries for which the model could not be asked, by why, such as "HTTP 429"
     OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
 
 

@@ -10,12 +10,15 @@ from typing import Any, Final
 from django.db.models import F
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.feedback.guidance import Answer
+from retrycontract.contract.feedback.guidance import Answer, standing_words
+from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.patches import make_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Guidance, Mistake, StandingHint
 from retrycontract.store.models.answers import TRIED
+from retrycontract.usecases.tools.contracts import sanitizer
 
+MOST_COMPARED: Final = 200  # characters of a hint; a long one is shortened in the middle where there is little room
 MAX_PATCH: Final = 4_000  # characters; a longer one fits no other call
 
 
@@ -59,17 +62,37 @@ def hint_for(attempt: Attempt, verdict: Move, fingerprint: str, *, now: datetime
 
 
 def follow_hints(attempt: Attempt) -> None:
-    """Count the hint that an attempt is told, and what became of the one that the attempt before was told."""
+    """Count the hint that an attempt is told, and what became of the one that the attempt before was told.
+
+    An agent that says what its model read is believed: a hint that was not in it was not shown after all, and may be
+    told again.
+    """
     changes: dict[int, Counter[str]] = {}
     if attempt.standing_hint_id is not None:
         changes.setdefault(attempt.standing_hint_id, Counter())["shown"] += 1
     if attempt.number > 1 and attempt.is_valid is not None:
-        before = attempt.call.attempts.filter(number=attempt.number - 1, standing_hint__isnull=False)
-        for hint_id in before.values_list("standing_hint_id", flat=True):
-            changes.setdefault(hint_id, Counter()).update(tried=1, worked=int(attempt.is_valid))
+        # Tries for which the model could not be asked lie between a feedback and who reads it.
+        judged = attempt.call.attempts.filter(number__lt=attempt.number, is_valid__isnull=False)
+        before = judged.select_related("standing_hint").order_by("-number").first()
+        if before is not None and before.standing_hint is not None:
+            counted = changes.setdefault(before.standing_hint.pk, Counter())
+            if _was_read(before.standing_hint, attempt):
+                counted.update(tried=1, worked=int(attempt.is_valid))
+            else:
+                counted["shown"] -= 1
+                Attempt.objects.filter(pk=before.pk).update(standing_hint=None)
     for hint_id in sorted(changes):  # who locks rows in one order never waits in a circle
         added = {name: F(name) + amount for name, amount in changes[hint_id].items()}
         StandingHint.objects.filter(pk=hint_id).update(**added)
+
+
+def _was_read(hint: StandingHint, attempt: Attempt) -> bool:
+    """Tell whether a hint was in what the model read, as far as the agent says what that was."""
+    prompt: str | None = attempt.prompt
+    if prompt is None or len(prompt) >= MAX_WORDS:  # what was cut out of the middle may have had it
+        return True
+    beginning = standing_words(hint.text)[:MOST_COMPARED]
+    return beginning in prompt or str(sanitizer().redact(beginning)) in prompt
 
 
 def _patch(base: Attempt, answer: Answer) -> Any:

@@ -37,6 +37,7 @@ class Submitted:
     known_tools: tuple[str, ...] = ()
     finish_reason: str | None = None
     callback_error: Rejection | None = None
+    said: str | None = None  # the model's words, where there is no output
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked
         known_tools=submitted.known_tools,
         finish_reason=submitted.finish_reason,
         callback_error=submitted.callback_error,
+        said=submitted.said,
     )
     return Checked(examined, thread_time() - started, (perf_counter_ns() - began) // 1000)
 

@@ -15,6 +15,7 @@ from retrycontract.config.logs import follow
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.sealing import UnreadableError, unseal
@@ -62,6 +63,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         known_tools=() if contract else tuple(Tool.objects.names(call.agent.namespace)),
         finish_reason=payload["finish_reason"],
         callback_error=_rejection(payload["callback_error"]),
+        said=payload.get("said"),
     )
     if not attempt.is_dear:
         return _finish(attempt, token, check_here(submitted, contract), payload, clock())
@@ -79,7 +81,11 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
         attempt.call = _as_submitted(call, payload)
         if checked.crashed:
             _quarantine(call, now)
-        verdict = fill_in(attempt, checked.examined, payload["output"], now=now, duration_us=checked.duration_us)
+        asked = payload.get("feedback") or {}  # what was queued by an older release says nothing of it
+        options = FeedbackOptions(FeedbackForm(asked["form"]), asked["max_length"]) if asked else PLAIN
+        verdict = fill_in(
+            attempt, checked.examined, payload["output"], now=now, duration_us=checked.duration_us, options=options
+        )
         _conclude(attempt, verdict, now)
     if attempt.is_dear:
         _settle(attempt, checked.cpu_seconds - payload.get("reserved", 0), now)

@@ -11,6 +11,7 @@ from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
 from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
@@ -23,7 +24,7 @@ from retrycontract.usecases.answers.follow_answers import follow_guidance, follo
 from retrycontract.usecases.counts.keep_count import count_verdict
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.notify.write_message import announce_escalation
-from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, sanitizer
+from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, pinned, sanitizer
 
 logger = logging.getLogger("retrycontract")
 
@@ -36,6 +37,7 @@ def fill_in(
     now: datetime,
     duration_us: int,
     verdict: Move | None = None,
+    options: FeedbackOptions = PLAIN,
 ) -> Move:
     """Put the verdict into an attempt that is not saved yet; returns what it does to the call.
 
@@ -63,6 +65,9 @@ def fill_in(
         previous=attempt.earlier_failures() if verdict.status is Status.RETRY else (),
         formatters=gather_formatters(),
         words=standing_words(hint.text) if hint else "",
+        options=options,
+        shown=_shown_schema(call, options),
+        output=output,
     )
     kept = examined.kept
     attempt.state = AttemptState.JUDGED
@@ -78,6 +83,14 @@ def fill_in(
     attempt.standing_hint = hint
     attempt.duration_us = duration_us
     return verdict
+
+
+def _shown_schema(call: Call, options: FeedbackOptions) -> ShownSchema | None:
+    """Give the schema that a feedback shows; most show none."""
+    if options.form is FeedbackForm.ERRORS or call.tool is None or call.version is None:
+        return None
+    contract = pinned(call.tool, call.version)
+    return ShownSchema(contract.declared.input_schema, contract.index)
 
 
 def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door, **changes: Any) -> None:

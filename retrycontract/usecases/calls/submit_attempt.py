@@ -11,13 +11,15 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
+from retrycontract.store.models.calls import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
@@ -26,6 +28,7 @@ from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
 from retrycontract.usecases.calls.repeat_request import RequestKey, made_before, remember_attempt
 from retrycontract.usecases.counts.charge_work import charge, note_work
+from retrycontract.usecases.counts.keep_count import count_unasked
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import attempts_allowed, pinned, sanitizer
 
@@ -52,6 +55,9 @@ class NewAttempt:
     correlation_id: str | None = None
     finish_reason: str | None = None
     callback_error: str | tuple[ValidationError, ...] | None = None
+    api_error: str | None = None  # why the model could not be asked: then there is no output
+    gives_up: bool = False
+    feedback: FeedbackOptions = PLAIN
     version: str | None = None
     context: dict[str, Any] | None = None
     max_attempts: int | None = None  # of the call that this attempt begins
@@ -135,6 +141,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         new = replace(new, tool=sanitizer().redact_name(new.tool))  # what nobody registered may be anything
     elif tool.kind != new.kind:
         raise OtherKindError(tool)
+    if new.api_error is not None:
+        return _record_unasked(agent, new, tool, now)
     call = _find(agent, new) if looks_first else None
     version = _version(tool, new, call)
     try:
@@ -144,7 +152,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     known = () if contract else tuple(Tool.objects.names(agent.namespace))
     submitted = Submitted(
         output=new.output, tool_name=new.tool, known_tools=known, finish_reason=new.finish_reason,
-        callback_error=new.callback_error,
+        callback_error=new.callback_error, said=new.generation.said,
     )  # fmt: skip
     is_dear = new.kind is Kind.SOURCE_FILE or not _may_be_judged_here(new, version) or not is_quick(submitted, contract)
     reserved = 0.0
@@ -183,7 +191,9 @@ def _record(
             **asdict(new.generation),
         )
         changes = _identity(new, tool, version, call)
-        verdict = fill_in(attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us)
+        verdict = fill_in(
+            attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us, options=new.feedback
+        )
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
         attempt.save(force_insert=True)
@@ -192,6 +202,37 @@ def _record(
             open_escalation(call, now=now, door=Door.API)
         ring_after_commit(call=call)
     log_verdict(attempt)
+    return attempt
+
+
+def _record_unasked(agent: Agent, new: NewAttempt, tool: Tool | None, now: datetime) -> Attempt:
+    """Store a try for which the model could not be asked: there is nothing to judge, and nothing to be read."""
+    version = _version(tool, new, _find(agent, new))
+    with write_transaction():
+        call = _take(agent, new, version, None, may_wait=True) or _begin(agent, new, tool, version, now)
+        follow(call_id=call.public_id, correlation_id=call.correlation_id)
+        source, number = CallState(call.state), call.attempts_made + 1
+        budget = Budget(number, call.attempts_allowed)
+        move = move_unasked(source, budget, gives_up=new.gives_up)
+        attempt = Attempt(
+            call=call, number=number, state=AttemptState.UNASKED, status=move.status, tool_call_id=new.tool_call_id,
+            turn=new.turn, traceparent=new.traceparent, submitted_at=now,
+            api_error=elide_middle(sanitizer().redact_text(new.api_error or ""), MAX_API_ERROR),
+        )  # fmt: skip
+        attempt.shown_attempt, attempt.shown_max = budget.shown
+        # What waits to be judged decides where the call goes on.
+        target = source if call.pk is not None and _has_waiting(call) and not move.state.has_ended else move.state
+        if target.has_ended and call.pk is not None:
+            call.attempts.discard()
+        call.move(target, now, attempts_made=number, **_identity(new, tool, version, call))
+        attempt.call = call
+        attempt.save(force_insert=True)
+        remember_attempt(agent, new.key, attempt, now=now)
+        Event.record(
+            "attempt.unasked", call=call, actor=agent.name, door=Door.API, at=now, from_state=source, attempt=number
+        )
+        count_unasked(attempt, source=source, now=now)
+        ring_after_commit(call=call)
     return attempt
 
 
@@ -216,6 +257,8 @@ def _queue(
             "callback_error": rejected
             if rejected is None or isinstance(rejected, str)
             else [error.to_json() for error in rejected],
+            "said": new.generation.said,
+            "feedback": asdict(new.feedback),
             "request_id": new.request_id,
             "reserved": reserved,
         }

@@ -49,6 +49,17 @@ def count_verdict(
     _count(attempt.call, [*steps, *steps_of_move(source, verdict.state)], now, tool=tool_of_attempt(attempt))
 
 
+def count_unasked(attempt: Attempt, *, source: str, now: datetime) -> None:
+    """Count a try for which the model could not be asked: no attempt of the model's, and none of its mistakes."""
+    steps: Steps = [(Measure.API_ERROR, unasked_because(attempt), 1)]
+    _count(attempt.call, [*steps, *steps_of_move(source, attempt.call.state)], now)
+
+
+def unasked_because(attempt: Attempt) -> str:
+    """Name in few words why the model could not be asked: what stands before the name of the error's class."""
+    return visible(elide_middle((attempt.api_error or "").partition(" (")[0], MAX_PLACE))[:MAX_PLACE]
+
+
 def count_guidance(call: Call, escalation: Escalation, decision: Decision, *, source: str, now: datetime) -> None:
     """Count a person's answer, the time it took, and the call's end if it is one."""
     _count(call, [*steps_of_answer(decision, now - escalation.opened_at), *steps_of_move(source, call.state)], now)

@@ -143,6 +143,7 @@ class Insights:
     costs: tuple[CostPoint, ...]
     escalations: int
     outcomes: dict[str, int]
+    api_errors: dict[str, int]
 
     @property
     def judged(self) -> int:
@@ -199,8 +200,15 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
             for at in sorted({point.at for point in points if point.measure in COSTS})
         ),
         escalations=totals[Measure.ESCALATION, ""],
-        outcomes={label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME},
+        outcomes=_labels(totals, Measure.OUTCOME),
+        api_errors={
+            label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.API_ERROR
+        },
     )
+
+
+def _labels(totals: Counter[tuple[str, str]], wanted: Measure) -> dict[str, int]:
+    return {label: amount for (measure, label), amount in sorted(totals.items()) if measure == wanted}
 
 
 def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:

@@ -32,6 +32,7 @@ HELP: Final = {
     "attempts_total": "Judged attempts, by their number within the call and their result.",
     "failures_total": "Failed attempts, by each code that they had.",
     "model_attempts_total": "Judged attempts whose model was named, by it, their number and their result.",
+    "model_errors_total": "Tries for which the model could not be asked, by why.",
     "model_tokens_total": "Tokens that agents told of, by model and direction.",
     "escalations_total": "Calls that were Blocked and escalated to a person.",
     "outcomes_total": "Ends of calls, by state.",
@@ -90,6 +91,7 @@ def _shown(name: str) -> str:
 def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
+    yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
     names = _model_names(totals)
     yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
     tokens = _by_model(totals, Measure.TOKENS, names)

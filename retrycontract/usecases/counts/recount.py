@@ -22,11 +22,12 @@ from retrycontract.usecases.counts.keep_count import (
     tally_of,
     tool_of_attempt,
     tool_of_call,
+    unasked_because,
 )
 
 CHUNK: Final = 500  # calls that are in memory at once
 SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour before is open any more
-JUDGED: Final = ("attempt.judged", "attempt.dead")
+JUDGED: Final = ("attempt.judged", "attempt.dead", "attempt.unasked")
 
 
 def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -> int:
@@ -66,6 +67,7 @@ def recount(*, since: datetime) -> Tally:
         "model",
         "tokens_in",
         "tokens_out",
+        "api_error",
     )
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
     whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
@@ -115,6 +117,8 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
 def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
     if attempt is not None and attempt.is_valid is not None:
         return steps_of_attempt(attempt)
+    if attempt is not None and attempt.api_error is not None:
+        return [(Measure.API_ERROR, unasked_because(attempt), 1)]
     if event.name == "escalation.opened":
         return [(Measure.ESCALATION, "", 1)]
     if given is not None:

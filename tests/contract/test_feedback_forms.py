@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.feedback.extraction_feedback import ExtractionFeedback
+from retrycontract.contract.feedback.answer import write_answer
+from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Budget, CallState, Move, Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
@@ -25,11 +27,17 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def told(submission: Any, max_length: int = 16_000, **options: Any) -> str:
+def told(submission: Any, max_length: int = 16_000) -> str:
     tool = CompiledTool.of(Tool(name="order", input_schema=SCHEMA, kind=Kind.EXTRACTION))
-    errors = check_arguments(submission, tool, ValueSanitizer()).errors
-    feedback = ExtractionFeedback(tool, RetryConfiguration(), max_length=max_length)
-    return feedback.write(submission, errors, **{"attempt": 2, "max_attempts": 3} | options)
+    found = check_arguments(submission, tool, ValueSanitizer())
+    answer = write_answer(
+        found, Move(CallState.RETRYING, Status.RETRY), Budget(2, 3), tool_name="order", tool_call_id="c1",
+        configuration=RetryConfiguration(), kind=Kind.EXTRACTION, output=submission,
+        shown=ShownSchema(SCHEMA, tool.schema.index),
+        options=FeedbackOptions(FeedbackForm.EXTRACTION, max_length),
+    )  # fmt: skip
+    assert answer is not None
+    return answer.content
 
 
 def test_all_errors_stand_there_not_only_ten() -> None:

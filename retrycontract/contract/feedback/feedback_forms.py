@@ -1,0 +1,149 @@
+"""Add to a feedback what the model needs beside the errors: the schema, and what it sent.
+
+An extraction's and a correction's feedback say all in one message: there the model reads nothing else. The library and
+the service write them with this one renderer, so that what is stored is what the model reads, letter for letter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from retrycontract.contract import pointers
+from retrycontract.contract.checks.composition import SchemaIndex, place_of
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.feedback.echo import NOTE, echo
+from retrycontract.contract.feedback.feedback_text import shown_pointer
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.type_expressions import describe
+
+MAX_FEEDBACK_LENGTH = 16_000  # characters; a model reads four thousand tokens once more, not a book
+MIN_FEEDBACK_LENGTH = 1_000  # below it there is no room for three parts
+LONGEST_FEEDBACK_LENGTH = 100_000  # what an agent may ask a service to write and to store
+MAX_ECHO = 16_000  # characters of the reply that its correction shows
+MAX_SCHEMA = 16_000  # characters of its schema; a longer one is left to the errors, which name its failing parts
+ROOM = 200  # characters for what stands between the parts
+ONLY_JSON = "Return ONLY a valid JSON object conforming to the schema. Do not include markdown fences or prose."
+
+
+class FeedbackForm(StrEnum):
+    """Name what a feedback holds beside the errors."""
+
+    ERRORS = "errors"  # nothing: the conversation has the schema and what was sent
+    EXTRACTION = "extraction"  # the schema and what was sent, within a bound
+    CORRECTION = "correction"  # the reply, the schema, and that nothing but JSON is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackOptions:
+    """Say how the feedback of an attempt is written; `max_length` is in characters and bounds an extraction's."""
+
+    form: FeedbackForm = FeedbackForm.ERRORS
+    max_length: int = MAX_FEEDBACK_LENGTH
+
+    def __post_init__(self) -> None:
+        if not MIN_FEEDBACK_LENGTH <= self.max_length <= LONGEST_FEEDBACK_LENGTH:
+            raise ValueError(
+                f"max_feedback_length must be {MIN_FEEDBACK_LENGTH} to {LONGEST_FEEDBACK_LENGTH} characters"
+            )
+
+    @property
+    def room_for_errors(self) -> int | None:
+        """Give how many characters the errors may take; None for the configured length."""
+        return self.max_length // 2 if self.form is FeedbackForm.EXTRACTION else None
+
+
+PLAIN = FeedbackOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSchema:
+    """Hold a schema to be shown, and the index of its places."""
+
+    schema: Any
+    index: SchemaIndex
+
+
+def surrounded(
+    told: str,
+    options: FeedbackOptions,
+    shown: ShownSchema,
+    output: Any,
+    errors: Sequence[ValidationError],
+    *,
+    attempt: int,
+    max_attempts: int,
+    sanitizer: ValueSanitizer,
+) -> str:
+    """Put schema and submission around a feedback that tells the errors; `output` is None where there was none."""
+    if options.form is FeedbackForm.CORRECTION:
+        return _correction(told, shown, output, sanitizer)
+    if options.form is FeedbackForm.EXTRACTION:
+        said = f"Attempt {attempt} of {max_attempts} does not conform to the schema: correct it and do it again."
+        return _extraction([told, said], shown, output, errors, limit=options.max_length, sanitizer=sanitizer)
+    return told
+
+
+def _correction(told: str, shown: ShownSchema, reply: Any, sanitizer: ValueSanitizer) -> str:
+    written = json.dumps(shown.schema, ensure_ascii=False)
+    # Nothing of what the model thought before: it would only take that up again.
+    answer = without_thoughts(reply) if isinstance(reply, str) else reply
+    parts = [told, f"Your reply was this. {NOTE}", echo(answer, sanitizer, limit=MAX_ECHO)]
+    parts += [f"The schema:\n{written}"] if len(written) <= MAX_SCHEMA else []
+    return "\n\n".join([*parts, ONLY_JSON])
+
+
+def _extraction(
+    parts: list[str],
+    shown: ShownSchema,
+    submission: Any,
+    errors: Sequence[ValidationError],
+    *,
+    limit: int,
+    sanitizer: ValueSanitizer,
+) -> str:
+    left = limit - sum(map(len, parts)) - ROOM
+    schema = _parts(shown, errors, limit=left if submission is None else left * 2 // 3)
+    parts.append(schema)
+    if submission is not None:
+        parts.append(f"What you sent was this. {NOTE}")
+        parts.append(echo(_as_value(submission), sanitizer, limit=left - len(schema) - len(NOTE)))
+    return "\n\n".join(parts)
+
+
+def _as_value(output: Any) -> Any:
+    """Show a value as it is, not as the text that it was submitted as."""
+    value, fault = parse_json(output) if isinstance(output, str) else (output, None)
+    return output if fault else value
+
+
+def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int) -> str:
+    """Give the whole schema, or the parts that failed, as many as there is room for."""
+    schema = json.dumps(shown.schema, ensure_ascii=False)
+    if len(schema) <= limit:
+        return f"The JSON Schema:\n{schema}"
+    lines = {"The parts of the JSON Schema that failed, by pointer into the data:": None}
+    left = limit - len(next(iter(lines)))
+    for error in errors:
+        part, at = _part(shown.index, error.field_path), shown_pointer(error.field_path)
+        whole, short = f"{at}: {json.dumps(part, ensure_ascii=False)}", f"{at}: {describe(part)}"
+        line = whole if len(whole) <= left // 2 else short
+        if len(line) >= left:
+            break
+        if line not in lines:
+            lines[line], left = None, left - len(line) - 1
+    return "\n".join(lines)
+
+
+def _part(index: SchemaIndex, pointer: str) -> Any:
+    """Find the schema of a place in the data; a missing field's own, an unknown one's object."""
+    path = [position if (position := pointers.index_of(each)) is not None else each
+            for each in pointers.tokens(pointer)]  # fmt: skip
+    while not (found := place_of(index, path).schemas) and path:
+        path.pop()
+    return found[0] if found else True

@@ -1,0 +1,160 @@
+"""Ask the model, wait out what passes, and keep account of what was read, said and spent."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+
+from retrycontract.loops.failures import ApiFailure
+from retrycontract.loops.model import Completion, Message, Model, OfferedTool
+
+DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
+LONGEST_WAIT = 300.0  # seconds for one Retry-After: who is told to come back in an hour should not hold a loop open
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPatience:
+    """Give API errors a budget of their own, so that they cost none of the model's attempts.
+
+    A loop waits for at most `errors` of them, and `seconds` in all: first `delay` seconds, each time `factor` times as
+    long up to `longest`, less a random part (`jitter`, 0 to 1) so that many agents do not come back together.
+    """
+
+    errors: int = 8
+    seconds: float = 120.0
+    delay: float = DELAY
+    factor: float = 2.0
+    longest: float = 30.0
+    jitter: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.errors < 1 or self.seconds <= 0 or self.delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
+            raise ValueError("api_patience needs errors >= 1, seconds > 0, delay >= 0, factor >= 1 and jitter 0 to 1")
+
+    def pause(self, number: int, chance: float) -> float:
+        """Give the seconds to wait after error `number`, counted from 1; `chance` is random, 0 to 1."""
+        whole = min(self.longest, self.delay * self.factor ** min(number - 1, 64))
+        return whole * (1 - self.jitter * chance)
+
+
+class AskingOptions(TypedDict, total=False):
+    """How the model is asked, in every loop; all of it is optional.
+
+    `delay` seconds follow an API error, more where the provider asks for more; with `api_patience` such errors have a
+    budget of their own. `wait_for_guidance` is how many seconds a Blocked call waits for a person. `call_id` continues
+    a call that an earlier run left. `details` go along with every attempt to a service. `sleep`, `timer` (seconds) and
+    `chance` (0 to 1) can be handed in.
+    """
+
+    max_attempts: int | None
+    call_id: str | None
+    wait_for_guidance: float | None
+    delay: float
+    api_patience: ApiPatience | None
+    details: dict[str, Any]
+    sleep: Callable[[float], Any]
+    timer: Callable[[], float]
+    chance: Callable[[], float]
+
+
+def now() -> datetime:
+    """Tell the time, for dates that providers send."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Hold how the model is asked; `sleep` may return an awaitable in an event loop."""
+
+    model: Model
+    sleep: Callable[[float], Any] = time.sleep
+    delay: float = DELAY
+    wait_for_guidance: float | None = None
+    patience: ApiPatience | None = None
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+
+    @classmethod
+    def of(cls, model: Model, options: Any) -> Asker:
+        """Read a loop's options."""
+        return cls(
+            model,
+            options["sleep"],
+            options.get("delay", DELAY),
+            options.get("wait_for_guidance"),
+            options.get("api_patience"),
+            options.get("timer", time.monotonic),
+            options.get("chance", random.random),
+        )
+
+    def pause(self, failure: ApiFailure, number: int, waited: float) -> float | None:
+        """Give the seconds to wait after API error `number`; None where patience is at its end, or there is none."""
+        if self.patience is None or number > self.patience.errors:
+            return None
+        pause = max(self.patience.pause(number, self.chance()), failure.retry_after)
+        return pause if waited + pause <= self.patience.seconds else None
+
+    def usual_pause(self, failure: ApiFailure) -> float:
+        """Give the seconds to wait after an API error that costs an attempt."""
+        return max(self.delay, min(failure.retry_after, LONGEST_WAIT))
+
+
+@dataclass(slots=True)
+class Account:
+    """Sum up what the model read, said and spent: in all, and since the last attempt, for that attempt's report."""
+
+    completions: list[Completion] = field(default_factory=list)
+    calls: int = 0
+    api_errors: int = 0
+    waited: float = 0.0  # seconds, for API errors within the patience
+    sent: int = 0  # characters of all messages and tool declarations, as often as they were sent
+    untold: list[tuple[str, Completion, float]] = field(default_factory=list)  # prompt, answer, seconds
+
+    def note_request(self, messages: Sequence[Message], tools: Sequence[OfferedTool]) -> None:
+        """Count a request before it is made."""
+        self.calls += 1
+        declared = ({"name": each.name, "description": each.description, "schema": each.parameters} for each in tools)
+        self.sent += sum(len(json.dumps(part, default=str)) for part in (*messages, *declared))
+
+    def note_answer(self, messages: Sequence[Message], completion: Completion, seconds: float) -> None:
+        """Keep an answer for the report of the next attempt."""
+        self.completions.append(completion)
+        self.untold.append((newly_read(messages), completion, seconds))
+
+    def report(self, model: Model) -> dict[str, Any]:
+        """Tell how an attempt came about; what several turns took stands at the first attempt after them."""
+        if not self.untold:
+            return {}
+        prompts, completions, seconds = zip(*self.untold, strict=True)
+        self.untold = []
+        usages = [completion.usage for completion in completions if completion.usage is not None]
+        is_measured = len(usages) == len(completions)
+        name = getattr(model, "name", None)
+        return {
+            "model": name if isinstance(name, str) and name else None,
+            "prompt": "\n\n".join(prompts),
+            "said": "\n\n".join(filter(None, (completion.text for completion in completions))) or None,
+            "tokens_in": sum(usage.input_tokens for usage in usages) if is_measured else None,
+            "tokens_out": sum(usage.output_tokens for usage in usages) if is_measured else None,
+            "seconds": round(sum(seconds), 3),
+        }
+
+
+def newly_read(messages: Sequence[Message]) -> str:
+    """Give the text of the messages that the model had not read before: those after its own last one."""
+    own = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    fresh = messages[own[-1] + 1 :] if own else messages
+    return "\n\n".join(filter(None, (_text_of(message.get("content")) for message in fresh)))
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)

@@ -1,0 +1,332 @@
+"""Which answers are no attempt: refusals, talk, nothing and thoughts are never taken for the output, files are."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
+from retrycontract.contract.checks.failure import Findings
+from retrycontract.contract.feedback.answer import examine
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.languages import compiler_of
+
+pytest.importorskip("tree_sitter", reason="the extra 'languages' is not installed")
+
+F = "```"
+HM = "hm"
+
+
+@functools.cache
+def _tool(name: str) -> CompiledTool:
+    return CompiledTool.of(Tool(name=name, input_schema={"type": "string"}, kind=Kind.SOURCE_FILE), compiler_of)
+
+
+def check(name: str, answer: str) -> Findings:
+    return examine(answer, _tool(name), ValueSanitizer(), tool_name=name)
+
+
+EVERY_LANGUAGE = (
+    "a.py", "a.json", "a.toml", "a.yaml", "a.js", "a.ts", "a.tsx", "a.go", "a.sh", "a.html", "a.css", "a.sql", "a.rs",
+    "A.java", "a.c", "a.cs", "a.rb", "Dockerfile", "a.md", "a.txt", "notes.unknown",
+)  # fmt: skip
+
+REFUSALS = (
+    "I'm sorry, but I can't help with that.",
+    "I’m sorry, but I can’t help with that.",
+    "I cannot help with that request",
+    "Sorry, I cannot do that.",
+    "I apologize, but I'm unable to create this file.",
+    "My apologies! I won't be able to write this.",
+    "**I'm sorry**, but this isn't something I can do.",
+    "Unfortunately, I am not able to provide that file.",
+    "As an AI language model, I cannot access your repository.",
+    "I must decline to generate this content.",
+    "Thank you for your message. Unfortunately, I can't comply with it.",
+    "Note: I cannot access files.",
+    "Lo siento, pero no puedo ayudarte con eso.",
+    "No puedo crear ese archivo.",
+    "Je suis désolé, mais je ne peux pas vous aider.",
+    "Désolée, je ne peux pas écrire ce fichier.",
+    "Es tut mir leid, aber dabei kann ich nicht helfen.",
+    "Ich kann diese Datei leider nicht erstellen.",
+    "Leider kann ich das nicht tun.",
+    "Mi dispiace, ma non posso aiutarti.",
+    "Desculpe, mas não posso ajudar com isso.",
+    "Het spijt me, maar ik kan dat niet doen.",
+    "Przepraszam, nie mogę w tym pomóc.",
+    "Извините, но я не могу с этим помочь.",
+    "К сожалению, я не могу создать этот файл.",
+    "На жаль, я не можу допомогти.",
+    "抱歉，我无法协助完成这个请求。",
+    "很抱歉，我不能生成该文件。",
+    "申し訳ありませんが、そのファイルは作成できません。",
+    "죄송하지만 도와드릴 수 없습니다.",
+    "عذرًا، لا أستطيع المساعدة في ذلك.",
+    "מצטער, אני לא יכול לעזור בזה.",
+    "क्षमा करें, मैं इसमें मदद नहीं कर सकता।",
+    "Üzgünüm, bu konuda yardımcı olamam.",
+    "Tyvärr kan jag inte hjälpa till med det.",
+    "Omlouvám se, ale s tím nemohu pomoci.",
+    "Λυπάμαι, αλλά δεν μπορώ να βοηθήσω.",
+    "Xin lỗi, tôi không thể giúp việc đó.",
+    "Maaf, saya tidak bisa membantu.",
+    "ขออภัย ฉันไม่สามารถช่วยได้",
+)
+TALK = (
+    "Done.",
+    "Done",
+    "OK",
+    "Sure, here you go: I have written the file.",
+    "Sure! I will write the file now.",
+    "I have created the file as you asked.",
+    "Here is the file you asked for.",
+    "The file is ready.",
+    "Let me know if you need anything else!",
+    "What should the file contain?",
+    "Could you share more details about the project?",
+    "Of course! Which version do you use?",
+    "Hecho. El archivo está listo.",
+    "Voici le fichier demandé.",
+    "Gerne! Hier ist die Datei.",
+    "Ecco il file richiesto.",
+    "Готово. Файл создан.",
+    "好的，文件已经创建。",
+    "はい、ファイルを作成しました。",
+    "네, 파일을 만들었습니다.",
+)
+
+
+@pytest.mark.parametrize("name", EVERY_LANGUAGE)
+@pytest.mark.parametrize("answer", REFUSALS[:4] + TALK[:4])
+def test_no_language_takes_a_refusal_or_small_talk_for_a_file(name: str, answer: str) -> None:
+    found = check(name, answer)
+    (error,) = found.errors
+    assert (error.error_code, error.field_path, found.is_parsed) == (ErrorCode.INVALID_JSON_SYNTAX, "", False)
+    assert error.keyword == ("refused" if answer in REFUSALS else "only_talk")
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.sh", "a.py", "a.md", "a.txt", "a.rb"])
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_refusal_is_known_in_the_languages_that_people_speak(name: str, answer: str) -> None:
+    assert [error.keyword for error in check(name, answer).errors] == ["refused"]
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.sh", "a.py", "a.md", "a.txt", "a.rb"])
+@pytest.mark.parametrize("answer", TALK)
+def test_small_talk_is_no_file(name: str, answer: str) -> None:
+    assert [error.keyword for error in check(name, answer).errors] == ["only_talk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "keyword"),
+    [
+        ("a.yaml", "Here is the YAML:\n\nname: x\nport: 80\n", "only_talk"),
+        ("a.yaml", "just some words", "fenced"),
+        ("a.yaml", f"{F}yaml\nI'm sorry, I cannot do that.\n{F}", "refused"),
+        ("a.yaml", "# nothing yet\n", "placeholder"),
+        ("a.yaml", "~", "placeholder"),
+        ("a.yaml", f"{F}yaml\n---\n{F}", "placeholder"),
+        ("a.sh", "Sure! Here is the script:\n\nls -l", "only_talk"),
+        ("a.sh", "find out why it fails and tell me.", "only_talk"),
+        ("a.sh", "#!/bin/sh\n", "placeholder"),
+        ("a.sh", f"{F}bash\nI'm sorry, I can't.\n{F}", "refused"),
+        ("a.py", "# TODO: implement", "placeholder"),
+        ("a.py", "...", "placeholder"),
+        ("a.py", '"""Do it."""\n...\n', "placeholder"),
+        ("a.py", f"{F}python\n\n{F}", "empty"),
+        ("a.py", f"{F}python\nDone\n{F}", "placeholder"),
+        ("a.py", "this is impossible", "only_talk"),
+        ("a.py", '"""I cannot help with that."""', "refused"),
+        ("a.py", "", "empty"),
+        ("a.py", " \n\t\n", "empty"),
+        ("a.py", "<think>\nhm\n</think>\n", "only_thoughts"),
+        ("a.py", f"<think>\nMaybe:\n{F}python\nos.remove(1)\n{F}\n", "only_thoughts"),
+        ("a.py", f"<think>\n{F}python\nx = 1\n{F}\n</think>\nI'm sorry, I can't.", "refused"),
+        ("a.py", f"{F}python\nx = 1\n{F}\nor\n{F}python\ny = 2\n{F}", "fenced"),
+        ("a.js", "// later", "placeholder"),
+        ("a.js", f"{F}js\nfoo;\n{F}", "placeholder"),
+        ("a.ts", "/* license */", "placeholder"),
+        ("a.json", "null", "placeholder"),
+        ("a.toml", "# empty\n", "placeholder"),
+        ("a.css", "/* styles */\n", "placeholder"),
+        ("a.sql", "-- later\n", "placeholder"),
+        ("a.sql", "Select the rows that you want.", "only_talk"),
+        ("a.rs", f"{F}rust\ndone;\n{F}", "placeholder"),
+        ("A.java", "// Copyright\n", "placeholder"),
+        ("a.c", f"{F}c\nok;\n{F}", "placeholder"),
+        ("a.rb", "# later\n", "placeholder"),
+        ("Dockerfile", "# syntax=docker/dockerfile:1\n", "placeholder"),
+        ("a.html", "Hi there, this is your page", "only_talk"),
+        ("a.html", f"{F}html\n<!-- later -->\n{F}", "placeholder"),
+        ("a.md", "Sure! Here is the README.", "only_talk"),
+        ("a.txt", "ok", "only_talk"),
+    ],
+)
+def test_what_only_looks_like_a_file_is_none(name: str, answer: str, keyword: str) -> None:
+    found = check(name, answer)
+    assert [error.keyword for error in found.errors if error.severity.name == "ERROR"] == [keyword]
+
+
+RIGHT = (
+    ("a.yaml", "name: x\nport: 80\n"),
+    ("a.yaml", "done: true\n"),
+    ("a.yaml", "- one\n- two\n"),
+    ("a.yaml", "---\nkind: List\n"),
+    ("a.yaml", "title: I cannot log in\nbody: x\n"),
+    ("a.yaml", "# about\nkey: value\n"),
+    ("a.yaml", "{a: 1}"),
+    ("a.yaml", '"quoted key": 1\n'),
+    ("a.yaml", f"{F}yaml\nplain words\n{F}"),
+    ("a.yaml", f"{F}yaml\ntitle: I cannot log in\n{F}"),
+    ("a.sh", "ls -l"),
+    ("a.sh", "make build"),
+    ("a.sh", "./run.sh"),
+    ("a.sh", "FOO=1 python app.py\n"),
+    ("a.sh", '#!/bin/sh\necho "I am sorry, I cannot"\n'),
+    ("a.sh", "echo I am sorry.\n"),
+    ("a.sh", "set -eu\nfor f in *; do\n  wc $f\ndone\n"),
+    ("a.sh", f"{F}bash\nwhoami\n{F}"),
+    ("a.py", "import os\n"),
+    ("a.py", "print('Done')\n"),
+    ("a.py", '"""Say what the package is for."""\n'),
+    ("a.py", "pass\n"),
+    ("a.py", "done = True\n"),
+    ("a.py", "sorry = 'I cannot help'\n"),
+    ("a.py", "# I'm sorry, this is ugly\nx = 1\n"),
+    ("a.py", f"Sorry about that! Here it is:\n\n{F}python\nx = 1\n{F}"),
+    ("a.py", f"I cannot test it here, but:\n{F}py\nx = 1\n{F}\nGood luck!"),
+    ("a.py", f"<think>\n{F}python\nos.remove(1)\n{F}\nno\n</think>\n{F}python\nx = 1\n{F}"),
+    ("a.py", "<think>plan</think>\nx = 1\n"),
+    ("a.py", "plan it\n</think>\n\nx = 1\n"),
+    ("a.py", 'MARK = "<think>"\n'),
+    ("__init__.py", "# Copyright\n"),
+    ("pkg/__init__.py", f"{F}python\n{F}"),
+    ("a.js", "done();\n"),
+    ("a.js", "'use strict';\nexport {};\n"),
+    ("a.json", "true"),
+    ("a.json", '"hello"'),
+    ("a.json", "[]"),
+    ("a.toml", "a = 1\n"),
+    ("a.go", "package main\n"),
+    ("a.css", "a { color: red; }\n"),
+    ("a.css", ":root { --x: 1px; }\n"),
+    ("a.sql", "SELECT 1;\n"),
+    ("a.sql", "select name from users where note is null"),
+    ("a.sql", "PRAGMA foreign_keys = ON;\n"),
+    ("a.html", "<p>Sorry, I cannot come.</p>\n"),
+    ("a.html", "<!doctype html>\n<p>one<br>two</p>\n"),
+    ("a.rs", "fn main() {}\n"),
+    ("A.java", "class A {}\n"),
+    ("a.c", "int x;\n"),
+    ("a.cs", "class A {}\n"),
+    ("a.rb", "puts 'hi'\n"),
+    ("a.rb", "def f\n  1\nend\n"),
+    ("Dockerfile", "FROM scratch\n"),
+    ("web.dockerfile", "FROM scratch\n"),
+    ("a.md", f"# Title\n\n{F}bash\npip install x\n{F}\n\nMore.\n"),
+    ("a.md", f"{F}markdown\n# Title\n\n{F}bash\nls\n{F}\n\nMore.\n{F}"),
+    ("a.md", "- one\n- two\n"),
+    ("a.txt", "1.2.3"),
+    ("a.txt", "Dear team,\n\nwe meet at noon.\n\nAnn\n"),
+    ("requirements.txt", "django>=5\nredis\n"),
+    ("Makefile", "all:\n\tcc a.c\n"),
+    ("app.lua", f'{F}lua\nprint("x")\n{F}'),
+)
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_a_right_file_passes_however_odd_it_looks(name: str, answer: str) -> None:
+    found = check(name, answer)
+    assert (found.is_valid, found.is_parsed) == (True, True), found.errors
+    assert not found.parsed.startswith((F, "<think>"))
+
+
+def test_the_tables_are_as_large_as_they_should_be() -> None:
+    assert len(REFUSALS) + len(TALK) + len(RIGHT) >= 120
+    assert len(RIGHT) >= 40
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "rest"),
+    [
+        ("<thinking>hm</thinking>", "x"),
+        ("<reasoning>hm\nb</reasoning>\n", "x"),
+        ("<thought>hm</thought> ", "x"),
+        ("<seed:think>hm</seed:think>", "x"),
+        ("◁think▷hm◁/think▷", "x"),
+        ("[THINK]hm[/THINK]", "x"),
+        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>", "x"),
+        ("<|begin_of_thought|>hm<|end_of_thought|>", "x"),
+        ("<think>hm</think>\n<think>b</think>\n", "x"),
+        ("hm, without its opening\n</think>\n\n", "x"),
+        ("\ufeff<think>hm</think>", "x"),
+    ],
+)
+def test_thoughts_of_every_mark_are_cut_off(thoughts: str, rest: str) -> None:
+    assert without_thoughts(thoughts + rest) == rest
+    if not thoughts.startswith(HM):
+        opening, _, _ = thoughts.partition(HM)
+        assert no_attempt(f"{opening}{HM} never closed") == "only_thoughts"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "<think>b</think>"}', "x = 1  # <think>", f"{F}\n<think>\n{F}", "a < b and think"]
+)
+def test_text_that_mentions_a_mark_stays(text: str) -> None:
+    assert without_thoughts(text) == text
+
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+def outcome(answer: Any, kind: Kind = Kind.TOOL_CALL, **options: Any) -> Any:
+    return RetryContract([Tool(name="t", input_schema=SCHEMA, kind=kind)]).check("t", "1", answer, **options)
+
+
+@pytest.mark.parametrize("kind", [Kind.TOOL_CALL, Kind.EXTRACTION, Kind.AGENT_RESPONSE])
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("I'm sorry, but I can't do that.", "refused"),
+        (b"Lo siento, no puedo.", "refused"),
+        ("\"I'm sorry, but I can't do that.\"", "refused"),
+        ("I can't read {path}, since it is gone.", "refused"),
+        ("Let me think about which file you mean.", "only_talk"),
+        ("<think>the path is a</think>", "only_thoughts"),
+    ],
+)
+def test_a_reply_in_words_where_data_was_due_has_a_finding_of_its_own(kind: Kind, answer: Any, reason: str) -> None:
+    found = outcome(answer, kind)
+    assert found.tool_result.metadata["no_attempt"] == reason
+    assert [error.error_code for error in found.errors] == [ErrorCode.INVALID_JSON_SYNTAX]
+    assert len(found.tool_result.content) < 260
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"path": 5}', '{"path": "I cannot help with that"}', '{"path": ', "path=/tmp/x", '{"pa', "[1, 2", "x"]
+)
+def test_an_attempt_with_mistakes_is_an_attempt(answer: str) -> None:
+    found = outcome(answer)
+    assert "no_attempt" not in (found.tool_result.metadata if found.tool_result else {})
+
+
+def test_thoughts_before_arguments_are_no_mistake() -> None:
+    assert outcome('<think>{"path": 1}</think>{"path": "a"}').arguments == {"path": "a"}
+
+
+def test_words_that_hold_the_output_are_told_so() -> None:
+    right = outcome(None, Kind.EXTRACTION, callback_error="Nothing was submitted.", said='Here: {"path": "a"}')
+    assert "the JSON in your text conforms" in right.tool_result.content
+    wrong = outcome(None, Kind.EXTRACTION, callback_error="Nothing was submitted.", said=json.dumps({"path": 1}))
+    assert [error.field_path for error in wrong.errors] == ["", "/path"]
+    declined = outcome(
+        None, Kind.EXTRACTION, callback_error="Nothing was submitted.", said="I'm sorry, page 2 is torn."
+    )
+    assert declined.tool_result.metadata["no_attempt"] == "refused"
+    assert "Nothing was submitted" in declined.tool_result.content
