@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from retrycontract import ErrorFormatter, RetryConfiguration, RetryContract, Tool, ValueSanitizer
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.core.exceptions import PermissionDenied
 from django.urls import reverse
+
+from retrycontract.usecases.people.admit_operator import Role, give_role
 
 Visitor = AbstractBaseUser | AnonymousUser
 
@@ -97,3 +100,26 @@ def sections_for(visitor: Visitor) -> list[list[Section]]:
     """List the sections that somebody may enter, by group."""
     groups = [[section for section in group if section.may_enter(visitor)] for group in GROUPS]
     return [group for group in groups if group]
+
+
+__all__ = ["Role", "give_role", "may_answer"]
+
+
+def may_answer(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Tell whether a user may answer a Blocked call."""
+    if not isinstance(user, User):
+        return False
+    return user.is_superuser or user.groups.filter(name__in=[Role.OPERATOR, Role.ADMIN]).exists()
+
+
+def is_administrator(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Tell whether a user may change what all operators share."""
+    if not isinstance(user, User):
+        return False
+    return user.is_superuser or user.groups.filter(name=Role.ADMIN).exists()
+
+
+def administrators_only(user: AbstractBaseUser | AnonymousUser) -> None:
+    """Raise PermissionDenied for whoever may not change what all share."""
+    if not is_administrator(user):
+        raise PermissionDenied

@@ -8,7 +8,6 @@ from dashboard.account import login, second_factor, settings
 from dashboard.agents import responses as agent_responses
 from dashboard.agents import views as agents
 from dashboard.answers import hint_views as hints
-from dashboard.answers import reply_views as replies
 from dashboard.audit import views as audit
 from dashboard.call import undo
 from dashboard.call import views as call
@@ -55,9 +54,9 @@ urlpatterns = [
     path("agents/<int:agent_id>/keys/<int:key_id>/revoke/", agents.revoke, name="revoke_key"),
     path("live/", live.live, name="live"),
     path("settings/", settings.settings, name="settings"),
-    path("settings/replies/", replies.replies, name="replies"),
-    path("settings/replies/<int:reply_id>/", replies.reply, name="reply"),
-    path("settings/replies/<int:reply_id>/delete/", replies.delete, name="delete_reply"),
+    path("settings/replies/", hints.replies, name="replies"),
+    path("settings/replies/<int:reply_id>/", hints.reply, name="reply"),
+    path("settings/replies/<int:reply_id>/delete/", hints.delete, name="delete_reply"),
     path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),

@@ -20,9 +20,8 @@ from django.utils import timezone
 
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.connections import allow_many_connections
-from retrycontract.front.exposition import Family
 from retrycontract.front.health import Health
-from retrycontract.front.metrics import Metrics
+from retrycontract.front.metrics import Family, Metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
 from retrycontract.mcp.mount import Mount

@@ -16,7 +16,7 @@ from typing import Any
 
 from retrycontract.config.installed_formatters import gather_formatters
 from retrycontract.contract import events
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.configuration import Mode, RetryConfiguration
 from retrycontract.contract.errors import ValidationError

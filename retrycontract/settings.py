@@ -59,7 +59,7 @@ PAGE_MIDDLEWARE = [
     "dashboard.account.sessions.SessionLimits",
     "dashboard.shared.typed.TypedKept",
     "retrycontract.front.middleware.PageLoginRequired",
-    "dashboard.account.preferences.OperatorPreferences",
+    "dashboard.account.settings.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]

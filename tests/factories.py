@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from dashboard.roles import Role, give_role
+from dashboard.navigation import Role, give_role
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance

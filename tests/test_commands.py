@@ -23,7 +23,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from dashboard.roles import Role, may_answer
+from dashboard.navigation import Role, may_answer
 from retrycontract.management import demo
 from retrycontract.management.commands import up
 from retrycontract.management.data_lock import sole_service

@@ -20,8 +20,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.generation import Generation
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.contract.webhooks.signature import secret_of, sign
+from retrycontract.contract.webhooks import WebhookEvent, secret_of, sign
 from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader
 from retrycontract.usecases.counts.read_metrics import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user

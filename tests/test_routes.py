@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from dashboard.roles import Role
-from retrycontract.contract.webhooks.events import WebhookEvent
+from dashboard.navigation import Role
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import ApiKey, Door
 from retrycontract.usecases.answers.save_reply import save_reply
 from retrycontract.usecases.answers.set_hint import set_hint_from

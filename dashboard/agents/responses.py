@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.response_log import ResponseStatus
+from retrycontract.contract.feedback.agent_events import ResponseStatus
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import LoggedResponse
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.agents.keys import MOST_AGENTS, MOST_KEYS, AgentForm, KeyForm, list_agents, list_keys
-from dashboard.roles import administrators_only, is_administrator
+from dashboard.navigation import administrators_only, is_administrator
 from dashboard.shared.choices import clean
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.redaction.sanitizer import visible

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Final
 
 from django.db.models import Q
 
-from dashboard.shared.choices import MAX_OPTIONS, plain
+from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain
 from dashboard.shared.long_list import Search
-from dashboard.shared.timed_choices import TimedChoices
 from retrycontract.store.models import Call, Door, Event
 
 MOST_TOLD: Final = 4  # details that stand in one line

@@ -32,7 +32,7 @@ from retrycontract.store.models import (
     StandingHint,
 )
 from retrycontract.usecases.answers.give_guidance import redacted_places
-from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 
 _AT_LINE = re.compile(r" at line (\d{1,6})\b")
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything

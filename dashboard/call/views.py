@@ -17,14 +17,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods
 
-from dashboard.answers.reply_views import keep_words
+from dashboard.answers.hint_views import keep_words
 from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.undo import taken_back
-from dashboard.call.work import read_work
+from dashboard.call.work_views import read_work
 from dashboard.inbox.queue import next_blocked
-from dashboard.roles import may_answer
+from dashboard.navigation import may_answer
 from dashboard.shared.forms import AnswerForm
 from dashboard.shared.json_lines import line_at, lines_of
 from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx

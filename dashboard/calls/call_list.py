@@ -11,8 +11,8 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q
 
 from dashboard.inbox.filters import KIND_WORDS, call_words
+from dashboard.shared.choices import TimedChoices
 from dashboard.shared.long_list import Search
-from dashboard.shared.timed_choices import TimedChoices
 from dashboard.shared.wording import state_word
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.kinds import Kind

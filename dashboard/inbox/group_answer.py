@@ -18,8 +18,8 @@ from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason
-from retrycontract.usecases.answers.propose_correction import proposed_arguments
 from retrycontract.usecases.answers.set_hint import LASTS as STANDS_FOR
+from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work
 NEAR_MISS: Final = "near"  # the fix that each call's own errors suggest; others are records of what worked before

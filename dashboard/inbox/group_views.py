@@ -28,7 +28,7 @@ from dashboard.inbox.group_answer import (
     read_waiting,
 )
 from dashboard.inbox.groups import find_groups
-from dashboard.roles import may_answer
+from dashboard.navigation import may_answer
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.shared.sent import say_sent
 from retrycontract.contract.decisions import Decision

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.inbox.filters import Filters, read_options
 from dashboard.inbox.queue import Queue, Tab, answered_today, read_queue
-from dashboard.roles import may_answer
+from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.store.models import Call
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Final, Self
+from datetime import UTC, datetime, tzinfo
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
+from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils import timezone
 
 from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.store.models.moments import within
 from retrycontract.usecases.calls.identifiers import safe_identifier
+from retrycontract.usecases.people.admit_operator import is_time_zone
 
 MAX_SEARCH: Final = 200  # the longest id
 MAX_OPTIONS: Final = 200  # of a list to choose from; the search finds the rest
@@ -77,3 +83,62 @@ def clean(text: str) -> str:
 def plain(names: Iterable[str]) -> list[str]:
     """Keep the names that hide nothing: the value of a choice is sent as it is, and cannot be shown otherwise."""
     return [name for name in names if visible(name) == name]
+
+
+YEARS = range(1970, 9999)  # at the ends of the calendar there is no other zone, and no minute before or after
+IN_FIELD = "%Y-%m-%dT%H:%M"  # as a field for date and time has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedChoices(Choices):
+    """Hold what was chosen with a time: from `since`, up to `until` but without it, both written in UTC."""
+
+    since: str = ""
+    until: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Self:
+        """Read an address; `zone` is that of the form whose times have none."""
+        told, zone = query.copy(), query.get("zone", "")
+        for name in ("since", "until"):
+            told[name] = _in_utc(query.get(name, ""), ZoneInfo(zone) if is_time_zone(zone) else UTC)
+        return super(TimedChoices, cls).of(told)
+
+    @property
+    def since_field(self) -> str:
+        """Write the beginning for a field."""
+        return _local(self.since, IN_FIELD)
+
+    @property
+    def until_field(self) -> str:
+        """Write the end for a field."""
+        return _local(self.until, IN_FIELD)
+
+    @property
+    def time_words(self) -> dict[str, str]:
+        """Say the time in words, in the zone of whoever looks."""
+        shown = "%Y-%m-%d %H:%M %Z"
+        return {"since": f"Since {_local(self.since, shown)}", "until": f"Until {_local(self.until, shown)}"}
+
+    def in_time(self, rows: QuerySet[Any], field: str) -> QuerySet[Any]:
+        """Keep the rows of the time."""
+        return within(rows, field, since=_moment(self.since), until=_moment(self.until))
+
+
+def _moment(text: str) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _local(text: str, form: str) -> str:
+    at = _moment(text)
+    return timezone.localtime(at).strftime(form) if at else ""
+
+
+def _in_utc(text: str, zone: tzinfo) -> str:
+    """Write a moment for an address; what is none is no choice."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+        moment = (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment.year in YEARS else ""

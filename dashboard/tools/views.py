@@ -24,8 +24,13 @@ from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Agent, Door, Tool, ToolVersion
-from retrycontract.usecases.tools.change_tool import release_version
-from retrycontract.usecases.tools.register_tool import Registration, ToolChangedError, ToolSettings, register_tool
+from retrycontract.usecases.tools.register_tool import (
+    Registration,
+    ToolChangedError,
+    ToolSettings,
+    register_tool,
+    release_version,
+)
 from retrycontract.usecases.tools.replay_failures import replay
 
 MAX_SEARCH: Final = 200

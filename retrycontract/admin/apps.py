@@ -10,7 +10,6 @@ PAGES = (
     "tools",
     "history",
     "responses",
-    "guidance_versions",
     "endpoints",
     "outbox",
     "operators",

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from retrycontract.admin.pages import EditablePage, by
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import WebhookEndpoint
 from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.usecases.notify.tend_endpoint import (

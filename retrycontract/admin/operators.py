@@ -19,9 +19,15 @@ from django.utils.safestring import SafeString
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
 from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.admit_operator import SHOWN, admit_operator, change_operator, check_shown
-from retrycontract.usecases.people.end_sessions import end_sessions
-from retrycontract.usecases.people.give_role import Role, role_of
+from retrycontract.usecases.people.admit_operator import (
+    SHOWN,
+    Role,
+    admit_operator,
+    change_operator,
+    check_shown,
+    end_sessions,
+    role_of,
+)
 from retrycontract.usecases.people.log_in import free_operator
 from retrycontract.usecases.people.second_factor import take_factor_away
 

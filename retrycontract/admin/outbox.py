@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, line
 from retrycontract.store.models import ChannelTurn, Notice, OutboxMessage, WebhookDelivery, WorkerBeat
-from retrycontract.usecases.notify.send_again import send_again
+from retrycontract.usecases.notify.drain_outbox import send_again
 
 
 class NoticeInline(HistoryInline):

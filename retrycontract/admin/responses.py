@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from retrycontract.admin.history import OF_CALL
 from retrycontract.admin.pages import HistoryPage, block, json_block, line
-from retrycontract.store.models import LoggedResponse
+from retrycontract.store.models import GuidanceVersion, LoggedResponse
 
 
 @admin.register(LoggedResponse)
@@ -57,3 +57,30 @@ class LoggedResponsePage(HistoryPage):
     def shown_errors(self, response: LoggedResponse) -> SafeString | str:
         """Show the violations as they are stored."""
         return json_block(response.errors_json or None)
+
+
+@admin.register(GuidanceVersion)
+class GuidanceVersionPage(HistoryPage):
+    """Show answers as they were proposed, edited and delivered."""
+
+    list_display = ("at", "stage", "guidance")
+    list_filter = ("stage",)
+    list_select_related = ("guidance__escalation",)
+    searched: ClassVar[dict[str, str]] = {"": "guidance__call__public_id"}
+    fields = ("guidance", "stage", "at", "shown_text", "shown_arguments", "shown_patch")
+    readonly_fields = ("shown_text", "shown_arguments", "shown_patch")
+
+    @admin.display(description="text")
+    def shown_text(self, version: GuidanceVersion) -> SafeString | str:
+        """Show the text."""
+        return block(version.text)
+
+    @admin.display(description="arguments")
+    def shown_arguments(self, version: GuidanceVersion) -> SafeString | str:
+        """Show corrected arguments."""
+        return json_block(version.arguments)
+
+    @admin.display(description="patch")
+    def shown_patch(self, version: GuidanceVersion) -> SafeString | str:
+        """Show the patch against the agent's own submission."""
+        return json_block(version.patch)

@@ -16,8 +16,8 @@ from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, 
 from retrycontract.contract.configuration import RANGES
 from retrycontract.contract.durations import parse_duration
 from retrycontract.store.models import Tool, ToolVersion
-from retrycontract.usecases.tools.change_tool import CHANGEABLE, change_tool, release_version
 from retrycontract.usecases.tools.contracts import sanitizer
+from retrycontract.usecases.tools.register_tool import CHANGEABLE, change_tool, release_version
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from retrycontract.api import schemas
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.feedback.expiry import render_expiry
+from retrycontract.contract.feedback.guidance import render_expiry
 from retrycontract.contract.feedback.tool_result import Provider, ToolResult, first_errors, stored_metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status

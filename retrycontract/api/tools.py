@@ -14,9 +14,18 @@ from pydantic import BaseModel
 from retrycontract.api import examples, presenters, problems
 from retrycontract.api.auth import READ, TOOLS_WORK
 from retrycontract.api.fields import ToolList
-from retrycontract.api.preconditions import IfMatch, IfNoneMatch, entity_tag, is_known, may_replace, tag_of
+from retrycontract.api.preconditions import (
+    IdempotencyKey,
+    IfMatch,
+    IfNoneMatch,
+    agent_of,
+    entity_tag,
+    is_known,
+    may_replace,
+    once,
+    tag_of,
+)
 from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
-from retrycontract.api.repeats import IdempotencyKey, agent_of, once
 from retrycontract.api.tool_schemas import (
     ImportOut,
     RefusedTool,

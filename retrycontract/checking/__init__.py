@@ -9,7 +9,7 @@ from typing import Any
 
 from retrycontract.children.pool import shared_pool
 from retrycontract.children.process import ChildDiedError, Death
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError

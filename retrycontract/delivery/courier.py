@@ -8,7 +8,7 @@ from typing import assert_never
 
 from django.conf import settings
 
-from retrycontract.contract.webhooks.signature import sign
+from retrycontract.contract.webhooks import sign
 from retrycontract.delivery.email import send_email
 from retrycontract.delivery.webhook import post
 from retrycontract.store.models import Channel, OutboxMessage, WebhookEndpoint

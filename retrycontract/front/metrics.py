@@ -5,13 +5,15 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Any, Final
 
-from retrycontract.front.exposition import CONTENT_TYPE, Family, write_exposition
 from retrycontract.front.health import Looking, answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from retrycontract.front.bridge import Receive, Scope, Send
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 PLAIN: Final = "text/plain; charset=utf-8"
 # Prometheus gives up after ten seconds unless it is told otherwise.
@@ -49,3 +51,47 @@ class Metrics:
         given: bytes = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, token = given.partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token.encode())
+
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+Type = Literal["counter", "gauge", "histogram"]
+_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Hold one number; `suffix` tells the parts of a histogram apart."""
+
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Hold the samples of one metric."""
+
+    name: str
+    type: Type
+    help: str
+    samples: tuple[Sample, ...]
+
+
+def write_exposition(families: Iterable[Family]) -> str:
+    """Write metrics as text; a metric without samples is left out."""
+    return "".join(_family(family) for family in families if family.samples)
+
+
+def _family(family: Family) -> str:
+    lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.type}"]
+    lines += [f"{family.name}{sample.suffix}{_labels(sample)} {_number(sample.value)}" for sample in family.samples]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(sample: Sample) -> str:
+    pairs = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in sample.labels)
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))

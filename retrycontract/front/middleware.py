@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
 from retrycontract.api.routes import PENDING_HEADER
 from retrycontract.config.logs import follow, forget
-from retrycontract.contract.traces import read_traceparent
+from retrycontract.contract.events import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
 from retrycontract.usecases.calls.identifiers import safe_identifier

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.in_process import RetryContract
-from retrycontract.judging.examiner import Examiner
 from retrycontract.judging.in_process_judge import InProcessJudge
-from retrycontract.judging.judge import Judge, ModelOutput, NotJudgedError, Runner, Verdict, as_text
+from retrycontract.judging.judge import Examiner, Judge, ModelOutput, NotJudgedError, Runner, Verdict, as_text
 
 if TYPE_CHECKING:
     from retrycontract.client import AsyncClient, Client

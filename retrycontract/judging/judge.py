@@ -19,6 +19,13 @@ from retrycontract.judging.steps import Steps
 if TYPE_CHECKING:  # the client needs an HTTP package that the base install does not bring
     from retrycontract.client import CallSummary, Guidance
 
+from retrycontract.contract.checks.failure import Findings
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.feedback.answer import examine, redacted_output
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.tool import CompiledTool
+from retrycontract.languages import compiler_of
+
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
 Runner = Callable[[Callable[[], Any]], Any]
 
@@ -135,3 +142,20 @@ class Judge(Protocol):
 def as_text(value: Any) -> Any:
     """Write a parsed value as it is submitted: a string becomes JSON text, since text would be read as JSON."""
     return json.dumps(value) if isinstance(value, str) else value
+
+
+class Examiner:
+    """Check outputs for one tool and count nothing; raises InvalidSchema."""
+
+    def __init__(self, tool: Tool, configuration: RetryConfiguration | None = None) -> None:
+        self.tool = CompiledTool.of(tool, compiler_of)
+        self.sanitizer = ValueSanitizer(configuration or RetryConfiguration())
+
+    def examine(self, output: Any, finish_reason: str | None = None) -> Findings:
+        """Find everything wrong with an output; never raises on what a model wrote."""
+        name = self.tool.tool.name
+        return examine(output, self.tool, self.sanitizer, tool_name=name, finish_reason=finish_reason)
+
+    def redacted(self, findings: Findings, output: Any) -> Any:
+        """Give what may be stored or shown of an output."""
+        return redacted_output(findings, output, self.tool, self.sanitizer)

@@ -11,15 +11,14 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
-from retrycontract.contract.checks.findings import blocks
+from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.judging.examiner import Examiner
-from retrycontract.judging.judge import ModelOutput, NotJudgedError, Verdict
+from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps
 
 MAX_LISTED = 200  # calls in one state, tools of one kind: such lists are read by a model

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.management.commands.create_operator import create_operator
 from retrycontract.store.models import Agent, ApiKey, Call
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool

@@ -29,8 +29,7 @@ from retrycontract.judging import Judge
 from retrycontract.mcp import messages
 from retrycontract.mcp.asking import NoVerdictError, Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
-from retrycontract.mcp.tool_listing import NoToolListError, ToolListing
-from retrycontract.mcp.toolbox import Toolbox
+from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
 ENDED = "The MCP server behind the gateway has ended: start it again. Whether this call was executed is not known."

@@ -36,7 +36,7 @@ class JSONText(models.TextField):  # type: ignore[type-arg]  # the class takes n
         return self.value_from_object(obj)
 
 
-class Literal(models.Value):
+class SqlLiteral(models.Value):
     """Write a constant of ours into the statement itself.
 
     SQLite uses a partial index only where the statement says what the index is limited to; behind a parameter it sees
@@ -48,6 +48,6 @@ class Literal(models.Value):
         return "'{}'".format(str(self.value).replace("'", "''").replace("%", "%%")), []
 
 
-def literals(values: Iterable[str]) -> list[Literal]:
+def literals(values: Iterable[str]) -> list[SqlLiteral]:
     """Write several."""
-    return [Literal(str(value)) for value in values]
+    return [SqlLiteral(str(value)) for value in values]

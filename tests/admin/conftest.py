@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.roles import Role
-from retrycontract.contract.webhooks.events import WebhookEvent
+from dashboard.navigation import Role
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     ApiKey,
     Call,

@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.roles import Role, may_answer
+from dashboard.navigation import Role, may_answer
 from retrycontract.contract.durations import parse_duration
 from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
-from retrycontract.usecases.people.give_role import role_of
+from retrycontract.usecases.people.admit_operator import role_of
 from tests.admin.conftest import post
 from tests.factories import PASSWORD, RIGHT, make_agent, make_blocked, make_call, make_tool, make_user
 

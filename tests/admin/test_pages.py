@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.admin import pages
 from retrycontract.store.models import (
     Agent,

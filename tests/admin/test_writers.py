@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.test import Client
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Event, Tool
 from tests.admin.conftest import post
 from tests.factories import RIGHT, make_agent, make_tool, make_user, submit

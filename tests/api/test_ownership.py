@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models import ApiKey, Attempt, Call, Guidance

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Agent,
     ApiKey,

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import ApiKey, Attempt, Call, Event, Tool
 from tests.browser.scene import make_desk
 from tests.factories import PASSWORD, make_user

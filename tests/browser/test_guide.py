@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Tool
 from tests.browser.scene import make_desk
 from tests.browser.test_desk import ROOT, Site

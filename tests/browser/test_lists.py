@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from tests.browser.test_desk import Site, check_look
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_call, make_tool, make_user
 

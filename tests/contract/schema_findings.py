@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from retrycontract import Tool, ValidationError, ValueSanitizer
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.tool import CompiledTool
 

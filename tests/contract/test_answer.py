@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, RetryConfiguration, Tool, ValidationError, ValueSanitizer, parse_feedback
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine, redacted_output, write_answer
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status

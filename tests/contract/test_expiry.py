@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from retrycontract.contract.configuration import OnExpiry
-from retrycontract.contract.feedback.expiry import render_expiry
+from retrycontract.contract.feedback.guidance import render_expiry
 from retrycontract.contract.kinds import Kind
 
 HALF_AN_HOUR = timedelta(minutes=30)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.keywords import MAX_ADVISED
 from retrycontract.contract.checks.schema_engine import MAX_TOLD
 from retrycontract.contract.feedback.answer import examine

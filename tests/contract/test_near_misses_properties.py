@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from retrycontract import ErrorSeverity, Tool, ValueSanitizer
 from retrycontract.contract.advice import combined_patch
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.patches import apply_patch
 from retrycontract.contract.tool import CompiledTool

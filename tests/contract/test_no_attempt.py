@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.explaining.patience import MAX_STEPS, OutOfPatienceError, Patience
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.webhooks.redelivery import asked_pause, pause_of_message, rest_of_receiver
+from retrycontract.contract.webhooks import asked_pause, pause_of_message, rest_of_receiver
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)

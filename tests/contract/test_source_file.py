@@ -18,7 +18,7 @@ from retrycontract import (
     ValueSanitizer,
     parse_feedback,
 )
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind

@@ -9,7 +9,7 @@ import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, RetryContract, Tool, ValidationError, ValueSanitizer
 from retrycontract.contract.checks.catalogue import CHECKS
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import (
     MAX_PLUGIN_ERRORS,
     check_arguments,

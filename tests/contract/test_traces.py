@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.traces import TRACEPARENT_LENGTH, read_traceparent
+from retrycontract.contract.events import TRACEPARENT_LENGTH, read_traceparent
 
 ID, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

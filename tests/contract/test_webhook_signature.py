@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.webhooks.signature import TOLERANCE, secret_of, sign, verify
+from retrycontract.contract.webhooks import TOLERANCE, secret_of, sign, verify
 from tests.conftest import Corpus
 
 SECRET = secret_of(bytes(range(32)))

@@ -12,7 +12,7 @@ from django.test import Client
 
 from dashboard.audit.trail import EventChoices
 from dashboard.calls.call_list import CallChoices
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Agent, SavedReply, Snooze, StandingHint, Tool, WebhookEndpoint
 from tests.api.conftest import open_door
 from tests.conftest import Corpus

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from django.test import Client
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Call
 from tests.api.conftest import Door, open_door
 from tests.conftest import Corpus

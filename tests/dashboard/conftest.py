@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 from django.test import Client
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from tests.factories import make_user
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Agent, ApiKey, Event, Scope
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_tool, make_user

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.call.suggestions import SHOWN_REPLIES
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Guidance, SavedReply
 from retrycontract.usecases.answers.save_reply import save_reply

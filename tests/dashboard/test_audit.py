@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.audit.trail import DOORS
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.usecases.people.admit_agent import issue_key
 from tests.dashboard.conftest import Page, logged_in, text_of

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Door, Event, FailedLogins
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, note_failure
 from tests.dashboard.conftest import HTMX, logged_in, text_of

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import SavedReply
 from retrycontract.usecases.answers.save_reply import save_reply
 from tests.dashboard.conftest import logged_in, text_of

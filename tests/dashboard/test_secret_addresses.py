@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.store.models import Call, SavedReply
 from tests.dashboard.conftest import logged_in
 from tests.factories import make_blocked, make_user

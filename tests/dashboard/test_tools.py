@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from dashboard.tools.tool_figures import draw_heat
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models import Event, Tool

@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from dashboard.roles import Role
-from dashboard.webhooks.endpoints import PAGE
-from retrycontract.contract.webhooks.events import WebhookEvent
+from dashboard.navigation import Role
+from dashboard.webhooks.views import PAGE
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Channel,
     ChannelTurn,

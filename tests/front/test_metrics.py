@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.front.exposition import Family, Sample
-from retrycontract.front.metrics import Metrics
+from retrycontract.front.metrics import Family, Metrics, Sample
 from tests.serving import running
 from tests.serving.service import AgentClient, Service
 from tests.serving.threads import fetch, serving

@@ -10,10 +10,10 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 from django.utils import timezone
 
-from dashboard.roles import Role
+from dashboard.navigation import Role
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.management.transfer.tables import moved_models
+from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.management.transfer.rows import moved_models
 from retrycontract.store.models import (
     ApiKey,
     Channel,
@@ -30,7 +30,7 @@ from retrycontract.usecases.answers.save_reply import save_reply
 from retrycontract.usecases.answers.set_hint import set_hint_from
 from retrycontract.usecases.calls.snooze_call import snooze_call
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.keep_preferences import keep_preferences
+from retrycontract.usecases.people.admit_operator import keep_preferences
 from retrycontract.usecases.people.second_factor import begin_factor
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.config.service_settings import load
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, SecondFactor, WebhookEndpoint
 from retrycontract.usecases import reseal
 from retrycontract.usecases.calls.sweep import judge_waiting

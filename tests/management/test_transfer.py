@@ -17,8 +17,8 @@ from django.core.management import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.management.transfer.leaving import export_to
-from retrycontract.management.transfer.tables import moved_models, references
+from retrycontract.management.transfer.exporting import export_to
+from retrycontract.management.transfer.rows import moved_models, references
 from retrycontract.store.models import Agent, Attempt, Call, Event
 from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, submit

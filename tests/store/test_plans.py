@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from retrycontract.store.fields import Literal
+from retrycontract.store.fields import SqlLiteral
 from retrycontract.store.models import Attempt, Call
 from retrycontract.store.models.open_calls import CONTINUED
 
@@ -41,5 +41,5 @@ def test_it_is_found_by_its_index(name: str) -> None:
 @pytest.mark.parametrize("text", ["it's", "100 %s", 'a "b"', "%%"])
 def test_a_constant_is_written_as_it_is(text: str) -> None:
     """Neither a quote nor a percent sign ends it or asks for a parameter."""
-    assert Call.objects.filter(state=Literal(text), session_id=text).count() == 0
-    assert f"""'{text.replace("'", "''")}'""" in str(Call.objects.filter(state=Literal(text)).query)
+    assert Call.objects.filter(state=SqlLiteral(text), session_id=text).count() == 0
+    assert f"""'{text.replace("'", "''")}'""" in str(Call.objects.filter(state=SqlLiteral(text)).query)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.webhooks.signature import verify
+from retrycontract.contract.webhooks import verify
 from tests.serving import running
 from tests.serving.desk import Desk
 from tests.serving.receivers import Post, Receiver, receiving

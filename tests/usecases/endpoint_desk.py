@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.contract.webhooks.signature import verify
+from retrycontract.contract.webhooks import WebhookEvent, verify
 from retrycontract.store.models import Agent, Door, WebhookEndpoint
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import OutboxMessage
 from retrycontract.usecases.notify.courier import carry_out
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from tests.factories import make_blocked
 from tests.serving.receivers import Receiver
 from tests.usecases.conftest import NOON

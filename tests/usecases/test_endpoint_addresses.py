@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Door, Event, WebhookDelivery, WebhookEndpoint
 from retrycontract.store.models.endpoints import shortened
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints

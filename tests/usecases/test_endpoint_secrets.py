@@ -15,8 +15,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.contract.webhooks.signature import verify
+from retrycontract.contract.webhooks import WebhookEvent, verify
 from retrycontract.store.models import Call, Door, Event, WebhookDelivery, WebhookEndpoint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue

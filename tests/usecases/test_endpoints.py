@@ -6,12 +6,11 @@ import pytest
 from django.db import transaction
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Door, Event, OutboxMessage
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
-from retrycontract.usecases.notify.tend_endpoint import change_endpoint, rotate_secret
+from retrycontract.usecases.notify.tend_endpoint import change_endpoint, rotate_secret, tell_endpoints
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
 from tests.serving.receivers import Receiver
 from tests.usecases.conftest import NOON, Send, fail

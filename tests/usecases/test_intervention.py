@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.event_position import Position
 from retrycontract.store.models import Door, Event, OutboxMessage
 from retrycontract.usecases.notify.follow_events import follow_events

@@ -11,8 +11,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.store.models import Door, Event
-from retrycontract.usecases.people.admit_operator import SHOWN, admit_operator, change_operator
-from retrycontract.usecases.people.give_role import Role
+from retrycontract.usecases.people.admit_operator import SHOWN, Role, admit_operator, change_operator
 from tests.factories import make_user
 from tests.usecases.conftest import NOON
 

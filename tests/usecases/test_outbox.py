@@ -15,7 +15,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Notice, OutboxMessage
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
-from retrycontract.usecases.notify.announce_escalation import announce_escalation
+from retrycontract.usecases.notify.write_message import announce_escalation
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.serving.receivers import Receiver, taking_mail
 from tests.usecases.conftest import NOON, Send, configure, fail

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 import retrycontract.usecases
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Agent,
     ApiKey,
@@ -39,17 +39,14 @@ from retrycontract.usecases.calls.sweep import expire_overdue
 from retrycontract.usecases.calls.tidy_queue import tidy_queue
 from retrycontract.usecases.counts.recount import rebuild_rollups
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
-from retrycontract.usecases.notify.drain_outbox import drain_outbox
-from retrycontract.usecases.notify.send_again import send_again
+from retrycontract.usecases.notify.drain_outbox import drain_outbox, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
 from retrycontract.usecases.people.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
-from retrycontract.usecases.people.admit_operator import admit_operator, change_operator
-from retrycontract.usecases.people.end_sessions import end_sessions
-from retrycontract.usecases.people.give_role import Role
+from retrycontract.usecases.people.admit_operator import Role, admit_operator, change_operator, end_sessions
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
 from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor, take_factor_away
 from retrycontract.usecases.reseal import note_keys, reseal_all
-from retrycontract.usecases.tools.change_tool import change_tool, release_version
+from retrycontract.usecases.tools.register_tool import change_tool, release_version
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.serving.receivers import receiving
 from tests.usecases.conftest import NOON, configure, judge_all

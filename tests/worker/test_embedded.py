@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.front.waiting import bells
 from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.reading import safe, unwrapped
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.codes import ErrorCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrycontract.contract.checks.findings import Findings, blocks
+from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.checks.reading import safe, was_cut_off
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.checks.tool_arguments import run_checks

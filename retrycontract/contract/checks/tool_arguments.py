@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from retrycontract.contract.advice import did_you_mean, nearest
-from retrycontract.contract.checks.findings import Findings, blocks
+from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.checks.reading import number_errors, read_output, safe, syntax_error, was_cut_off
 from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 
 
 class AgentEvent(StrEnum):
@@ -35,3 +35,18 @@ DETAILS: dict[AgentEvent, tuple[str, ...]] = {
     AgentEvent.CALL_EXPIRED: ("on_expiry",),
     AgentEvent.GUIDANCE_GIVEN: ("decision", "granted"),
 }
+
+
+class ResponseStatus(StrEnum):
+    """Name how a reply is logged."""
+
+    SUCCESS = "SUCCESS"
+    MALFORMED = "MALFORMED"
+    SCHEMA_VIOLATION = "SCHEMA_VIOLATION"
+
+
+def response_status(*, is_valid: bool, is_parsed: bool) -> ResponseStatus:
+    """Tell how a reply is logged: what is no JSON is malformed, whatever else is wrong with it."""
+    if is_valid:
+        return ResponseStatus.SUCCESS
+    return ResponseStatus.SCHEMA_VIOLATION if is_parsed else ResponseStatus.MALFORMED

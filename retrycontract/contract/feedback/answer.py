@@ -10,7 +10,7 @@ from typing import Any
 
 from retrycontract.contract.checks.catalogue import CHECKS
 from retrycontract.contract.checks.composition import sensitive_pointers
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.missing_output import instead_of_output, no_output
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.durations import shown_duration
 from retrycontract.contract.feedback.feedback_text import STANDING_LEAD, shown_name
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState
@@ -79,3 +82,23 @@ def _said(what: str, text: str) -> str:
 def _quoted(text: str) -> str:
     """Mark every line as the person's words, so that nothing in them can pose as anything else."""
     return "\n".join(f"> {visible(line)}" for line in text.strip().splitlines())
+
+
+def render_expiry(kind: Kind, name: str, waited: timedelta, then: OnExpiry) -> str:
+    """Write what the model reads when the time for an answer has passed."""
+    shown, time = shown_name(name), shown_duration(waited)
+    is_call = kind is Kind.TOOL_CALL
+    what = f"call of tool '{shown}'" if is_call else f"{kind.subject} '{shown}'"
+    nothing = f"Nothing was {'written' if kind is Kind.SOURCE_FILE else 'executed' if is_call else 'used'}."
+    match then:
+        case "expire":
+            return (
+                f"No one answered your Blocked {what} within {time}. This is not a rejection: no person "
+                f"has decided. {nothing} A late answer will be kept and offered."
+            )
+        case "reject":
+            again = "try this call" if is_call else f"send this {kind.subject}"
+            return (
+                f"No one answered your Blocked {what} within {time}, so the tool's policy rejects it. "
+                f"No person has said no. {nothing} Do not {again} again; stop, or take another way."
+            )

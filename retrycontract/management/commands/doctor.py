@@ -11,8 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from retrycontract.management.doctor.examination import examine
-from retrycontract.management.doctor.findings import Level
+from retrycontract.management.doctor.examination import Level, examine
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.transfer.arriving import TargetNotEmptyError, UnreadableExportError, import_from
+from retrycontract.management.transfer.importing import TargetNotEmptyError, UnreadableExportError, import_from
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from retrycontract.management.demo import AGENT
-from retrycontract.management.seeding.planting import PREFIX, Planter
+from retrycontract.management.seeding.rows import PREFIX, Planter
 from retrycontract.store.models import Call
 
 REPORTED_EVERY: Final = 100_000

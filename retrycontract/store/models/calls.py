@@ -11,12 +11,12 @@ from django.db.models import F, Q
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.events import TRACEPARENT_LENGTH
 from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
-from retrycontract.contract.traces import TRACEPARENT_LENGTH
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.store.fields import JSONText, Literal, literals
+from retrycontract.store.fields import JSONText, SqlLiteral, literals
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
@@ -61,7 +61,7 @@ class CallQuerySet(models.QuerySet["Call"]):
 
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
-        return self.filter(state=Literal(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
+        return self.filter(state=SqlLiteral(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
         """Keep the calls of tools whose name holds the text, and those that bear an id that begins with it.
@@ -85,7 +85,7 @@ class CallQuerySet(models.QuerySet["Call"]):
     def overdue(self, now: datetime) -> CallQuerySet:
         """Keep the Blocked calls that nobody answered in time; what is held at the desk was answered."""
         held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
-        late = self.filter(state=Literal(CallState.BLOCKED.value), expires_at__lte=now)
+        late = self.filter(state=SqlLiteral(CallState.BLOCKED.value), expires_at__lte=now)
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
 
 

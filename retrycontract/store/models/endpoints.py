@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.contract.webhooks.signature import secret_of
+from retrycontract.contract.webhooks import WebhookEvent, secret_of
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_endpoint_id
 from retrycontract.store.models.agents import Agent

@@ -19,7 +19,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -36,11 +36,11 @@ from retrycontract.store.models import (
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.follow_answers import remember_answer
-from retrycontract.usecases.answers.propose_correction import proposed_arguments
+from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 
 MAX_PLACES = 5  # that a refusal names

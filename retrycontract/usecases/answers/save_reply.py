@@ -13,7 +13,7 @@ from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.store.models import Door, Event, SavedReply
 from retrycontract.store.models.replies import FIRST, LAST
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.give_role import Role, role_of
+from retrycontract.usecases.people.admit_operator import Role, role_of
 from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_TITLE: Final = 80

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from retrycontract.contract.advice import combined_patch
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import AnswerRecord, Call, Mistake
+from retrycontract.contract.patches import PatchError, apply_patch, make_patch
+from retrycontract.contract.redaction.sanitizer import has_redaction
+from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 
 MOST: Final = 3  # a person has ten seconds for all of them
 LOOKED_AT: Final = 50  # answers to one mistake that are compared, the newest
@@ -57,3 +60,16 @@ def suggest_guidance(call: Call) -> tuple[SuggestedGuidance, ...]:
 def times(number: int) -> str:
     """Say how often."""
     return {1: "once"}.get(number, f"{number} times")
+
+
+def proposed_arguments(attempt: Attempt) -> Any | None:
+    """Give the output of a judged attempt as it was meant, as far as that is plain; None when nothing is proposed."""
+    patch = combined_patch(attempt.errors) if attempt.is_parsed else ()
+    if not patch:
+        return None
+    try:
+        mended = apply_patch(attempt.output, patch)
+    except PatchError:  # a key of the output was redacted after the patch was made
+        return None
+    # Where a secret would have to move, only its mark is here to be sent.
+    return None if has_redaction(make_patch(attempt.output, mended)) else mended

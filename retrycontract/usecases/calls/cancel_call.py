@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import count_end
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 
 MAX_RACES = 50  # tries before a call that keeps changing is left to the next request, as `submit_attempt` does
 

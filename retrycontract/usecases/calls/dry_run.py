@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from retrycontract.checking import AT_ONCE
 from retrycontract.config.installed_formatters import gather_formatters
-from retrycontract.contract.checks.findings import Findings
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined, write_feedback
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata

@@ -17,13 +17,13 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
 from retrycontract.usecases.answers.follow_answers import follow_guidance, follow_hints, hint_for
 from retrycontract.usecases.counts.keep_count import count_verdict
-from retrycontract.usecases.notify.announce_escalation import announce_escalation
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
+from retrycontract.usecases.notify.write_message import announce_escalation
 from retrycontract.usecases.tools.contracts import configuration_for, expires_after, mode_of, pinned, sanitizer
 
 logger = logging.getLogger("retrycontract")

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from retrycontract.config.logs import forget
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.contract.webhooks.events import WebhookEvent
+from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.counts.keep_count import count_end
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.notify.tell_endpoints import tell_endpoints
+from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import on_expiry
 
 logger = logging.getLogger("retrycontract")

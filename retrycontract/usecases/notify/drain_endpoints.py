@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from retrycontract.contract.webhooks.redelivery import asked_pause, pause_of_message, rest_of_receiver
+from retrycontract.contract.webhooks import asked_pause, pause_of_message, rest_of_receiver
 from retrycontract.store.models import (
     Channel,
     ChannelTurn,

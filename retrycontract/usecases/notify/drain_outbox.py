@@ -11,9 +11,8 @@ from django.conf import settings
 
 from retrycontract.store.models import Channel, ChannelTurn, Door, Event, Notice, OutboxMessage
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.notify.announce_escalation import channels
 from retrycontract.usecases.notify.courier import carry_out
-from retrycontract.usecases.notify.write_message import write_message
+from retrycontract.usecases.notify.write_message import channels, write_message
 
 logger = logging.getLogger("retrycontract")
 
@@ -97,3 +96,14 @@ def _pause(failures: int, chance: Callable[[], float]) -> timedelta:
     """Wait twice as long after each failure, and not all services at the same moment."""
     longest: timedelta = min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE)
     return longest * (1 + chance()) / 2
+
+
+def send_again(message: OutboxMessage, *, now: datetime, actor: str, door: Door) -> bool:
+    """Have a message tried again that was delivered or given up; False when it is to be tried anyway."""
+    with write_transaction():
+        if not message.reopen(now):
+            return False
+        Event.record(
+            "message.sent_again", actor=actor, door=door, at=now, message=message.public_id, channel=message.channel
+        )
+    return True

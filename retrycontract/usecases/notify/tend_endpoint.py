@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from retrycontract.config.service_settings import is_plain_url
-from retrycontract.contract.webhooks.events import WebhookEvent
-from retrycontract.store.models import Agent, Door, Event, WebhookEndpoint
+from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.store.models import Agent, Call, Channel, Door, Event, OutboxMessage, WebhookEndpoint
 from retrycontract.store.models.endpoints import MAX_ADDRESS
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.notify.addresses import leads_inside
+from retrycontract.usecases.notify.write_event import write_event
 
 CHANGEABLE = ("address", "events", "is_active")
 
@@ -117,3 +118,23 @@ def _values(events: Sequence[WebhookEvent]) -> list[str]:
     """Give the events' names, each once and in one order; raises ValueError for what is none."""
     chosen = {WebhookEvent(event) for event in events}
     return [event.value for event in WebhookEvent if event in chosen]
+
+
+def tell_endpoints(event: WebhookEvent, call: Call, /, *, now: datetime, **details: Any) -> None:
+    """Note for every endpoint that listens what is to be sent; nothing is sent here.
+
+    `details` are names and numbers, never values of the agent's.
+    """
+    listening = WebhookEndpoint.objects.listening(call.agent, event)
+    if not listening:
+        return
+    body = write_event(
+        event.value, call, at=now, state=call.state, attempts=call.attempts_made,
+        tool_call_id=call.last_tool_call_id, **details,
+    )  # fmt: skip
+    OutboxMessage.objects.bulk_create(
+        OutboxMessage(
+            channel=Channel.ENDPOINT, endpoint=endpoint, subject=event.value, text=body, created_at=now, due_at=now
+        )
+        for endpoint in listening
+    )

@@ -78,3 +78,17 @@ def _address(page: str, *arguments: str) -> str:
     """Give the full address of a page of the desk; empty when nobody said where people reach it."""
     public_url: str = settings.RETRYCONTRACT.public_url
     return f"{public_url}{reverse(page, args=arguments)}" if public_url else ""
+
+
+def channels() -> list[Channel]:
+    """List the channels by which people want to be told."""
+    service = settings.RETRYCONTRACT
+    wanted = {Channel.WEBHOOK: service.notify_webhook_url, Channel.EMAIL: service.notify_email}
+    return [channel for channel, target in wanted.items() if target]
+
+
+def announce_escalation(escalation: Escalation, *, now: datetime) -> None:
+    """Note for every channel that people are to be told; nothing is sent here."""
+    Notice.objects.bulk_create(
+        [Notice(escalation=escalation, channel=channel, created_at=now) for channel in channels()]
+    )

@@ -13,9 +13,11 @@ from django.core.management.color import no_style
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, ForeignKey, Model, OuterRef
 
-from retrycontract.management.transfer.leaving import CHUNK, FORMAT, VERSION
-from retrycontract.management.transfer.rows import LinkedRow, RowError, decode
-from retrycontract.management.transfer.tables import (
+from retrycontract.management.transfer.exporting import CHUNK, FORMAT, VERSION
+from retrycontract.management.transfer.rows import (
+    LinkedRow,
+    RowError,
+    decode,
     label,
     links,
     moved_models,

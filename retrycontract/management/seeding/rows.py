@@ -20,7 +20,7 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import F, Max, Model
 
-from retrycontract.management.seeding.stories import STORIES, Story, Teller
+from retrycontract.management.seeding.courses import STORIES, Story, Teller
 from retrycontract.management.seeding.templates import COPIED, CallTemplate, columns, shifted, template_of
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.identifiers import ALPHABET, LENGTH

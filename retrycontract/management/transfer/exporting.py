@@ -13,8 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from retrycontract.management.private_files import new_private_file
-from retrycontract.management.transfer.rows import encode
-from retrycontract.management.transfer.tables import label, links, moved_models, schema_state
+from retrycontract.management.transfer.rows import encode, label, links, moved_models, schema_state
 from retrycontract.store.models import Attempt
 
 FORMAT = "retrycontract-export"
