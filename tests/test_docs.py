@@ -21,6 +21,8 @@ from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.webhooks import WebhookEvent, secret_of, sign
+from retrycontract.store.models import Attempt
+from retrycontract.usecases.counts.keep_count import count_unasked
 from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader
 from retrycontract.usecases.counts.read_metrics import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user
@@ -128,7 +130,9 @@ def test_every_event_that_systems_are_told_of_is_described(event: WebhookEvent) 
 
 @pytest.mark.django_db
 def test_every_metric_is_described_with_its_type_and_labels() -> None:
-    answer(make_blocked(generation=Generation(model="m", tokens_in=1)), make_user(), Decision.ACCEPT)
+    call = make_blocked(generation=Generation(model="m", tokens_in=1))
+    answer(call, make_user(), Decision.ACCEPT)
+    count_unasked(Attempt(call=call, number=4, api_error="HTTP 429"), source=call.state, now=timezone.now())
     families = MetricsReader().read(now=timezone.now(), waiting_requests=0)
     assert {family.name for family in families} == {f"{METRICS}{name}" for name in HELP}
     for family in families:

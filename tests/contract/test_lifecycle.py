@@ -5,19 +5,20 @@ from itertools import product
 import pytest
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Move, Status, judge
+from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Move, Status, judge, move_unasked
 
 ROWS = {
-    "pending": "valid retrying blocked observed cancelled",
-    "retrying": "pending valid retrying blocked observed cancelled",
+    "pending": "valid retrying blocked observed cancelled unavailable",
+    "retrying": "pending valid retrying blocked observed cancelled unavailable",
     "blocked": "guided accepted rejected valid observed cancelled expired",
-    "guided": "valid blocked observed cancelled",
+    "guided": "valid blocked observed cancelled unavailable",
     "expired": "guided accepted rejected",
     "valid": "",
     "accepted": "",
     "rejected": "",
     "cancelled": "",
     "observed": "",
+    "unavailable": "",
 }
 
 
@@ -167,3 +168,18 @@ def test_an_answer_grants_attempts_and_moves_the_call(
     assert decision.grant(asked) == granted
     assert decision.leads_to is state
     assert state in LEGAL_MOVES[CallState.BLOCKED]
+
+
+@pytest.mark.parametrize(
+    ("state", "budget", "gives_up", "move"),
+    [
+        ("pending", FIRST, False, Move(CallState.RETRYING, Status.RETRY)),
+        ("guided", SECOND, False, Move(CallState.GUIDED, Status.RETRY)),
+        ("retrying", LAST, False, Move(CallState.UNAVAILABLE, Status.UNAVAILABLE)),
+        ("guided", LAST, False, Move(CallState.UNAVAILABLE, Status.UNAVAILABLE)),
+        ("pending", FIRST, True, Move(CallState.UNAVAILABLE, Status.UNAVAILABLE)),
+        ("blocked", LAST, True, Move(CallState.BLOCKED, Status.BLOCKED)),
+    ],
+)
+def test_a_model_that_cannot_be_asked_blocks_nothing(state: str, budget: Budget, gives_up: bool, move: Move) -> None:
+    assert move_unasked(CallState(state), budget, gives_up=gives_up) == move

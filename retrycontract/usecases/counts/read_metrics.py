@@ -32,7 +32,7 @@ HELP: Final = {
     "attempts_total": "Judged attempts, by their number within the call and their result.",
     "failures_total": "Failed attempts, by each code that they had.",
     "model_attempts_total": "Judged attempts whose model was named, by it, their number and their result.",
-    "model_errors_total": "Tries for which the model could not be asked, by why.",
+    "model_errors_total": "Tries for which the model could not be asked, by why; none of them is a failure.",
     "model_tokens_total": "Tokens that agents told of, by model and direction.",
     "escalations_total": "Calls that were Blocked and escalated to a person.",
     "outcomes_total": "Ends of calls, by state.",
