@@ -46,7 +46,9 @@ soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every case of the ta
 	$(BIN)/python -m pytest $(SOAK) $(or $(ARGS),$(SIDE_BY_SIDE))
 	$(if $(ARGS),,$(ON_POSTGRESQL) $(ON_BOTH_DATABASES))
 
-chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
+chaos: export RETRYCONTRACT_STORM_SHARE ?= 1
+chaos: export RETRYCONTRACT_STORM_KILLS ?= 60
+chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, in full storms, and count what is lost
 	$(BIN)/python -m pytest -s -m "soak or not soak" tests/services $(ARGS)
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser
