@@ -152,6 +152,7 @@ class CallHistory:
     escalations: tuple[Escalation, ...]
     expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
     held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
+    unsent: tuple[HeldAnswer, ...] = ()  # those that their agent no longer needed when their hold was over
 
     @property
     def version(self) -> str:
@@ -376,6 +377,7 @@ def read_story(call: Call) -> CallHistory:
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
         _held_of(call),
+        tuple(HeldAnswer.objects.unsent().select_related("operator", "escalation", "call").filter(call=call)),
     )
 
 
@@ -406,4 +408,4 @@ def _guidance_of(call: Call) -> tuple[Guidance, ...]:
 
 
 def _held_of(call: Call) -> HeldAnswer | None:
-    return HeldAnswer.objects.select_related("operator", "escalation").filter(call=call).first()
+    return HeldAnswer.objects.waiting().select_related("operator", "escalation").filter(call=call).first()
