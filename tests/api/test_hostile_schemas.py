@@ -29,7 +29,7 @@ def test_the_table_is_large_enough() -> None:
     assert len(HOSTILE) >= 100
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)  # a hang guard: the dearest patterns run into the limit of the child that judges
 @pytest.mark.parametrize(("schema", "code"), sampled(HOSTILE, one_in=4))
 def test_a_hostile_schema_is_refused_or_judged_by(quiet_door: Door, schema: Any, code: str | None) -> None:
     reply = quiet_door.put("/tools/hostile", {"input_schema": schema})
