@@ -18,11 +18,11 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods
 
 from dashboard.answers.hint_views import keep_words
-from dashboard.call import work_views  # which shows this page, too: names of either are read when they are needed
 from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.undo import taken_back
+from dashboard.call.work import read_work
 from dashboard.inbox.queue import next_blocked
 from dashboard.navigation import may_answer
 from dashboard.shared.forms import AnswerForm
@@ -229,7 +229,7 @@ def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
         "story": story,
         "call": story.call,
         "now": now,
-        "work": work_views.read_work(story.call, cast(User, request.user).pk, now=now),
+        "work": read_work(story.call, cast(User, request.user).pk, now=now),
         "may_answer": may_answer(request.user),
         "next_blocked": next_blocked(now=now, beside=story.call),
     }

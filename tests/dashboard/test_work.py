@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from dashboard.call.work_views import snooze_choices
+from dashboard.call.work import snooze_choices
 from retrycontract.store.models import Call, Claim, Snooze
 from retrycontract.usecases.calls.claim_call import claim_call, claim_of
 from retrycontract.usecases.calls.snooze_call import snooze_call
