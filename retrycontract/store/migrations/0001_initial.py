@@ -330,7 +330,6 @@ class Migration(migrations.Migration):
                 ('arguments', retrycontract.store.fields.JSONText(null=True)),
                 ('grant', models.PositiveSmallIntegerField()),
                 ('base_number', models.PositiveIntegerField(null=True)),
-                ('mistake', models.CharField(max_length=64, null=True)),
                 ('stands_days', models.PositiveSmallIntegerField(null=True)),
                 ('rendered', models.TextField()),
                 ('held_at', models.DateTimeField()),
