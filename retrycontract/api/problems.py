@@ -46,6 +46,7 @@ logger = logging.getLogger("retrycontract")
 CONTENT_TYPE = "application/problem+json"
 MAX_FAULTS = 20  # of one request that are named; a client that mends these is told of the next ones
 MAX_POINTER = 500  # characters; names of fields are the client's, and as long as it likes
+EITHER = "callback_error"  # the one field that takes text or a list; pydantic names which of them it tried
 TITLES = {
     400: "Bad request",
     401: "Not authenticated",
@@ -135,13 +136,11 @@ def _problem(_: HttpRequest, error: Problem) -> HttpResponse:
 
 def _body(_: HttpRequest, error: BodyError) -> HttpResponse:
     """Name the fields that are wrong; what they held is not repeated."""
+    # What may be one thing or another is refused once for each, all at the same place: the first one speaks for it.
+    by_place = {_location(fault["loc"]): fault for fault in reversed(error.errors)}
     errors = [
-        {
-            "pointer": _shown(sanitizer().redact_pointer(_location(fault["loc"]))),
-            "code": fault["type"],
-            "detail": fault["msg"],
-        }
-        for fault in error.errors[:MAX_FAULTS]
+        {"pointer": _shown(sanitizer().redact_pointer(place)), "code": fault["type"], "detail": fault["msg"]}
+        for place, fault in list(reversed(by_place.items()))[:MAX_FAULTS]
     ]
     detail = "Correct the fields named in 'errors' and send it again."
     return problem_response(422, "invalid-request", detail, errors=errors)
@@ -156,6 +155,8 @@ def _location(location: tuple[Any, ...]) -> str:
     parts = [str(part) for part in location]
     if parts[:1] in (["body"], ["query"], ["path"], ["header"]):
         parts = parts[2:] if parts[0] == "body" and len(parts) > 1 else parts[1:]
+    if parts[:1] == [EITHER]:
+        del parts[1:2]
     return pointers.from_tokens(parts)
 
 

@@ -31,6 +31,14 @@ def test_the_feedback_names_the_kind(door: Door, kind: str, subject: str) -> Non
     assert body["feedback"].startswith(f"Validation failed for {subject} 'app.py' (attempt 1/3):")
 
 
-def test_a_file_of_no_known_language_is_refused(door: Door) -> None:
-    reply = door.post("/check", {"input_schema": True, "tool": "notes", "kind": "source_file", "raw": "x"})
-    assert reply.status == 422
+def test_a_file_whose_name_tells_no_language_is_checked_as_text(door: Door) -> None:
+    body = {"input_schema": True, "tool": "notes", "kind": "source_file"}
+    reply = door.post("/check", body | {"raw": "x"})
+    assert (reply.status, reply.body["valid"]) == (200, True)
+    assert door.post("/check", body | {"raw": "I cannot help with that."}).body["valid"] is False
+
+
+def test_a_language_that_nobody_knows_is_refused(door: Door) -> None:
+    schema = {"x-language": "klingon"}
+    reply = door.post("/check", {"input_schema": schema, "tool": "notes", "kind": "source_file", "raw": "x"})
+    assert (reply.status, reply.code) == (422, "unknown-language")

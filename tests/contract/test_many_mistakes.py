@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from retrycontract.contract.checks.schema_engine import MAX_TOLD
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 
+# As many ways to slip twice in writing 'population', none of which a digit makes another word.
+SLIPS = [f"po{one}pulati{other}on" for one in ascii_lowercase for other in ascii_lowercase][:300]
 INTEGERS = {"properties": {"a": {"items": {"type": "integer"}}}}
 
 
@@ -68,11 +71,11 @@ def test_numbers_too_large_to_be_carried_are_listed_as_far() -> None:
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
-        ({"properties": {"count": {}}}, {f"cuont{number}": 1 for number in range(300)}),
-        ({"properties": {"count": {}}, "additionalProperties": False}, {f"cuont{n}": 1 for n in range(300)}),
-        ({"properties": {"a": {"items": {"properties": {"count": {}}}}}}, {"a": [{"cuont": 1}] * 300}),
-        ({"properties": {"a": {"items": {"enum": ["count"]}}}}, {"a": [f"cuont{n}" for n in range(300)]}),
-        ({"properties": {"a": {"items": {"enum": ["count", *range(90)]}}}}, {"a": [f"cuont{n}" for n in range(300)]}),
+        ({"properties": {"population": {}}}, dict.fromkeys(SLIPS, 1)),
+        ({"properties": {"population": {}}, "additionalProperties": False}, dict.fromkeys(SLIPS, 1)),
+        ({"properties": {"a": {"items": {"properties": {"population": {}}}}}}, {"a": [{"popualtion": 1}] * 300}),
+        ({"properties": {"a": {"items": {"enum": ["population"]}}}}, {"a": SLIPS}),
+        ({"properties": {"a": {"items": {"enum": ["population", *range(90)]}}}}, {"a": SLIPS}),
     ],
     ids=["unknown fields", "refused fields", "unknown fields of items", "a choice", "a choice of many"],
 )
@@ -81,7 +84,7 @@ def test_what_was_meant_is_sought_for_the_first_hundred(schema: dict[str, Any], 
     advised = [
         error
         for error in errors
-        if "'count'" in (error.hint or "") and ("rename" in error.hint or "mean" in error.hint)
+        if "'population'" in (error.hint or "") and ("rename" in error.hint or "mean" in error.hint)
     ]
     assert len(errors) == 300
     assert len(advised) == MAX_ADVISED

@@ -338,6 +338,25 @@ def test_an_attempt_with_mistakes_is_an_attempt(answer: str) -> None:
     assert "no_attempt" not in (found.tool_result.metadata if found.tool_result else {})
 
 
+@pytest.mark.parametrize("name", ["a.py", "a.ts"])
+@pytest.mark.parametrize(
+    ("answer", "is_attempt"),
+    [
+        ("with a as b\n", True),
+        ("for it in the_list\n  pass\n", True),
+        ("if this is not that\n  pass\n", True),
+        ("If you want this I need the file", False),
+        ("with this I am done.", False),
+        ("for that I will need your file!\n", False),
+    ],
+)
+def test_a_statement_with_a_mistake_is_no_talk(name: str, answer: str, is_attempt: bool) -> None:
+    tool = Tool(name=name, input_schema=True, kind=Kind.SOURCE_FILE)
+    found = RetryContract([tool]).check(name, "1", answer)
+    assert found.errors
+    assert ("no_attempt" not in found.tool_result.metadata) is is_attempt
+
+
 def test_thoughts_before_arguments_are_no_mistake() -> None:
     assert outcome('<think>{"path": 1}</think>{"path": "a"}').arguments == {"path": "a"}
 

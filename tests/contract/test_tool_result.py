@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, ToolResult, ValidationError
-from retrycontract.contract.feedback.tool_result import RENDERERS, Provider, metadata
+from retrycontract.contract.feedback.tool_result import MAX_LISTED, RENDERERS, Provider, metadata
 
 RESULT = ToolResult("call_1", "Validation failed …", metadata={"format": "retrycontract/1", "errors": []}, name="read")
 
@@ -116,8 +116,16 @@ def test_nobody_edits_the_twin_through_a_rendering() -> None:
     assert RESULT.metadata["errors"] == []
 
 
-def test_the_machine_readable_twin_has_every_error() -> None:
-    errors = tuple(ValidationError(ErrorCode.TYPE_MISMATCH, f"/{index}", "m") for index in range(200))
+@pytest.mark.parametrize("count", [1, MAX_LISTED])
+def test_the_machine_readable_twin_has_every_error_that_a_reply_lists(count: int) -> None:
+    errors = tuple(ValidationError(ErrorCode.TYPE_MISMATCH, f"/{index}", "m") for index in range(count))
     twin = metadata(errors, attempt=2, max_attempts=3, status="retry")
     assert [ValidationError.from_json(error) for error in twin.pop("errors")] == list(errors)
     assert twin == {"format": "retrycontract/1", "status": "retry", "attempt": 2, "max_attempts": 3, "warnings": []}
+
+
+def test_the_machine_readable_twin_counts_the_errors_that_it_leaves_out() -> None:
+    errors = tuple(ValidationError(ErrorCode.TYPE_MISMATCH, f"/{index}", "m") for index in range(2 * MAX_LISTED))
+    twin = metadata(errors, attempt=2, max_attempts=3, status="retry")
+    assert [error["field_path"] for error in twin["errors"]] == [f"/{index}" for index in range(MAX_LISTED)]
+    assert twin["errors_left_out"] == MAX_LISTED

@@ -77,7 +77,7 @@ def test_a_sealed_identifier_opens_and_nothing_else_does() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"tool_call_id": TOKEN, "session_id": None}, {"session_id": TOKEN, "tool_call_id": "id"}],
+    [{"tool_call_id": TOKEN, "session_id": "s"}, {"session_id": TOKEN, "tool_call_id": "id"}],
     ids=["the provider's id", "the session"],
 )
 def test_attempts_with_the_same_secret_in_their_ids_are_one_call(fields: dict[str, Any]) -> None:

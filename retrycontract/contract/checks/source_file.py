@@ -17,7 +17,7 @@ from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt, without_thoughts
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, declared_language, may_be_empty
 from retrycontract.contract.outputs.source_excerpts import excerpt
-from retrycontract.contract.outputs.unfenced import doubt
+from retrycontract.contract.outputs.unfenced import doubt, is_statement
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
@@ -83,8 +83,10 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
             return candidate.text, faults
         if candidate is found.told:
             told = candidate.text, faults
-    # Asked last: what compiles is a file, however it reads.
+    # Asked last: what compiles is a file, however it reads, and "with a as b" is a statement without its colon.
     reason = no_attempt(text)
+    if reason is FaultKind.ONLY_TALK and not language.takes_prose and is_statement(text):
+        reason = None
     return (text, (_answered(reason),)) if reason else told
 
 

@@ -61,7 +61,7 @@ ERROR = ErrorSeverity.ERROR.name.lower()  # as errors are stored
 
 
 def metadata(errors: tuple[ValidationError, ...], *, attempt: int, max_attempts: int, status: str) -> dict[str, Any]:
-    """Build the machine-readable twin of a feedback text: every error, none cut; warnings are listed again apart."""
+    """Build the machine-readable twin of a feedback text: the first errors, and how many are left out."""
     told = [error.to_json() for error in errors]
     return stored_metadata(told, attempt=attempt, max_attempts=max_attempts, status=status)
 

@@ -36,6 +36,11 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     return None if _stands_without(text, lines, language) else FaultKind.FENCED
 
 
+def is_statement(text: str) -> bool:
+    """Tell whether a text opens with a word that opens statements, and does not end as a sentence does."""
+    return _STATEMENT.match(text) is not None and text.rstrip()[-1] not in ".!?"
+
+
 def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultKind | None:
     """Doubt a text whose first line looks like the language: "Note: I cannot" is a mapping, "find out." a command."""
     is_single = len(lines) == 1
@@ -75,6 +80,12 @@ def _is_comment(line: str, language: Language) -> bool:
     return mark is not None and line.lstrip().startswith(mark) and not line.startswith("#!")
 
 
+# Lower case alone: "For this, I need", "If you want".
+_STATEMENT = re.compile(
+    r"\s*(async|assert|await|case|class|const|def|del|elif|else|except|export|finally|fn|for|from|func|function|global|if|"
+    r"import|lambda|let|match|nonlocal|package|pass|private|public|raise|return|static|struct|switch|throw|try|use|using|"
+    r"var|while|with|yield)\b"
+)
 _COMMENTS = {Language.YAML: "#", Language.BASH: "#", Language.RUBY: "#", Language.SQL: "--", Language.HTML: "<!--"}
 _PAIR = re.compile(r"\s*[^\s:#][^:\n]*:(\s|$)|\s+\S|\s*- |---|\.\.\.")
 _SPEAKS = re.compile(r"\s*(echo|printf|logger|say|wall|figlet)\b")

@@ -16,7 +16,8 @@ from retrycontract.contract.checks.reading import unwrapped
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.outputs.json_text import depth_fault, parse_json
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.json_text import JsonFault, depth_fault, parse_json
 from retrycontract.contract.schemas.costs import SECOND, Weight
 from retrycontract.contract.tool import Tool
 from retrycontract.usecases.tools.contracts import PinnedContract, sanitizer
@@ -26,6 +27,7 @@ DOOR_SECONDS: Final = 0.005  # a request may hold the others up for so long, by 
 SOURCE_SECONDS: Final = 5.0  # of processor time: a compiler takes longer than a schema, and reads up to 2 MB
 ANYTHING: Final = Weight.of(True)  # what a tool that nobody registered takes
 TEXT_SECONDS: Final = 4e-7  # per character of what is no JSON: to find out why, and to take the secrets out
+BRACKET_SECONDS: Final = 6e-8  # per bracket of a text that nests too deep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +119,9 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
         return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
     if contract.is_dear_to_compile or contract.declared.kind is Kind.SOURCE_FILE:
         return False
-    value, is_value = _value_of(submitted.output, contract)
-    if not is_value:
-        return _is_short(submitted.output)
+    value, fault = _value_of(submitted.output, contract)
+    if fault is not None:
+        return _is_short(submitted.output) or (fault.kind is FaultKind.DEPTH and _is_nearly_all_brackets(value))
     estimate = contract.weight.estimate(value, stop=DOOR_SECONDS * SECOND)
     if estimate.seconds <= DOOR_SECONDS:
         return True
@@ -136,20 +138,26 @@ def estimated_seconds(submitted: Submitted, contract: PinnedContract | None) -> 
     most = float(settings.RETRYCONTRACT.check_seconds)
     if contract is None or contract.declared.kind is Kind.SOURCE_FILE:
         return min(most, TEXT_SECONDS * len(str(submitted.output)))
-    value, is_value = _value_of(submitted.output, contract)
-    if not is_value:
+    value, fault = _value_of(submitted.output, contract)
+    if fault is not None:
         return min(most, TEXT_SECONDS * len(submitted.output))
     return min(most, contract.weight.estimate(value, samples=True).seconds)
 
 
-def _value_of(output: Any, contract: PinnedContract) -> tuple[Any, bool]:
-    """Read an output as the check will; False where it is none, and only its text can be looked at."""
+def _value_of(output: Any, contract: PinnedContract) -> tuple[Any, JsonFault | None]:
+    """Read an output as the check will; with a fault it is none, and only its text can be looked at."""
     if not isinstance(output, str):
-        return output, True
+        return output, None
     value, fault = parse_json(output)
     if fault is not None and contract.declared.kind is Kind.AGENT_RESPONSE and (within := unwrapped(output)):
         value, fault = parse_json(within[0])
-    return value, fault is None
+    return (output if fault else value), fault
+
+
+def _is_nearly_all_brackets(text: str) -> bool:
+    """Tell text that is too deep, and short but for its brackets: there is no fault to seek, and they hide nothing."""
+    brackets = sum(map(text.count, "[]{}"))
+    return (len(text) - brackets) * TEXT_SECONDS + brackets * BRACKET_SECONDS <= DOOR_SECONDS
 
 
 def _is_short(output: Any) -> bool:
