@@ -81,6 +81,11 @@ class HeldAnswer(models.Model):
         """Tell whether nobody needs it any more: it stays for its operator to see, and to put away."""
         return self.escalation.state not in ANSWERABLE or self.call.state == CallState.REJECTED
 
+    @property
+    def is_unsent(self) -> bool:
+        """Tell whether it was not given when its hold was over."""
+        return self.has_missed or self.send_at > self.held_at + LONGEST_HOLD
+
     def put_off(self, now: datetime) -> None:
         """Try again later what was refused: its operator is told meanwhile, and others due are not kept from going."""
         type(self).objects.filter(pk=self.pk).update(send_at=now + 2 * LONGEST_HOLD)
