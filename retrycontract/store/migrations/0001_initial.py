@@ -29,6 +29,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('work_until', models.FloatField(default=0)),
                 ('work_seconds', models.FloatField(default=0)),
+                ('streamed_at', models.DateTimeField(null=True)),
             ],
             options={
                 'ordering': ('name', 'pk'),
