@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What says something about the database: its rows, its locks, its transactions. Where the two differ, and all of it.
+# What says something about the database: its rows, its locks, its transactions.
 WHERE_DATABASES_DIFFER := tests/store tests/usecases tests/worker/test_embedded.py tests/worker/test_sweeper.py \
 	tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
 	tests/dashboard/test_calls.py tests/dashboard/test_audit.py tests/dashboard/test_inbox.py tests/dashboard/test_insights.py
-ON_BOTH_DATABASES := tests/store tests/usecases tests/api tests/dashboard tests/worker/test_embedded.py tests/worker/test_sweeper.py
+# What the soak adds to that: the rest of API and desk.
+ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(addprefix --ignore=,$(WHERE_DATABASES_DIFFER))
 # What needs neither a browser nor another process, and is done soon.
 FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"
@@ -42,11 +43,13 @@ test-fast: $(VENV)/.dev ## run the tests that need neither a browser nor another
 	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE) $(FAST))
 
 SOAK := -m "soak or hypothesis" --hypothesis-profile=soak
-soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every case of the tables, many examples, chaos, all on PostgreSQL
+soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every case of the tables, many examples, short storms, all on PostgreSQL
 	$(BIN)/python -m pytest $(SOAK) $(or $(ARGS),$(SIDE_BY_SIDE))
-	$(if $(ARGS),,$(ON_POSTGRESQL) $(ON_BOTH_DATABASES))
+	$(if $(ARGS),,$(ON_POSTGRESQL) $(ALSO_ON_POSTGRESQL))
 
-chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, and count what is lost
+chaos: export RETRYCONTRACT_STORM_SHARE ?= 1
+chaos: export RETRYCONTRACT_STORM_KILLS ?= 60
+chaos: $(VENV)/.dev $(VENV)/.services ## kill workers, Redis and PostgreSQL under load, in full storms, and count what is lost
 	$(BIN)/python -m pytest -s -m "soak or not soak" tests/services $(ARGS)
 
 browser: $(VENV)/.dev ## run only the tests that drive a browser

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The same few examples everywhere, or many that differ from run to run; no deadline in either, for machines are shared.
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 hypothesis_settings.register_profile("quick", max_examples=25, derandomize=True, database=None, **PATIENT)
-hypothesis_settings.register_profile("soak", max_examples=800, print_blob=True, **PATIENT)
+hypothesis_settings.register_profile("soak", max_examples=200, print_blob=True, **PATIENT)
 hypothesis_settings.load_profile("quick")  # unless --hypothesis-profile names another one
 
 # Fixtures that start a program: one that all tests of a run share, or one of a test's or a module's own.

@@ -121,7 +121,5 @@ MUTATIONS: Final = (
         '"""Add a tool, or replace the one of the same name.',
         '_ = """Add a tool, or replace the one of the same name.',
     ),
-    Mutation(
-        "NFR-020", "contract/feedback/feedback_text.py", 'FORMAT = "retrycontract/1"', 'FORMAT = "retrycontract/2"'
-    ),
+    Mutation("NFR-020", "contract/feedback/tool_result.py", 'FORMAT = "retrycontract/1"', 'FORMAT = "retrycontract/2"'),
 )

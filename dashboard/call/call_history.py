@@ -152,6 +152,7 @@ class CallHistory:
     escalations: tuple[Escalation, ...]
     expiries: tuple[datetime, ...] = ()  # when nobody had answered in time
     held: HeldAnswer | None = None  # an answer that was sent and can still be taken back
+    unsent: tuple[HeldAnswer, ...] = ()  # those that their agent no longer needed when their hold was over
 
     @property
     def version(self) -> str:
@@ -367,6 +368,7 @@ class CallHistory:
 
 def read_story(call: Call) -> CallHistory:
     """Read what the page of a call shows."""
+    held = _held_of(call)
     return CallHistory(
         call,
         tuple(
@@ -375,13 +377,14 @@ def read_story(call: Call) -> CallHistory:
         _guidance_of(call),
         tuple(call.escalations.order_by("-round")),
         tuple(call.events.filter(name="call.expired").order_by("pk").values_list("at", flat=True)),
-        _held_of(call),
+        _waiting(held),
+        tuple(answer for answer in held if answer.is_unsent),
     )
 
 
 def read_version(call: Call) -> str:
     """Digest a call as `CallHistory.version` does, without reading its attempts."""
-    return version_of(call, _guidance_of(call), _held_of(call))
+    return version_of(call, _guidance_of(call), _waiting(_held_of(call)))
 
 
 def version_of(call: Call, guidance: tuple[Guidance, ...], held: HeldAnswer | None) -> str:
@@ -405,5 +408,9 @@ def _guidance_of(call: Call) -> tuple[Guidance, ...]:
     return tuple(call.guidance.select_related("operator", "escalation").order_by("-pk"))
 
 
-def _held_of(call: Call) -> HeldAnswer | None:
-    return HeldAnswer.objects.select_related("operator", "escalation").filter(call=call).first()
+def _held_of(call: Call) -> list[HeldAnswer]:
+    return list(HeldAnswer.objects.select_related("operator", "escalation", "call").filter(call=call))
+
+
+def _waiting(held: list[HeldAnswer]) -> HeldAnswer | None:
+    return next((answer for answer in held if not answer.has_missed), None)

@@ -22,7 +22,7 @@ from dashboard.call.call_history import CallHistory, read_story, read_version
 from dashboard.call.filling import filled, is_asked
 from dashboard.call.suggestions import AtHand, read_at_hand
 from dashboard.call.undo import taken_back
-from dashboard.call.work_views import read_work
+from dashboard.call.work import read_work
 from dashboard.inbox.queue import next_blocked
 from dashboard.navigation import may_answer
 from dashboard.shared.forms import AnswerForm

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, cast
 
 from django.contrib import messages
@@ -17,21 +16,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.call import views as call_page
+from dashboard.call.work import read_work, snooze_choices
 from dashboard.navigation import may_answer
 from dashboard.shared.responses import REFUSED, UNCHANGED, is_htmx
 from dashboard.templatetags.desk import exact
-from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Call, Claim, Snooze
+from retrycontract.store.models import Call
 from retrycontract.usecases.calls.claim_call import (
     ClaimedError,
     NotBlockedError,
     claim_call,
     claim_next,
-    claim_of,
     release_claim,
     renew_claim,
 )
-from retrycontract.usecases.calls.snooze_call import UnusableTimeError, snooze_call, snooze_of, wake_call
+from retrycontract.usecases.calls.snooze_call import UnusableTimeError, snooze_call, wake_call
 
 DONE = "desk:done"  # tells our script to close the dialog and to ask for what has changed
 
@@ -151,62 +149,3 @@ def _get(public_id: str) -> Call:
 
 AFTERNOON: Final = 14  # hours of the clock
 MORNING: Final = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Hold what the page of a Blocked call says about the work on it."""
-
-    call: Call
-    operator: int
-    claim: Claim | None
-    snooze: Snooze | None
-
-    @property
-    def is_wanted(self) -> bool:
-        """Tell whether there is work: the call waits for a person."""
-        return self.call.state == CallState.BLOCKED
-
-    @property
-    def is_mine(self) -> bool:
-        """Tell whether the operator who looks has it."""
-        return self.claim is not None and self.claim.operator_id == self.operator
-
-    @property
-    def is_taken(self) -> bool:
-        """Tell whether somebody else has it."""
-        return self.claim is not None and not self.is_mine
-
-    @property
-    def version(self) -> str:
-        """Name what is shown: equal names need no new part of the page."""
-        claim = f"{self.claim.operator_id}-{self.claim.until:%H%M}" if self.claim else ""
-        snooze = f"{self.snooze.until.timestamp():.0f}" if self.snooze else ""
-        return f"{self.call.state}.{claim}.{snooze}"
-
-
-@dataclass(frozen=True, slots=True)
-class SnoozeChoice:
-    """Offer a time to put a call off until."""
-
-    name: str
-    label: str
-    until: datetime
-
-
-def read_work(call: Call, operator: int, *, now: datetime) -> Work:
-    """Read who has a call and until when it was put off; what does not wait for a person costs no query."""
-    if call.state != CallState.BLOCKED:
-        return Work(call, operator, None, None)
-    return Work(call, operator, claim_of(call, now=now), snooze_of(call, now=now))
-
-
-def snooze_choices(now: datetime) -> tuple[SnoozeChoice, ...]:
-    """Offer times by the operator's clock; the afternoon only while it is to come."""
-    local = timezone.localtime(now)
-    at = local.replace(minute=0, second=0, microsecond=0, fold=0)
-    choices = [SnoozeChoice("hour", "In an hour", now + timedelta(hours=1))]
-    if local.hour < AFTERNOON - 1:
-        choices.append(SnoozeChoice("afternoon", "This afternoon", at.replace(hour=AFTERNOON)))
-    tomorrow = at.replace(hour=MORNING) + timedelta(days=1)
-    return (*choices, SnoozeChoice("tomorrow", "Tomorrow morning", tomorrow))

@@ -15,11 +15,12 @@ from django.utils import timezone
 from dashboard.inbox.filters import Filters
 from dashboard.inbox.groups import Found, Group, find_groups, first_calls, grouped, rows_of
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Call, Claim, Guidance, Snooze
+from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.calls import ENDED, CallQuerySet
 from retrycontract.store.models.claims import awake_calls, claimed_calls, free_calls, snoozed_calls
 
 PAGE = 25
+MOST_UNSENT = 5  # shown at once: those behind them come when these are put away
 MOST_COUNTED = 10_000  # exact up to here, 8 ms; beyond, whether a list grows or shrinks is seen elsewhere
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -103,6 +104,7 @@ class Queue:
     snoozes: dict[int, Snooze]
     next_page: str
     after: str = ""
+    unsent: tuple[HeldAnswer, ...] = ()  # the operator's own answers that no agent got
 
     @cached_property
     def version(self) -> str:
@@ -111,6 +113,7 @@ class Queue:
         parts += [f"{group.keys[0]}:{group.size}" for group in self.found]
         parts += [f"{call}:{claim.operator_id}" for call, claim in sorted(self.claims.items())]
         parts += [f"{call}:{snooze.until.timestamp()}" for call, snooze in sorted(self.snoozes.items())]
+        parts += [f"unsent:{held.pk}" for held in self.unsent]
         counted = [str(count) for count in self.counts.values()]
         return hashlib.sha256("|".join([self.tab, *counted, self.next_page, *parts]).encode()).hexdigest()[:16]
 
@@ -147,7 +150,10 @@ def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, afte
         listed, next_page = _page(calls, _parse(after), is_oldest_first=tab.waits_for_us)
         found = ()
     claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
-    return Queue(tab, filters, counts, listed, found, claims, snoozes, next_page, after)
+    unsent = (
+        HeldAnswer.objects.unsent().select_related("call__agent", "operator", "escalation").filter(operator=operator)
+    )
+    return Queue(tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT]))
 
 
 def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:

@@ -107,6 +107,11 @@ class EventFilters(Strict):
     call_id: Identifier | None = Field(None, description="Of this call only.")
     cursor: str | None = Field(None, description="Where the service itself goes on; clients send Last-Event-ID.")
 
+    @property
+    def tells_of_answers(self) -> bool:
+        """Tell whether who reads this stream hears of a person's answer."""
+        return not self.types or AgentEvent.GUIDANCE_GIVEN in self.types
+
     def going_on_at(self, position: Position) -> dict[str, str]:
         """Give the query that asks for the next page."""
         asked = {"types": ",".join(self.types), "call_id": self.call_id or "", "cursor": str(position)}

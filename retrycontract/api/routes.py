@@ -249,10 +249,20 @@ def get_events(
     call = _call(request, filters.call_id) if filters.call_id else None
     begin = event_stream.begin(agent, filters.cursor, last_event_id)
     page = follow_events(agent, begin.position, types=filters.types, call=call)
+    if filters.tells_of_answers:
+        _note_stream(agent, call)
     response = HttpResponse(begin.opening + event_stream.frames(page), content_type=event_stream.MEDIA_TYPE)
     bell = "" if page.has_more else agent_bell(agent.pk)
     response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(filters.going_on_at(page.next))}"
     return response
+
+
+def _note_stream(agent: Agent, call: Call | None) -> None:
+    """Let the desk see that an agent waits at an open stream: for one call, or for whichever is answered."""
+    if call is None:
+        agent.note_stream(timezone.now())
+    elif presenters.is_waiting_for_guidance(call):
+        call.note_wait(timezone.now())
 
 
 api.get(

@@ -57,6 +57,7 @@ class Question:
     known_tools: tuple[str, ...] = ()
     finish_reason: str | None = None
     callback_error: Rejection | None = None
+    said: str | None = None
 
     @classmethod
     def of(cls, output: Any, tool: Tool | None, configuration: RetryConfiguration, **fields: Any) -> Question:

@@ -32,7 +32,7 @@ def judge_here(question: Question | None) -> dict[str, Any]:
     sanitizer = _sanitizer(repr(question.configuration), question.configuration)
     found = examine_and_redact(
         question.output, tool, sanitizer, tool_name=question.tool_name, known_tools=question.known_tools,
-        finish_reason=question.finish_reason, callback_error=question.callback_error,
+        finish_reason=question.finish_reason, callback_error=question.callback_error, said=question.said,
     )  # fmt: skip
     return {
         "errors": [error.to_json() for error in found.findings.errors],

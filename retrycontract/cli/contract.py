@@ -102,7 +102,7 @@ def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
         raise ValueError(f'this needs the package {error.name}: pip install "retrycontract[mcp]"') from error
     given = {name: value for name, value in options.items() if value is not None}
     run: Callable[[Namespace], int] = getattr(commands, runner)
-    return run(Namespace(**commands.DEFAULTS | options | given))
+    return run(Namespace(**options | commands.DEFAULTS | given))
 
 
 def _read_json(path: Path) -> Any:

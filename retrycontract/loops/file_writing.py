@@ -11,16 +11,26 @@ NEW_FILE = 0o666  # less what the process's umask takes away
 
 
 def writable(target: str | os.PathLike[str]) -> Path:
-    """Give the path to write to; raises NotADirectoryError before any work is spent on a file without a folder."""
-    path = Path(target)
+    """Give the path to write to, of a link what it points to; raises OSError before any work is spent in vain."""
+    try:
+        path = Path(target).resolve()
+    except RuntimeError:  # what older Pythons raise for links that lead in a circle
+        path = Path(target)
     if not path.parent.is_dir():
         raise NotADirectoryError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to; make it first")
-    return path.resolve()  # of a link, what it points to is replaced
+    # Replacing it would take away a folder's place, or a device from the whole machine.
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        kind = IsADirectoryError if path.is_dir() else FileExistsError
+        raise kind(f"{str(path)!r} is there and is no file; name the file to write")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"the folder {str(path.parent)!r} takes no {path.name!r}; change its permissions")
+    return path
 
 
 def write_whole(path: Path, text: str) -> None:
     """Replace a file in one step, its permissions kept; raises OSError and leaves the old file as it was."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    # In the same folder, since only there one step replaces; its name is short, however long the file's own is.
+    handle, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())

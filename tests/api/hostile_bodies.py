@@ -18,10 +18,7 @@ OPTIONAL: Final = ("call_id", "session_id", "turn", "task_id", "correlation_id",
                    "kind", "feedback")  # fmt: skip
 TEXTS: Final = ("tool", "tool_call_id", "call_id", "session_id", "task_id", "correlation_id", "finish_reason",
                 "callback_error", "model", "prompt", "said", "version", "render", "kind", "raw")  # fmt: skip
-
-# What people and models write, which has lines; of these, the middle of what is too long is left out.
-SHORTENED: Final = ("raw", "prompt", "said")
-WORDS: Final = (*SHORTENED, "callback_error")
+FREE: Final = ("prompt", "said", "raw")  # any text at all, of any length: it is shortened, or judged
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def characters() -> Family:
            "NUL": "\\u0000", "a line break": "\\n", "an escape": "\\u001b[31m"}  # fmt: skip
     for what, text in odd.items():
         for name in TEXTS:
-            right = JUDGED if name in WORDS and "surrogate" not in what else frozenset({400, 422})
+            right = JUDGED if name in (*FREE, "callback_error") and "surrogate" not in what else frozenset({400, 422})
             yield f"{what} in {name}", post(member(name, f'"a{text}b"'.encode()), right)
         yield f"{what} in a key", post(f'{{"tool{text}": 1}}'.encode(), frozenset({400, 422}))
         yield f"{what} in arguments", post(member("arguments", f'{{"a{text}": "{text}"}}'.encode()), JUDGED)
@@ -125,7 +122,7 @@ def characters() -> Family:
 def lengths() -> Family:
     """Texts and collections far longer than anybody means."""
     for name in TEXTS:
-        right = JUDGED if name in SHORTENED else frozenset({422})
+        right = JUDGED if name in FREE else frozenset({422})
         for size in (5_000, 1_000_000):
             yield f"{name} of {size} characters", post(member(name, b'"' + b"x" * size + b'"'), right)
     yield "a key of a million characters", post(b'{"%s": 1}' % (b"x" * 1_000_000), frozenset({422}))
@@ -149,9 +146,9 @@ def types() -> Family:
         "an array": [1],
         "an object": {"a": 1},
     }
-    count = ("null", "a number")
-    own = {"turn": count, "tokens_in": count, "tokens_out": count, "seconds": (*count, "a fraction"),
-           "context": ("null", "an object"), "raw": ("a text",)}  # fmt: skip
+    own = {"turn": ("null", "a number"), "context": ("null", "an object"), "raw": ("a text",),
+           "tokens_in": ("null", "a number"), "tokens_out": ("null", "a number"),
+           "seconds": ("null", "a number", "a fraction")}  # fmt: skip
     text = ("null", "a text")
     for name in ("tool", "tool_call_id", *OPTIONAL, "raw"):
         fits = own.get(name, ("a text",) if name in ("tool", "tool_call_id") else text)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from retrycontract.children.process import START
+
 WATCHED: Final = frozenset(
     {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "subprocess.Popen", "os.system"}
 )
@@ -15,7 +17,8 @@ _hooks: list[Any] = []
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in WATCHED:
+    is_child_that_judges = event == "subprocess.Popen" and START in arguments[1]
+    if event in WATCHED and not is_child_that_judges:
         for heard in _listening:
             heard.append(f"{event} {arguments!r}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from django.utils import timezone
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.agent_events import DETAILS, RECORDED_AS, AgentEvent
 from retrycontract.contract.webhooks import WebhookEvent
-from retrycontract.store.models import Call, OutboxMessage, WebhookEndpoint
+from retrycontract.store.models import Agent, Call, OutboxMessage, WebhookEndpoint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
 from retrycontract.usecases.notify.follow_events import PAGE
@@ -194,3 +195,36 @@ def test_every_type_has_its_word_in_the_audit_trail_and_no_detail_of_another() -
     assert set(RECORDED_AS.values()) == set(AgentEvent)
     assert set(DETAILS) <= set(AgentEvent)
     assert {event.value for event in WebhookEvent} == {event.value for event in AgentEvent} - {"attempt.judged"}
+
+
+@pytest.mark.parametrize(
+    ("query", "waits"),
+    [
+        ("", {"own", "other"}),
+        ("?types=call.blocked,guidance.given", {"own", "other"}),
+        ("?types=attempt.judged", set()),
+        ("?call_id={own}", {"own"}),
+        ("?call_id={own}&types=call.blocked", set()),
+    ],
+)
+def test_an_open_stream_counts_as_waiting_for_what_it_tells_of(door: Door, query: str, waits: set[str]) -> None:
+    calls = {"own": block(door), "other": block(door)}
+    assert door.get("/events" + query.format(own=calls["own"].public_id)).status == 200
+    now, found = timezone.now(), {name: Call.objects.get(pk=call.pk) for name, call in calls.items()}
+    assert {name for name, call in found.items() if call.is_waited_for(now)} == waits
+    assert not any(call.is_waited_for(now + timedelta(minutes=2)) for call in found.values())
+
+
+def test_a_stream_serves_the_calls_that_are_blocked_later_and_no_other_agents(door: Door, stranger: Door) -> None:
+    door.get("/events")
+    assert block(door).is_waited_for(timezone.now())
+    assert not block(stranger).is_waited_for(timezone.now())
+
+
+def test_a_stream_notes_that_it_is_open_at_most_once_in_a_while(door: Door) -> None:
+    _, again = note(door.get("/events"))
+    now = timezone.now()
+    for age, is_noted in ((30, False), (60, True)):
+        Agent.objects.update(streamed_at=now - timedelta(seconds=age))
+        door.get(again)
+        assert Agent.objects.filter(streamed_at__gte=now).exists() is is_noted

@@ -70,3 +70,17 @@ def test_files_whose_language_nobody_names_are_text(door: Door, schema: Any) -> 
 def test_the_language_may_follow_from_the_name(door: Door) -> None:
     assert door.put("/tools/pyproject.toml", {"kind": "source_file", "input_schema": True}).status == 201
     assert submit(door, "a = 1\n", tool="pyproject.toml")["status"] == "valid"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [("I'm sorry, but I can't write that.", "refused"), ("I will write it now.", "only_talk"), (None, None)],
+)
+def test_what_the_model_said_instead_of_a_file_is_told_apart_in_the_child_too(
+    writer: Door, said: str | None, reason: str | None
+) -> None:
+    sent = {"kind": "source_file", "tool": "module", "tool_call_id": "id_1", "arguments": None, "said": said}
+    reply = writer.post("/calls", sent | {"callback_error": "the tool was not called"})
+    judge_all()
+    verdict = writer.get(f"/calls/{reply.body['call_id']}/wait?for=verdict").body
+    assert (reply.status, verdict["tool_result"]["metadata"].get("no_attempt")) == (202, reason)

@@ -17,6 +17,7 @@ from retrycontract.store.models import (
     Channel,
     ChannelTurn,
     Door,
+    HeldAnswer,
     OutboxMessage,
     Tool,
     WebhookDelivery,
@@ -134,6 +135,12 @@ def make_states(mia: User, now: datetime) -> dict[str, Call]:
     stood = blocked(6, "deploy_late", WRONG | {"region": "eu"})
     set_hint_from(answer(stood, mia, text="Write the region as the cloud does: eu-west-1.", at=ago(5)), mia, now=ago(5))
     states["told"] = make_call(agent, [WRONG | {"region": "eu"}, RIGHT], tool="deploy_late", at=ago(3))
+    states["unsent"] = blocked(2, "deploy_late", WRONG | {"region": "earth"})
+    HeldAnswer.objects.create(
+        escalation=states["unsent"].escalations.get(), call=states["unsent"], operator=mia, batch="unsent", grant=2,
+        decision=Decision.HINT, text="eu-west-1", rendered="The operator says: eu-west-1", held_at=ago(1), send_at=now,
+    )  # fmt: skip
+    submit(agent, RIGHT, tool="deploy_late", call=states["unsent"], at=ago(0.9))
     for call in states.values():
         call.refresh_from_db()
     return states

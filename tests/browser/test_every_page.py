@@ -57,8 +57,8 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
 }
 # What is no page: it only takes something, or gives a file or a stream.
 ACTIONS: Final = {
-    "preview", "claim", "next", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout", "live",
-    "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
+    "preview", "claim", "next", "undo", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout",
+    "live", "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
     "switch_webhook", "rotate_webhook", "redeliver",
 }  # fmt: skip
 LOGIN: Final = "login"

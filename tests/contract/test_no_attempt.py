@@ -247,6 +247,28 @@ def test_a_right_file_passes_however_odd_it_looks(name: str, answer: str) -> Non
     assert not found.parsed.startswith((F, "<think>"))
 
 
+# Right, but nothing tells them from talk: without a fence such a file costs an attempt, and the model is told why.
+NEEDS_A_FENCE = (
+    ("a.sh", "deploy.sh staging", "Bash"),
+    ("a.sh", "restart everything", "Bash"),
+    ("a.yaml", "production", "YAML"),
+    ("a.yaml", "just some words", "YAML"),
+    ("a.yaml", "42", "YAML"),
+)
+
+
+@pytest.mark.parametrize(("name", "source", "language"), NEEDS_A_FENCE)
+def test_a_file_like_words_needs_a_fence_and_the_model_is_told_so(name: str, source: str, language: str) -> None:
+    (error,) = check(name, source).errors
+    assert (error.keyword, error.message, error.hint) == (
+        "fenced",
+        f"Invalid {language}: nothing marks these words as the file; the same words in a fence pass",
+        f"send the whole file as one fenced block of {language} and nothing else in a fence",
+    )
+    found = check(name, f"{F}\n{source}\n{F}")
+    assert (found.is_valid, found.parsed) == (True, f"{source}\n")
+
+
 def test_the_tables_are_as_large_as_they_should_be() -> None:
     assert len(REFUSALS) + len(TALK) + len(RIGHT) >= 120
     assert len(RIGHT) >= 40

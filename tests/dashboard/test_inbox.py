@@ -147,11 +147,11 @@ def test_the_number_of_queries_does_not_grow_with_the_calls(
     desk: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_blocked(make_agent("a"))
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         desk.get("/")
     for number in range(6):
         make_blocked(make_agent(f"b{number}"))
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         desk.get("/")
 
 

@@ -194,7 +194,7 @@ def test_a_tool_is_registered_at_the_desk(admin: Client) -> None:
         ({"name": "a\x1fb"}, "Enter a valid value"),
         ({"name": ""}, "This field is required"),
         ({"schema": '{"type": 3}'}, "At /type:"),
-        ({"kind": "source_file"}, "x-language"),
+        ({"kind": "source_file", "schema": '{"x-language": "klingon"}'}, "klingon"),
     ],
     ids=["taken", "control", "nameless", "schema", "language"],
 )

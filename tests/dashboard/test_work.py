@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from dashboard.call.work_views import snooze_choices
+from dashboard.call.work import snooze_choices
 from retrycontract.store.models import Call, Claim, Snooze
 from retrycontract.usecases.calls.claim_call import claim_call, claim_of
 from retrycontract.usecases.calls.snooze_call import snooze_call
@@ -123,7 +123,7 @@ def test_a_poll_tells_of_a_claim_of_a_snooze_and_of_nothing_else(desk: Client, m
     assert desk.get(work_address(part), headers=HTMX).status_code == 204
     snooze_call(call, leo, until=now + HOUR, now=now, reason="asks the team")
     part = desk.get(work_address(part), headers=HTMX)
-    assert re.search(r"Put off until \w{3} \d\d:\d\d by leo: asks the team", text_of(part))
+    assert re.search(r"Put off until \w{3} \d\d:\d\d by leo “asks the team”", text_of(part))
 
 
 # ---- The next ----

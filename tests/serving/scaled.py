@@ -58,7 +58,7 @@ class ScaledService(Service):
         """Kill a worker with its children, at once."""
         process = self.worker_processes[number]
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(60)
 
     def restart_worker(self, number: int) -> None:
         """Start a worker again that was killed."""

@@ -9,12 +9,14 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint
 from retrycontract.store.models.claims import awake_calls
 from retrycontract.usecases.answers.answer_group import answer_group
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError
 from retrycontract.usecases.answers.send_answer import send_answer, send_held, take_back
+from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.factories import RIGHT, WRONG, answer, make_blocked, make_user, submit
 
@@ -94,7 +96,7 @@ def test_an_agent_that_got_it_right_itself_is_told_nothing(mia: User) -> None:
     submit(call.agent, RIGHT, call=call)
     assert send_held(now=now + HOLD) == 0
     call.refresh_from_db()
-    assert (call.state, HeldAnswer.objects.count(), Guidance.objects.count()) == ("valid", 0, 0)
+    assert (call.state, Guidance.objects.count()) == ("valid", 0)
 
 
 def test_an_attempt_that_fails_meanwhile_is_counted_in_the_words(mia: User) -> None:
@@ -127,9 +129,52 @@ def test_a_group_is_held_and_taken_back_as_one_and_its_hint_with_it(mia: User) -
     assert StandingHint.objects.get().text == "Use eu-west-1."
 
 
-def test_another_mistake_is_not_answered_unseen_and_stands_in_the_queue_again(mia: User) -> None:
+def test_a_group_reaches_the_agent_that_made_another_mistake_while_it_was_held(mia: User) -> None:
     calls, now = [make_blocked(), make_blocked()], timezone.now()
     answer_group(Mistake.of(calls[0]), mia, Decision.HINT, now=now, text="Use eu-west-1.", grant=1)
     submit(calls[0].agent, {"service": 1, "region": "eu-west-1"}, call=calls[0])
+    assert send_held(now=now + HOLD) == 2
+    given = Guidance.objects.select_related("base").get(call=calls[0])
+    assert (given.text, given.base.number if given.base else None) == ("Use eu-west-1.", 3)  # what it was written on
+
+
+def test_words_that_nobody_needs_any_more_stay_until_their_operator_puts_them_away(mia: User) -> None:
+    call, now = make_blocked(), timezone.now()
+    held = hold(call, mia, now)
+    submit(call.agent, RIGHT, call=call)
+    for _ in range(2):
+        assert send_held(now=now + HOLD) == 0
+    assert [(one.text, one.has_missed) for one in HeldAnswer.objects.unsent()] == [("Use eu-west-1.", True)]
+    assert take_back(held.batch, make_user("leo")) == []
+    assert take_back(held.batch, mia) == [held]
+    assert not HeldAnswer.objects.exists()
+
+
+@pytest.mark.parametrize("end", ["valid", "cancelled"])
+def test_what_nobody_needs_any_more_holds_up_no_later_answer(mia: User, end: str) -> None:
+    call, other, now = make_blocked(), make_blocked(), timezone.now()
+    hold(call, mia, now)
+    if end == "valid":
+        submit(call.agent, RIGHT, call=call)
+    else:
+        cancel_call(call, now=now)
+    hold(other, mia, now)
     assert send_held(now=now + HOLD) == 1
-    assert list(awake_calls(now)) == [calls[0]]
+    assert HeldAnswer.objects.unsent().get().call == call
+
+
+def test_an_answer_that_is_refused_at_last_is_told_and_can_be_taken_back(
+    mia: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "CONTRACT", RetryConfiguration(redact_secrets=False))
+    call, now = make_blocked(), timezone.now()
+    right = RIGHT | {"service": "AKIA" + "IOSFODNN7EXAMPLE"}
+    sent = send_answer(call.escalations.open().get(), mia, Decision.CORRECTED, now=now, arguments=right)
+    assert isinstance(sent, HeldAnswer)
+    monkeypatch.setattr(settings, "CONTRACT", RetryConfiguration())  # the service was set otherwise meanwhile
+    assert send_held(now=now + HOLD) == 0
+    waiting = HeldAnswer.objects.unsent().get()
+    assert (waiting.arguments, waiting.has_missed) == (right, False)
+    assert send_held(now=now + 2 * HOLD) == 0
+    assert take_back(sent.batch, mia) == [sent]
+    assert list(awake_calls(now)) == [call]

@@ -25,7 +25,7 @@ MAX_SOURCE = 2_000_000  # characters; a file that a person could never read is n
 CUT_OFF = SourceFault(FaultKind.TRUNCATED, "the file was cut off by the length limit")
 OPEN_FENCE = SourceFault(FaultKind.TRUNCATED, "the file was cut off: no fence ends its block")
 NO_FILE = SourceFault(FaultKind.EMPTY, "the file is empty")
-UNMARKED = SourceFault(FaultKind.FENCED, "nothing marks these words as the file")
+UNMARKED = SourceFault(FaultKind.FENCED, "nothing marks these words as the file; the same words in a fence pass")
 TOO_LONG = SourceFault(FaultKind.DEPTH, f"the file is longer than {MAX_SOURCE:,} characters")
 
 

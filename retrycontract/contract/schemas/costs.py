@@ -94,7 +94,7 @@ class Rate:
 class Combined:
     """Weigh the subschemas that describe one place of a value together."""
 
-    __slots__ = ("_items", "_members", "_named", "_prefix", "_weigher", "is_silent", "names", "places", "rate")
+    __slots__ = ("_items", "_members", "_named", "_names", "_prefix", "_weigher", "is_silent", "places", "rate")
 
     def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], *, is_silent: bool) -> None:
         self._weigher, self.places, self.is_silent = weigher, places, is_silent
@@ -105,9 +105,7 @@ class Combined:
         self._prefix = max((len(_tuple(place.schema)) for place in places), default=0)
         self._members: dict[str | None, Combined] = {}
         self._items: dict[int, Combined] = {}
-        self.names: Combined | None = None
-        if any("propertyNames" in place.members for place in places):
-            self.names = weigher.combine(self._below(("propertyNames",)), is_silent=is_silent)
+        self._names: Combined | None = None
 
     def member(self, name: str) -> Combined:
         """Give what judges a member; all names that the schema does not know share one."""
@@ -121,6 +119,14 @@ class Combined:
                         below[child] += times
             found = self._members[key] = self._weigher.combine(below, is_silent=self.is_silent)
         return found
+
+    @property
+    def names(self) -> Combined | None:
+        """Give what judges the names of the members, if anything does."""
+        # Only where a value has members: a name has none, so that a schema that judges its own names ends there.
+        if self._names is None and any("propertyNames" in place.members for place in self.places):
+            self._names = self._weigher.combine(self._below(("propertyNames",)), is_silent=self.is_silent)
+        return self._names
 
     def item(self, position: int) -> Combined:
         """Give what judges an item; those after the longest tuple share one."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrycontract.management.copies.copying import CopyError, back_up
+from retrycontract.management.copies.copying import back_up
+from retrycontract.management.copies.errors import CopyError
 
 
 class Command(BaseCommand):

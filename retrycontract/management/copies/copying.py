@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
+from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
 from retrycontract.management.copies.postgresql import PostgresqlCopies
 from retrycontract.management.copies.sqlite import SqliteCopies
 from retrycontract.management.private_files import new_private_file
@@ -135,19 +136,3 @@ def _what_is_there() -> str:
     finally:
         connection.close()
     return ""
-
-
-class CopyError(RuntimeError):
-    """Raised when a copy could not be made or put into place; says what to do."""
-
-
-class NotOursError(ValueError):
-    """Raised for a file that is no whole copy of our database."""
-
-
-class NotEmptyError(RuntimeError):
-    """Raised when a restore would replace something, and nobody said that it may."""
-
-    def __init__(self, holding: str) -> None:
-        self.holding = holding
-        super().__init__(f"The database holds {holding}. Stop the service and say --yes to replace it; a copy is kept.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrycontract.management.copies.copying import CopyError, NotOursError
+from retrycontract.management.copies.errors import CopyError, NotOursError
 
 # What Django's OPTIONS may say of the way to the server, by the variable that PostgreSQL's programs read.
 OPTIONS = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from retrycontract.management.copies.copying import CopyError, NotOursError
+from retrycontract.management.copies.errors import CopyError, NotOursError
 
 BUSY_SECONDS = 20  # as long as the service itself waits for a writer
 BESIDE = ("", "-wal", "-shm")

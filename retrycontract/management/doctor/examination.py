@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from django.db import DatabaseError
 
 from retrycontract.management.doctor import database, surroundings, work
+from retrycontract.management.doctor.findings import Finding, Level, fail
 
 ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.configuration,
@@ -55,38 +54,3 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield fail(
             "database", f"It cannot be read ({str(error).splitlines()[0]}): restore a backup, and keep what is there."
         )
-
-
-class Level(StrEnum):
-    """Say how bad it is; only FAIL keeps the service from its work."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "FAIL"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Say what was looked at, how it is, and what to do; no value that is secret."""
-
-    level: Level
-    name: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.level.value:<5} {self.name:<12} {self.text}"
-
-
-def ok(name: str, text: str) -> Finding:
-    """Find it in order."""
-    return Finding(Level.OK, name, text)
-
-
-def warn(name: str, text: str) -> Finding:
-    """Find what will hurt some day."""
-    return Finding(Level.WARN, name, text)
-
-
-def fail(name: str, text: str) -> Finding:
-    """Find what hurts now."""
-    return Finding(Level.FAIL, name, text)

@@ -15,7 +15,7 @@ from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, stati
 
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.contract.configuration import ConfigurationError
-from retrycontract.management.doctor.examination import Finding, fail, ok, warn
+from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 
 KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
 LITTLE = 1_000_000_000  # bytes: days of calls of a small service, hours of a large one

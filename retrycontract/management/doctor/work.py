@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.management.doctor.examination import Finding, fail, ok, warn
+from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.usecases.reseal import still_old

@@ -29,6 +29,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('work_until', models.FloatField(default=0)),
                 ('work_seconds', models.FloatField(default=0)),
+                ('streamed_at', models.DateTimeField(null=True)),
             ],
             options={
                 'ordering': ('name', 'pk'),
@@ -329,7 +330,6 @@ class Migration(migrations.Migration):
                 ('arguments', retrycontract.store.fields.JSONText(null=True)),
                 ('grant', models.PositiveSmallIntegerField()),
                 ('base_number', models.PositiveIntegerField(null=True)),
-                ('mistake', models.CharField(max_length=64, null=True)),
                 ('stands_days', models.PositiveSmallIntegerField(null=True)),
                 ('rendered', models.TextField()),
                 ('held_at', models.DateTimeField()),

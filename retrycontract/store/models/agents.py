@@ -16,6 +16,8 @@ from retrycontract.store.statements import Statement
 
 KEY_PREFIX = "rc"
 SEEN_EVERY = timedelta(minutes=1)  # writing at each request would double the cost of the cheapest ones
+# A quiet stream asks each half a minute: every other time is noted, well before the last one is too old to count.
+STREAM_NOTED = timedelta(seconds=40)
 UNLIMITED = frozenset({"agent"})  # written in keys from when no scope was looked at
 
 
@@ -57,6 +59,7 @@ class Agent(models.Model):
     # empties steadily, in one number that several processes can add to.
     work_until = models.FloatField(default=0)
     work_seconds = models.FloatField(default=0)  # of processor time, in all
+    streamed_at = models.DateTimeField(null=True)  # when a stream that tells of answers last asked, within a minute
 
     objects = AgentQuerySet.as_manager()
 
@@ -70,6 +73,12 @@ class Agent(models.Model):
         """Wait until no other transaction holds the agent; on SQLite the only writer is alone already."""
         if connection.features.has_select_for_update:
             AGENT_ALONE.rows(agent_id=self.pk)
+
+    def note_stream(self, now: datetime) -> None:
+        """Keep that the agent follows what happens to its calls; one note serves them all, however many there are."""
+        if self.streamed_at is None or now - self.streamed_at > STREAM_NOTED:
+            Agent.objects.filter(pk=self.pk).update(streamed_at=now)
+            self.streamed_at = now
 
 
 KEY_BY_DIGEST = Statement(

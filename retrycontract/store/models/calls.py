@@ -218,8 +218,8 @@ class Call(models.Model):
         return Budget(self.attempts_made, self.attempts_allowed)
 
     def is_waited_for(self, now: datetime) -> bool:
-        """Tell whether an agent waits for the answer: it has asked within the time that one poll takes."""
-        return self.waited_at is not None and now - self.waited_at <= WAITS
+        """Tell whether an agent waits for the answer: it has asked, or a stream has, within the time of one poll."""
+        return any(asked is not None and now - asked <= WAITS for asked in (self.waited_at, self.agent.streamed_at))
 
     # Mutators
 

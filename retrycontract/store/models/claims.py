@@ -88,7 +88,7 @@ class Snooze(models.Model):
 
 def unanswered_calls() -> CallQuerySet:
     """Give the Blocked calls without those whose answer is held at the desk, the longest waiting first."""
-    return Call.objects.blocked().exclude(pk__in=HeldAnswer.objects.order_by().values("call"))
+    return Call.objects.blocked().exclude(pk__in=HeldAnswer.objects.waiting().order_by().values("call"))
 
 
 def snoozed_calls(now: datetime) -> CallQuerySet:

@@ -56,7 +56,7 @@ class AlreadyAnsweredError(RuntimeError):
     def __init__(self, escalation: Escalation) -> None:
         self.escalation = escalation
         given = Guidance.objects.select_related("operator").filter(escalation=escalation).first()
-        held = HeldAnswer.objects.select_related("operator").filter(escalation=escalation)
+        held = HeldAnswer.objects.waiting().select_related("operator").filter(escalation=escalation)
         self.guidance: Guidance | HeldAnswer | None = given or held.first()
         super().__init__(f"the escalation is {escalation.state} already")
 

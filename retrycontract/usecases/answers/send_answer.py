@@ -59,7 +59,9 @@ def send_answer(
         raise OtherMistakeError(f"{call} has made another mistake meanwhile")
     draft = draft_guidance(call, decision, **answer)
     with write_transaction():
-        Call.objects.select_for_update().get(pk=call.pk)
+        locked = Call.objects.select_for_update().get(pk=call.pk)
+        if mistake not in (None, locked.fingerprint):  # it came between the two reads
+            raise OtherMistakeError(f"{call} has made another mistake meanwhile")
         is_open = Escalation.objects.answerable().filter(pk=escalation.pk, held_answer__isnull=True).exists()
         if not is_open:
             escalation.refresh_from_db()
@@ -73,8 +75,9 @@ def send_answer(
             text=draft.answer.text,
             arguments=answer.get("arguments"),
             grant=answer.get("grant", 0),
-            base_number=answer.get("base_number"),
-            mistake=mistake,
+            # What the agent tries until it is sent does not make it another answer: without the hold it would have
+            # been given by then.
+            base_number=draft.base.number,
             stands_days=stands_days,
             rendered=draft.rendered,
             held_at=now,
@@ -85,9 +88,12 @@ def send_answer(
 
 
 def take_back(batch: str, operator: User) -> list[HeldAnswer]:
-    """Take back what the operator sent by one press and what no agent has seen; empty when it was too late."""
+    """Take back what the operator sent by one press and no agent has seen; empty when it was too late.
+
+    What can no longer be given goes, too: its operator has seen the words and puts them away.
+    """
     with write_transaction():
-        mine = HeldAnswer.objects.select_related("call").select_for_update(of=("self",))
+        mine = HeldAnswer.objects.select_related("call", "escalation").select_for_update(of=("self",))
         held = list(mine.filter(batch=batch, operator=operator))
         # Deleting decides: what the sweep deleted first was given.
         taken = [answer for answer in held if HeldAnswer.objects.filter(pk=answer.pk).delete()[0]]
@@ -99,10 +105,10 @@ def take_back(batch: str, operator: User) -> list[HeldAnswer]:
 def send_held(*, now: datetime) -> int:
     """Give the answers whose hold is over; returns how many.
 
-    What cannot be given any more is dropped: the agent got it right itself meanwhile, or made another mistake, and then
-    its call stands in the queue again.
+    What cannot be given any more stays, so that its operator sees it with the words: the agent got it right itself
+    meanwhile, say.
     """
-    due = HeldAnswer.objects.due(now).select_related("escalation", "operator")[:BATCH]
+    due = HeldAnswer.objects.due(now).select_related("escalation", "operator", "call")[:BATCH]
     return sum(_is_given(held, now) for held in due)
 
 
@@ -110,13 +116,15 @@ def _is_given(held: HeldAnswer, now: datetime) -> bool:
     try:
         given = give_guidance(
             held.escalation, held.operator, Decision(held.decision), now=now, text=held.text, arguments=held.arguments,
-            grant=held.grant, base_number=held.base_number, mistake=held.mistake, held=held,
+            grant=held.grant, base_number=held.base_number, held=held,
         )  # fmt: skip
     except LostRaceError:
         return False  # its agent keeps trying: the next sweep looks again
-    except (AlreadyAnsweredError, OtherMistakeError, RefusedAnswerError) as error:
-        HeldAnswer.objects.filter(pk=held.pk).delete()
-        logger.info("A held answer was not given: %s", error)
+    except AlreadyAnsweredError:
+        return False  # it was taken back, or its request ended, at this moment
+    except RefusedAnswerError as error:  # the service was set otherwise since it was sent
+        held.put_off(now)
+        logger.warning("A held answer of %s to %s is refused now: %s", held.operator, held.call, error)
         return False
     _let_stand(given, held.operator, held.stands_days, now=now)
     return True

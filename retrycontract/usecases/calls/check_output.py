@@ -89,6 +89,7 @@ def ask_child(submitted: Submitted, declared: Tool | None, key: object, *, at_on
         known_tools=submitted.known_tools,
         finish_reason=submitted.finish_reason,
         callback_error=submitted.callback_error,
+        said=submitted.said,
     )
     bound_children()
     seconds = settings.RETRYCONTRACT.check_seconds
