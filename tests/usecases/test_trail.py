@@ -18,7 +18,6 @@ from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Agent,
     ApiKey,
-    Attempt,
     Call,
     Channel,
     Door,
@@ -181,11 +180,6 @@ def confirmed_factor() -> User:
     return mia
 
 
-def unasked() -> Attempt:
-    tool()
-    return submit(agent(), None, at=NOON, api_error="503: overloaded")
-
-
 def forget(_: Settings) -> None:
     cancel_call(call(), now=NOON)
     forget_calls(now=NOON + timedelta(days=91))
@@ -250,7 +244,9 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("submit_attempt._record", lambda _: call(), ("escalation.opened", "deployer", "api")),
     ("submit_attempt._record", lambda _: submit(agent(), RIGHT, call=call(), at=NOON),
      ("escalation.resolved", "deployer", "api")),
-    ("submit_attempt._record_unasked", lambda _: unasked(), ("attempt.unasked", "deployer", "api")),
+    ("submit_attempt._record_unasked",
+     lambda _: (tool(), submit(agent(), None, api_error="overloaded", at=NOON)),
+     ("attempt.unasked", "deployer", "api")),
     ("submit_attempt._queue", queued, ("attempt.queued", "deployer", "api")),
     ("sweep._is_expired", lambda _: (call(), expire_overdue(now=NOON + timedelta(days=8))),
      ("call.expired", "sweep", "worker")),
@@ -270,13 +266,13 @@ QUIET = {
     "drain_outbox._drain": "a lease",
     "drain_outbox._delivered": "the message keeps when",
     "log_in.begin_login": "counts; what follows from the count is told",
-    "readiness._write": "a row that shows that the database takes writes",
     "recount.fold_rollups": "the same counts in fewer rows",
-    "send_answer.send_answer": "no agent sees it yet; once it is given, that is told",
-    "send_answer.take_back": "no agent saw it",
     "sum_up_counts.sum_up_counts": "the same counts, summed up",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request.forget_requests": "the same, after a day",
+    "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
+    "send_answer.take_back": "the same answer, which nobody received",
+    "readiness._write": "the row of a probe",
 }
 
 
