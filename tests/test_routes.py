@@ -42,6 +42,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /calls/<slug:public_id>/snooze/": (401, 401, NO, 422, 422),
     "GET /calls/<slug:public_id>/group/": (LOGIN, LOGIN, NO, IN, IN),
     "POST /calls/<slug:public_id>/group/": (401, 401, NO, 422, 422),
+    "POST /undo/<slug:batch>/": (401, 401, NO, LOGIN, LOGIN),
     "POST /next/": (401, 401, NO, LOGIN, LOGIN),
     "GET /calls/<slug:public_id>/keep-reply/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "POST /calls/<slug:public_id>/keep-reply/": (401, 401, NO, IN, IN),
@@ -152,7 +153,7 @@ OF_ROWS = {
     "<slug:message_id>": ("OutboxMessage", "public_id"),
     "<int:key_id>": ("ApiKey", "pk"),
 }
-OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1"}
+OF_WORDS = {"<slug:table>": "failures", "<slug:kind>": "csv", "<int:number>": "1", "<slug:batch>": "gone"}
 
 
 def of_desk(path: str) -> str:

@@ -7,11 +7,13 @@ from typing import Any, Final, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from dashboard.navigation import may_answer
 from retrycontract.store.models import HeldAnswer
 from retrycontract.usecases.answers.send_answer import take_back
 
@@ -22,6 +24,8 @@ TAKEN_BACK: Final = "taken_back"  # in the session: what was typed, until its fo
 @never_cache
 def undo(request: HttpRequest, batch: str) -> HttpResponse:
     """Take back what was sent by one press; the page of the call or of the group shows it as it was typed."""
+    if not may_answer(request.user):
+        raise PermissionDenied
     taken = take_back(batch, cast(User, request.user))
     if not taken:
         messages.warning(request, "Too late: your answer was sent.")

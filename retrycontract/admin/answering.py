@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import HistoryPage, Page, block, json_block, line
-from retrycontract.store.models import AnswerRecord, Claim, SavedReply, Snooze, StandingHint
+from retrycontract.store.models import AnswerRecord, Claim, HeldAnswer, SavedReply, Snooze, StandingHint
 
 OF_CALL = "Finds the exact id of a call."
 
@@ -38,6 +38,25 @@ class SnoozePage(OfEscalationPage):
     def shown_reason(self, snooze: Snooze) -> str:
         """Show why."""
         return line(snooze.reason)
+
+
+@admin.register(HeldAnswer)
+class HeldAnswerPage(OfEscalationPage):
+    """Show what was sent and no agent has seen."""
+
+    list_display = ("escalation", "operator", "decision", "held_at", "send_at")
+    fields = (*list_display, "batch", "grant", "base_number", "stands_days", "shown_text", "shown_arguments")
+    readonly_fields = ("shown_text", "shown_arguments")
+
+    @admin.display(description="text")
+    def shown_text(self, held: HeldAnswer) -> SafeString | str:
+        """Show the operator's words."""
+        return block(held.text)
+
+    @admin.display(description="arguments")
+    def shown_arguments(self, held: HeldAnswer) -> SafeString | str:
+        """Show what was corrected."""
+        return json_block(held.arguments)
 
 
 @admin.register(SavedReply)

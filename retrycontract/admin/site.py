@@ -35,7 +35,7 @@ GROUPS = {
         "Rollup",
         "Summary",
     ),
-    "How people answer": ("Claim", "Snooze", "SavedReply", "AnswerRecord", "StandingHint"),
+    "How people answer": ("Claim", "Snooze", "HeldAnswer", "SavedReply", "AnswerRecord", "StandingHint"),
     "What goes out": ("WebhookEndpoint", "OutboxMessage", "WebhookDelivery", "Notice", "ChannelTurn"),
     "Who works": ("WorkerBeat",),
 }

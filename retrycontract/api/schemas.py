@@ -38,6 +38,11 @@ from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
+# Where the model could not be asked there is no output: `arguments` is null.
+UNASKED: dict[str, Any] = {"allOf": [{"anyOf": [
+    {"properties": {"api_error": {"type": "null"}}},
+    {"required": ["arguments"], "properties": {"arguments": {"type": "null"}}},
+]}]}  # fmt: skip
 # Of a response it must be told where it stands.
 PLACED: dict[str, Any] = {
     "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},
@@ -131,7 +136,7 @@ class CallIn(WithOutput):
     """An attempt: the arguments of a tool call, an agent's structured response, or what was extracted."""
 
     model_config = ConfigDict(
-        json_schema_extra={**ONE_OUTPUT, **PLACED, "examples": [examples.CALL, examples.RAW_CALL]}
+        json_schema_extra={**ONE_OUTPUT, **PLACED, **UNASKED, "examples": [examples.CALL, examples.RAW_CALL]}
     )
 
     kind: Kinds = Field("tool_call", description="As the tool is registered; agent_response needs task_id and turn.")

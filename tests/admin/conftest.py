@@ -22,6 +22,7 @@ from retrycontract.store.models import (
     Claim,
     Door,
     Escalation,
+    HeldAnswer,
     IdempotencyKey,
     Notice,
     OutboxMessage,
@@ -91,6 +92,10 @@ def make_desk_work(operator: User, escalation: Escalation, now: datetime) -> Non
     until = now + timedelta(hours=1)
     Snooze.objects.create(escalation=escalation, operator=operator, snoozed_at=now, until=until, reason="Later.")
     Claim.objects.create(escalation=escalation, operator=operator, claimed_at=now, until=until)
+    HeldAnswer.objects.create(
+        escalation=escalation, call=escalation.call, operator=operator, batch="b", decision="hint", text="Later.",
+        grant=1, rendered="Later.", held_at=now, send_at=until,
+    )  # fmt: skip
     set_hint_from(escalation.guidance, operator, now=now)
     SavedReply.objects.create(operator=operator, title="Region", text="Use eu-west-1.", position=1, updated_at=now)
 

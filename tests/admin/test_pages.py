@@ -32,6 +32,7 @@ from retrycontract.store.models import (
     FailedLogins,
     Guidance,
     GuidanceVersion,
+    HeldAnswer,
     IdempotencyKey,
     LoggedResponse,
     Notice,
@@ -58,7 +59,7 @@ HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance,
 HISTORY += [Preferences, SecondFactor]
 HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
 HISTORY += [FailedLogins]
-HISTORY += [Claim, Snooze, SavedReply, AnswerRecord, StandingHint]
+HISTORY += [Claim, Snooze, HeldAnswer, SavedReply, AnswerRecord, StandingHint]
 MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 

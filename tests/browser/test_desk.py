@@ -106,7 +106,7 @@ def look_at_everything(site: Site, desk: Desk, look: str) -> None:
     page.locator("#id_text").fill("Use one of the regions that the schema names.")
     expect(page.locator("#preview")).to_contain_text("The agent will read exactly this")
     check_look(page, f"group-{look}")
-    page.get_by_role("button", name="Send to all that are ticked").click()
+    page.get_by_role("button", name="Send to all ticked").click()
     expect(page.get_by_role("heading", name="calls answered")).to_be_visible()
     check_look(page, f"group-report-{look}")
     for name in ("settings", "components"):

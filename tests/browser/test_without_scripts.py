@@ -94,7 +94,7 @@ def test_a_group_is_answered_and_the_report_leads_to_what_was_left(site: Site) -
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text("> Use eu-west-1.")
     expect(page.locator(f'[value="{calls[2].public_id}"]')).not_to_be_checked()
-    page.get_by_role("button", name="Send to all that are ticked").click()
+    page.get_by_role("button", name="Send to all ticked").click()
     expect(page.get_by_role("heading", name="2 calls answered")).to_be_visible()
     expect(page.get_by_text("1 still wait")).to_be_visible()
     page.get_by_role("link", name=calls[0].public_id).click()

@@ -116,6 +116,7 @@ NOT_KEPT: dict[str, tuple[str, dict[str, str]]] = {
         "decision": "hint", "text": "@@", "arguments": "@@", "escalation": "@@"}),
     "a refused answer": ("/calls/{call}/", {"decision": "@@", "text": "@@", "grant": "@@", "then": "@@"}),
     "a call of a group": ("/calls/{call}/group/", {"decision": "hint", "text": "t", "call": "@@"}),
+    "a fix of a group": ("/calls/{call}/group/", {"decision": "corrected", "fix": "@@", "call": "{call}"}),
     "an agent of the desk": ("/agents/new/", {"name": "@@", "namespace": "@@"}),
     "a tool that is tried": ("/playground/", {"name": "@@", "schema": "@@", "output": "@@", "base": "@@"}),
     "an output that is tried": ("/playground/", {"schema": '{"enum": ["@@"]}', "output": '{"@@": "@@"}', "name": "t"}),
@@ -137,7 +138,7 @@ OPENED: dict[str, tuple[str, ...]] = {
     "a range": (
         "/insights/?tool=@@&range=@@&@@=@@", "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
     "a list of hints": ("/hints/?show=@@&after=@@",),
-    "a look for news": ("/calls/{call}/?seen=@@&form=@@", "/calls/{call}/claim/?seen=@@"),
+    "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@", "/calls/{call}/claim/?seen=@@"),
     "a search of the calls": ("/calls/?q=@@&tool=@@&agent=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
     "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),
     "a search of the agents": ("/agents/?q=@@",),
@@ -146,12 +147,14 @@ OPENED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 SEARCHED = ("agent", "apikey", "tool", "toolversion", "call", "event", "webhookendpoint", "outboxmessage", "savedreply")
 ONE: dict[str, Any] = {"tool": "deploy", "tool_call_id": "passing", "arguments": {"region": "eu"}}
+UNASKED: dict[str, Any] = {"tool": "deploy", "tool_call_id": "unasked", "api_error": "401: @@ is no key."}
 DRY: dict[str, Any] = {"input_schema": SCHEMA, "arguments": {"region": "@@"}, "tool": "@@"}
 UNUSABLE: dict[str, Any] = {"type": "@@", "properties": {"@@": {"type": "no"}}}
 # What an agent sends that is read, or refused, and not kept: place, method, path, body, headers.
 SENT: tuple[tuple[str, str, str, Any, dict[str, str]], ...] = (
     ("an idempotency key", "POST", "/calls", ONE, {"Idempotency-Key": "@@"}),
     ("a trace", "POST", "/calls", ONE | {"tool_call_id": "traced"}, {"traceparent": "@@"}),
+    ("why no model was asked", "POST", "/calls", UNASKED, {}),
     ("a version", "POST", "/calls", ONE | {"version": "@@"}, {}),
     ("a field of a request", "POST", "/calls", ONE | {"@@": 1, "turn": "@@"}, {}),
     ("a kind", "POST", "/calls", ONE | {"kind": "@@", "render": "@@", "max_attempts": "@@"}, {}),

@@ -21,6 +21,7 @@ from retrycontract.store.models import (
     Escalation,
     Event,
     Guidance,
+    HeldAnswer,
     Notice,
     OutboxMessage,
     Tool,
@@ -68,6 +69,11 @@ def fill() -> None:
     message = OutboxMessage.objects.create(channel=Channel.EMAIL, subject="s", text="t\u202e", created_at=now)
     escalation = Escalation.objects.earliest("pk")
     Notice.objects.create(escalation=escalation, channel=Channel.EMAIL, message=message, created_at=now)
+    HeldAnswer.objects.create(
+        escalation=escalation, call=escalation.call, operator=mia, batch="b", decision=Decision.CORRECTED,
+        arguments={"a": [1.5, None]}, grant=1, stands_days=7, rendered="\u202e", held_at=now,
+        send_at=now + timedelta(days=30),
+    )  # fmt: skip
     snooze_call(escalation.call, mia, until=now + timedelta(hours=1), now=now, reason="\u202e")
     set_hint_from(Guidance.objects.earliest("pk"), mia, now=now)
     save_reply(mia, "Region \U0001f680", "Use eu-west-1.", now=now, position=1)

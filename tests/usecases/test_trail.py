@@ -195,17 +195,18 @@ TABLE: list[tuple[str, Change, Told]] = [
      ("operator.admitted", "ada", "admin")),
     ("admit_operator.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
     ("admit_operator.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
-    ("cancel_call.cancel_call", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
+    ("cancel_call._cancel", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
     ("claim_call.claim_call", lambda _: claim_call(call(), make_user(), now=NOON),
      ("call.claimed", "mia", "dashboard")),
     ("claim_call.release_claim", release_a_claim, ("call.released", "mia", "dashboard")),
-    ("change_tool.change_tool", lambda _: change_tool(tool(), {"hold": True}, **BY), ("tool.changed", "ada", "admin")),
-    ("change_tool.release_version", release, ("version.released", "ada", "admin")),
+    ("register_tool.change_tool", lambda _: change_tool(tool(), {"hold": True}, **BY),
+     ("tool.changed", "ada", "admin")),
+    ("register_tool.release_version", release, ("version.released", "ada", "admin")),
     ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("endpoint.gone", "sweep", "worker")),
     ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("notification.given_up", "sweep", "worker")),
     ("drain_outbox._failed", give_up_people, ("notification.given_up", "sweep", "worker")),
-    ("end_sessions.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
-    ("forget_calls.forget_calls", forget, ("history.forgotten", "sweep", "worker")),
+    ("admit_operator.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
+    ("forget_calls._forget_batch", forget, ("history.forgotten", "sweep", "worker")),
     ("give_guidance._give", lambda _: guidance(), ("guidance.given", "mia", "dashboard")),
     ("give_guidance.mark_delivered", lambda _: mark_delivered(guidance(), now=NOON),
      ("guidance.delivered", "deployer", "api")),
@@ -237,12 +238,15 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("second_factor.confirm_factor", lambda _: confirmed_factor(), ("operator.second_factor_on", "mia", "dashboard")),
     ("second_factor.take_factor_away", lambda _: take_factor_away(confirmed_factor(), **BY),
      ("operator.second_factor_off", "ada", "admin")),
-    ("send_again.send_again", lambda _: send_again(message(delivered_at=NOON), **BY),
+    ("drain_outbox.send_again", lambda _: send_again(message(delivered_at=NOON), **BY),
      ("message.sent_again", "ada", "admin")),
     ("submit_attempt._record", lambda _: submit(agent(), WRONG, at=NOON), ("attempt.judged", "deployer", "api")),
     ("submit_attempt._record", lambda _: call(), ("escalation.opened", "deployer", "api")),
     ("submit_attempt._record", lambda _: submit(agent(), RIGHT, call=call(), at=NOON),
      ("escalation.resolved", "deployer", "api")),
+    ("submit_attempt._record_unasked",
+     lambda _: (tool(), submit(agent(), None, api_error="overloaded", at=NOON)),
+     ("attempt.unasked", "deployer", "api")),
     ("submit_attempt._queue", queued, ("attempt.queued", "deployer", "api")),
     ("sweep._is_expired", lambda _: (call(), expire_overdue(now=NOON + timedelta(days=8))),
      ("call.expired", "sweep", "worker")),
@@ -254,7 +258,7 @@ TABLE: list[tuple[str, Change, Told]] = [
 # What changes nothing that anybody would ask about.
 QUIET = {
     "claim_call.renew_claim": "the same claim goes on",
-    "keep_preferences.keep_preferences": "how an operator likes to see the desk",
+    "admit_operator.keep_preferences": "how an operator likes to see the desk",
     "second_factor.begin_factor": "a secret that is asked for only once it is confirmed, which is told",
     "second_factor.check_factor": "a code that was used; the login is told",
     "tidy_queue.forget_answers": "counts of what worked, no history",
@@ -266,6 +270,9 @@ QUIET = {
     "sum_up_counts.sum_up_counts": "the same counts, summed up",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request.forget_requests": "the same, after a day",
+    "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
+    "send_answer.take_back": "the same answer, which nobody received",
+    "readiness._write": "the row of a probe",
 }
 
 
@@ -282,7 +289,7 @@ def test_what_changes_something_says_who_when_and_through_which_door(
 
 def test_every_use_case_that_writes_is_told_here() -> None:
     folder = Path(next(iter(retrycontract.usecases.__path__)))
-    found = {writer for path in folder.glob("*.py") for writer in writers(path.stem, path.read_text(encoding="utf-8"))}
+    found = {writer for path in folder.rglob("*.py") for writer in writers(path.stem, path.read_text(encoding="utf-8"))}
     assert {writer for writer, _, _ in TABLE} | set(QUIET) == found
 
 

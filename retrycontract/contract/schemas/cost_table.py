@@ -1,4 +1,8 @@
-"""What judging costs, in nanoseconds of processor time: written by `python -m benchmarks.calibrate_costs`."""
+"""What judging costs, in nanoseconds of processor time.
+
+No program here measures these figures, so they are orders of magnitude. They decide what is judged at the door and
+what is reserved of an account; what they underrate elsewhere is still cut off in its child.
+"""
 
 from __future__ import annotations
 

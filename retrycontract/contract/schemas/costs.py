@@ -2,7 +2,7 @@
 
 The schema is followed through the value as composition does it: the subschemas that describe one place together are
 weighed once, each as often as there are ways to it, and kept. What a subschema costs is the sum of its keywords, by the
-type of the value, from a table that a program measures. Where an alternative that fits early would end the search, the
+type of the value, from a table (cost_table.py). Where an alternative that fits early would end the search, the
 estimate is too high; it is meant to be seldom too low.
 """
 
