@@ -60,6 +60,9 @@ CASES: dict[str, tuple[Any, Any, list[dict[str, Any]], str]] = {
     "fraction-as-text": (
         fields(n={"type": "number"}), {"n": " 0.5"}, [replaced("/n", 0.5)], "send 'n' as number: 0.5",
     ),
+    "whole-number-as-text": (
+        fields(n={"type": "number"}), {"n": "5"}, [replaced("/n", 5)], "send 'n' as number: 5",
+    ),
     "boolean-as-text": (fields(on=YES), {"on": "true"}, [replaced("/on", True)], "send 'on' as boolean: true"),
     "boolean-as-pythons-text": (
         fields(on=YES), {"on": "False"}, [replaced("/on", False)], "send 'on' as boolean: false",

@@ -196,6 +196,7 @@ def test_a_pydantic_model_gives_an_instance_and_its_own_validators_count(scripte
     assert (value, metrics.attempts) == (Invoice(total=5), 3)
     assert "• /total (VAL-015)" in script.prompts[1]
     assert "an invoice asks for something" in script.prompts[1]
+    assert "Value error" not in script.prompts[1]
     assert "'note'" in script.prompts[2]
 
 
@@ -209,7 +210,7 @@ def test_tokens_are_counted_as_reported_or_estimated_and_said_which(scripted: Sc
     guessed = scripted(LOOKS, submitting(RIGHT, usage=usage)).run("extract", SCHEMA, PROMPT)[1]
     written = len("{}") + len(json.dumps({"data": RIGHT}))
     assert (guessed.is_estimated, guessed.tokens_out) == (True, written // 4)
-    assert guessed.tokens_in > len(PROMPT) // 4
+    assert guessed.tokens_in > (len(PROMPT) + len(json.dumps(SCHEMA))) // 4
 
 
 def test_an_api_error_waits_and_costs_an_attempt(scripted: Scripted) -> None:
