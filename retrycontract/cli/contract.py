@@ -99,7 +99,8 @@ def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
     try:
         from retrycontract.mcp import commands  # the extra may be missing
     except ModuleNotFoundError as error:
-        raise ValueError(f'this needs the package {error.name}: pip install "retrycontract[mcp]"') from error
+        # Whichever of the extra's packages was met first: they come together.
+        raise ValueError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
     given = {name: value for name, value in options.items() if value is not None}
     run: Callable[[Namespace], int] = getattr(commands, runner)
     return run(Namespace(**options | commands.DEFAULTS | given))

@@ -91,7 +91,6 @@ def test_a_database_that_is_not_migrated_says_what_to_do(tmp_path: Path, command
     [
         ({"RETRYCONTRACT_LOG_LEVEL": "loud"}, "RETRYCONTRACT_LOG_LEVEL"),
         ({"RETRYCONTRACT_DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}, "the database cannot be used"),
-        ({"RETRYCONTRACT_CONFIG_FILE": "/proc/none.yml"}, "none.yml"),
     ],
 )
 def test_settings_that_cannot_work_are_one_line(data: Path, environment: dict[str, str], reason: str) -> None:

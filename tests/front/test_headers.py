@@ -109,7 +109,7 @@ def test_django_has_nothing_to_say_of_the_settings_behind_https(tmp_path: Path) 
     assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
 
 
-@pytest.mark.parametrize(("variable", "warning"), [("DEBUG", "security.W018"), ("", "security.W012")])
+@pytest.mark.parametrize(("variable", "warning"), [("DEBUG", "security.W018"), ("", "security.W010")])
 def test_django_would_say_so(tmp_path: Path, variable: str, warning: str) -> None:
     """Debugging is off and must be asked for; cookies that travel without https are warned of."""
     done = deployed(tmp_path, **({variable: "1", "HTTPS": "1"} if variable else {}))

@@ -66,7 +66,7 @@ def test_a_run_that_is_ended_leaves_no_process(tmp_path: Path, how: signal.Signa
         )  # fmt: skip
     eventually(lambda: started.exists() or run.poll() is not None, within=600)
     assert run.poll() is None, (tmp_path / "log").read_text()
-    assert len(processes_with(mark)) > 8  # PostgreSQL alone has six
+    assert len(processes_with(mark)) > 4  # the run, its shell and what it sleeps in, and the service
     run.send_signal(how)
     run.wait(60)
     eventually(lambda: not processes_with(mark), within=60)

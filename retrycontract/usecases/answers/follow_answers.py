@@ -64,8 +64,8 @@ def hint_for(attempt: Attempt, verdict: Move, fingerprint: str, *, now: datetime
 def follow_hints(attempt: Attempt) -> None:
     """Count the hint that an attempt is told, and what became of the one that the attempt before was told.
 
-    An agent that says what its model read is believed: a hint that was not in it was not shown after all, and may be
-    told again.
+    An agent that says what its model read is believed: a hint that was not in it was not shown after all. The attempt
+    before keeps what it was told: its row is history, and history is not changed.
     """
     changes: dict[int, Counter[str]] = {}
     if attempt.standing_hint_id is not None:
@@ -80,7 +80,6 @@ def follow_hints(attempt: Attempt) -> None:
                 counted.update(tried=1, worked=int(attempt.is_valid))
             else:
                 counted["shown"] -= 1
-                Attempt.objects.filter(pk=before.pk).update(standing_hint=None)
     for hint_id in sorted(changes):  # who locks rows in one order never waits in a circle
         added = {name: F(name) + amount for name, amount in changes[hint_id].items()}
         StandingHint.objects.filter(pk=hint_id).update(**added)
