@@ -38,7 +38,7 @@ class KeyByQueryset(HttpBearer):
         """Give the agent whose key was presented."""
         now = timezone.now()
         found = ApiKey.objects.filter(digest=ApiKey.digest_of(token)).select_related("agent").order_by("pk").first()
-        if found is None or found.state_at(now) is not KeyState.GOOD:
+        if found is None or found.state_at(now) is not KeyState.ACTIVE:
             return None
         found.touch(now)
         follow(agent=found.agent.name)
