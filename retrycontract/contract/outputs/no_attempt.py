@@ -122,8 +122,9 @@ def _begins_a_line(text: str, mark: re.Match[str]) -> bool:
 
 def _is_quoted(text: str, mark: re.Match[str]) -> bool:
     """Tell whether a mark is only talked about: in quotes, or as Markdown's code."""
-    before, after = text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1]
-    return before == after and before in ("`", "'", '"')
+    start, end = mark.start(), mark.start() + len(mark[0].rstrip())
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return before == after and before in ("`", "'", '"') and not text.endswith(FENCE, 0, start)
 
 
 _NAMES = (
@@ -157,7 +158,7 @@ _ANY_END = (
     rf"</\s*{_NAMES}\s*>|◁/think▷|\[/THINK\]|{_SPECIAL_END}|"
     r"(?P<final>(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>\s*)"
 )
-_SIGNS_OF_ENDS = ("</", "◁/", "[/", "|>")
+_SIGNS_OF_ENDS = ("</", "◁/", "[/", "|>", "<unused")
 _OPENS = re.compile(rf"\s*(?:\ufeff)?(?:{_ANY})", re.IGNORECASE)
 _OPENS_LINE = re.compile(rf"^[ \t]*(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
 _ANY_MARK = re.compile(rf"(?P<end>{_ANY_END})|{_ANY}", re.IGNORECASE)
