@@ -32,6 +32,7 @@ class CallChoices(TimedChoices):
     agent: str = ""
     state: str = ""
     kind: str = ""
+    model: str = ""
     code: str = ""
 
     @classmethod
@@ -44,7 +45,8 @@ class CallChoices(TimedChoices):
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
         state = {"state": self.state and state_word(self.state)}
-        return self.time_words | state | call_words(self.tool, self.agent, self.kind, self.code)
+        model = {"model": f"Model {self.model}"}
+        return self.time_words | state | model | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
     def search(self) -> Search[Call]:
@@ -62,6 +64,8 @@ class CallChoices(TimedChoices):
             yield Q(state=self.state)
         if self.tool:
             yield Q(tool_name=self.tool)
+        if self.model:
+            yield Q(model=self.model)
         if self.agent:
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
