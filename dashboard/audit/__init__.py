@@ -22,6 +22,7 @@ from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain
 from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
 from dashboard.shared.responses import TYPES, export
 from retrycontract.store.models import Call, Door, Event
+from retrycontract.store.statements import different
 
 MOST_TOLD: Final = 4  # details that stand in one line
 DOORS: Final = {
@@ -123,8 +124,8 @@ class AuditOptions:
 
 def read_options() -> AuditOptions:
     """Read what there is to choose from."""
-    names = Event.different("name", most=MAX_OPTIONS)
-    actors = Event.different("actor", most=MAX_OPTIONS)
+    names = different(Event, "name", most=MAX_OPTIONS)
+    actors = different(Event, "actor", most=MAX_OPTIONS)
     doors = [(door.value, f"Through {words}") for door, (words, _) in DOORS.items()]
     return AuditOptions(plain(actors), [(name, event_word(name)) for name in names], doors)
 

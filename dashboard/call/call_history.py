@@ -77,6 +77,16 @@ class AttemptEntry:
         return by_pattern(self.attempt.errors)
 
     @property
+    def account(self) -> list[tuple[str, str]]:
+        """Say how the output came about, as far as the agent told it: the model, its tokens, the time it took."""
+        attempt = self.attempt
+        told = [("Model", attempt.model or "")]
+        ways = (("in", attempt.tokens_in), ("out", attempt.tokens_out))
+        told.append(("Tokens", ", ".join(f"{amount:,} {way}" for way, amount in ways if amount is not None)))
+        told.append(("Took", "" if attempt.seconds is None else f"{attempt.seconds:g} s"))
+        return [(name, value) for name, value in told if value]
+
+    @property
     def failing_lines(self) -> tuple[int, ...]:
         """Name the lines of a source file that its compiler complained about."""
         found = (_AT_LINE.search(error.message) for error in self.attempt.errors)

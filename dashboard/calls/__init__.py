@@ -17,13 +17,14 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
-from dashboard.shared.choices import TimedChoices, state_word
+from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain, state_word
 from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
 from dashboard.shared.responses import TYPES, export
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.store.statements import different
 
 HAS_FAILED: Final = ~Q(fingerprint="")
 IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
@@ -38,6 +39,7 @@ class CallChoices(TimedChoices):
     agent: str = ""
     state: str = ""
     kind: str = ""
+    model: str = ""
     code: str = ""
 
     @classmethod
@@ -50,7 +52,8 @@ class CallChoices(TimedChoices):
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
         state = {"state": self.state and state_word(self.state)}
-        return self.time_words | state | call_words(self.tool, self.agent, self.kind, self.code)
+        model = {"model": f"Model {self.model}"}
+        return self.time_words | state | model | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
     def search(self) -> Search[Call]:
@@ -68,6 +71,8 @@ class CallChoices(TimedChoices):
             yield Q(state=self.state)
         if self.tool:
             yield Q(tool_name=self.tool)
+        if self.model:
+            yield Q(model=self.model)
         if self.agent:
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
@@ -87,7 +92,7 @@ class CallChoices(TimedChoices):
 
 STATES: Final = [(state.value, state_word(state)) for state in CallState]
 COLUMNS: Final = (
-    "number", "call_id", "state", "kind", "tool", "agent", "session_id", "task_id", "correlation_id",
+    "number", "call_id", "state", "kind", "tool", "agent", "model", "session_id", "task_id", "correlation_id",
     "last_tool_call_id", "attempts_made", "attempts_allowed", "created_at", "updated_at",
 )  # fmt: skip
 
@@ -102,7 +107,8 @@ def calls(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "title": "Calls", "route": "dashboard:calls", "files": "dashboard:export_calls", "noun": "calls",
         "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
-        "options": read_options(), "states": STATES, "most": MOST_EXPORTED,
+        "options": read_options(),
+        "models": plain(different(Call, "model", most=MAX_OPTIONS)), "states": STATES, "most": MOST_EXPORTED,
     }  # fmt: skip
     if not page.rows and not choices.is_any:
         context["address"] = request.build_absolute_uri("/").rstrip("/")
@@ -121,7 +127,7 @@ def export_calls(request: HttpRequest, kind: str) -> HttpResponseBase:
 def _lines(search: Search[Call], after: str) -> Iterator[tuple[Any, ...]]:
     for call in read_all(search, after):
         yield (
-            call.pk, call.public_id, call.state, call.kind, call.tool_name, call.agent.name, call.session_id,
-            call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made, call.attempts_allowed,
+            call.pk, call.public_id, call.state, call.kind, call.tool_name, call.agent.name, call.model,
+            call.session_id, call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made, call.attempts_allowed,
             call.created_at, call.updated_at,
         )  # fmt: skip

@@ -148,7 +148,8 @@ def _call_summary(data: Any) -> CallSummary:
 
 def registered_tool(data: Any) -> RegisteredTool:
     """Read what became of a tool."""
-    return RegisteredTool(data["name"], data["version"], data["schema_hash"], data["created"], data["changed"])
+    names = ("name", "version", "schema_hash", "created", "changed", "max_attempts")
+    return RegisteredTool(**{name: data[name] for name in names})
 
 
 def imported_tools(data: Any) -> ImportedTools:

@@ -193,13 +193,17 @@ class ToolPage:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version."""
+    """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version.
+
+    `max_attempts` is what its calls have that name none themselves.
+    """
 
     name: str
     version: int
     schema_hash: str
     created: bool
     changed: bool
+    max_attempts: int
 
 
 @dataclass(frozen=True, slots=True)
