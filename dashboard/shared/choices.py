@@ -15,8 +15,8 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from retrycontract.config.service_settings import ServiceSettings
+from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.decisions import DECISIONS, Decision
-from retrycontract.contract.durations import shown_duration
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import visible
