@@ -56,8 +56,8 @@ PAGE_MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.account.sessions.SessionLimits",
-    "dashboard.shared.typed.TypedKept",
+    "dashboard.account.login.SessionLimits",
+    "dashboard.shared.forms.TypedKept",
     "retrycontract.front.middleware.PageLoginRequired",
     "dashboard.account.settings.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -106,7 +106,7 @@ SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "dashboard.shared.typed.out_of_date"
+CSRF_FAILURE_VIEW = "dashboard.shared.forms.out_of_date"
 SECURE_SSL_REDIRECT = RETRYCONTRACT.https
 SECURE_HSTS_SECONDS = RETRYCONTRACT.hsts_seconds if RETRYCONTRACT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS, SECURE_HSTS_PRELOAD = RETRYCONTRACT.hsts_include_subdomains, RETRYCONTRACT.hsts_preload

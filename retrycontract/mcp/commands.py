@@ -36,7 +36,7 @@ logger = logging.getLogger("retrycontract.mcp")
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 # What a command line that says nothing means. The wait is as long as a person at a desk needs, and within what a
 # client with progress waits.
-DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None}
+DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None, "model": None}
 
 
 def run_gateway(options: argparse.Namespace) -> int:
@@ -111,7 +111,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 async def _judge(
     options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
 ) -> AsyncIterator[Judge]:
-    settings, details = _asked_settings(options), connection_details(options.session)
+    settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:
         contract = RetryContract(configuration=configuration)
         # In a thread: hostile schemas take their time, and other calls go on meanwhile.
