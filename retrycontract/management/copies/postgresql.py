@@ -104,5 +104,5 @@ class _MissingProgramError(CopyError):
     def __init__(self, program: str) -> None:
         super().__init__(
             f"{program} is not on PATH. Install the client programs of PostgreSQL (Debian: apt-get install "
-            "postgresql-client), in the server's version or newer; or use 'manage.py export'."
+            "postgresql-client), in the server's version or newer; or use 'retrycontract export'."
         )
