@@ -1,10 +1,11 @@
-"""The sweep of a Celery worker: rings again for what waits, and judges it without Redis when nobody hears."""
+"""What runs beside the judging of a worker: the sweep of Celery workers, and the threads that send the outbox."""
 
 from __future__ import annotations
 
 import logging
 import os
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -18,11 +19,58 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from worker.celery_doorbell import CeleryDoorbell
-from worker.courier import OutboxDrain
-from worker.names import worker_name
+from worker.rings import CeleryDoorbell
+
+
+def worker_name() -> str:
+    """Name this process among those of every machine."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
 
 logger = logging.getLogger("retrycontract")
+
+
+THREADS: Final = 3  # a receiver that hangs has one of them, and the others go on
+
+
+class OutboxDrain:
+    """Drain the outbox every few seconds, in threads of its own: a receiver that hangs keeps no attempt waiting."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"retrycontract-courier-{number}", daemon=True)
+            for number in range(THREADS)
+        ]
+
+    def start(self) -> None:
+        """Begin to send."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 10) -> None:
+        """Stop after the messages in hand; what is left is found at the next start."""
+        self._stopping.set()
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0))
+
+    def _run(self) -> None:
+        # Imported here: Celery loads its worker's modules before Django is ready.
+        from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+        from retrycontract.usecases.notify.drain_outbox import drain_outbox
+
+        while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX):
+            try:
+                close_old_connections()
+                drain_outbox(now=timezone.now(), clock=timezone.now)
+                while not self._stopping.is_set() and drain_endpoints(now=timezone.now(), clock=timezone.now):
+                    drain_outbox(now=timezone.now(), clock=timezone.now)  # people do not wait for systems
+            except Exception:
+                logger.exception("The courier's thread failed; it goes on with the next sweep")
+            finally:
+                connection.close()
+
 
 # A ring that was heard is acted on in milliseconds; with a full queue this long is nothing unusual either.
 PATIENCE: Final = timedelta(seconds=5)
@@ -75,12 +123,9 @@ class Sweeper:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
         from retrycontract.usecases.answers.send_answer import send_held
-        from retrycontract.usecases.calls.forget_calls import forget_calls
         from retrycontract.usecases.calls.repeat_request import forget_requests
-        from retrycontract.usecases.calls.sweep import BATCH, expire_overdue
-        from retrycontract.usecases.calls.tidy_queue import forget_answers, tidy_queue
-        from retrycontract.usecases.counts.recount import fold_rollups
-        from retrycontract.usecases.counts.sum_up_counts import sum_up_counts
+        from retrycontract.usecases.calls.sweep import BATCH, expire_overdue, forget_answers, forget_calls, tidy_queue
+        from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]

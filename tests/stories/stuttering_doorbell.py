@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.celery_doorbell import CeleryDoorbell
+from worker.rings import CeleryDoorbell
 
 TIMES = 5
 

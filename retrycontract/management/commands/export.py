@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.transfer.exporting import SealedWaitError, export_to
+from retrycontract.management.transfer.importing import SealedWaitError, export_to
 
 
 class Command(BaseCommand):
