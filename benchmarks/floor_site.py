@@ -25,7 +25,7 @@ from retrycontract.store.models import Agent, ApiKey
 from retrycontract.store.models.agents import KeyState
 from retrycontract.store.transactions import write_transaction
 from retrycontract.urls import urlpatterns as service_urlpatterns
-from worker.rings import QUEUE
+from worker.celery_doorbell import QUEUE
 
 JOB = "floor.judge"
 PATIENCE = 10  # seconds for one job

@@ -52,7 +52,7 @@ def test_the_settings_are_taken_as_they_stand(tmp_path: Path) -> None:
         environ = {name: filled(value) for name, value in variables(service).items()}
         settings = load(environ | {f"{PREFIX}DATA_DIR": str(tmp_path)})
         assert (settings.judge, settings.https) == ("worker", True)
-        assert settings.doorbell_class == "worker.rings.CeleryDoorbell"
+        assert settings.doorbell_class == "worker.celery_doorbell.CeleryDoorbell"
         assert settings.database_url == "postgresql://retrycontract:p1@postgres:5432/retrycontract"
 
 

@@ -12,7 +12,7 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from retrycontract.config.service_settings import ServiceSettings
-from worker.rings import JUDGE, QUEUE
+from worker.celery_doorbell import JUDGE, QUEUE
 from worker.sweeper import SweeperStep
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")

@@ -18,8 +18,9 @@ from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.repeat_request import forget_requests
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, judge_waiting, tidy_queue
 from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
-from retrycontract.usecases.notify.courier import DESK_BELL, agent_bell
-from worker.sweeper import OutboxDrain, worker_name
+from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
+from worker.courier import OutboxDrain
+from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 

@@ -20,7 +20,7 @@ from django_htmx.middleware import HtmxDetails
 
 from retrycontract.front.pending import PENDING
 from retrycontract.store.models import Door, Event, Guidance, HeldAnswer
-from retrycontract.usecases.notify.courier import DESK_BELL
+from retrycontract.usecases.notify.doorbell import DESK_BELL
 
 UNCHANGED: Final = 204  # htmx swaps nothing
 LOGIN_FIRST: Final = 401

@@ -31,7 +31,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.dry_run import dry_run
 from retrycontract.usecases.calls.repeat_request import opened_identifier, safe_query, sealed_identifier
 from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
-from retrycontract.usecases.notify.courier import agent_bell
+from retrycontract.usecases.notify.doorbell import agent_bell
 from retrycontract.usecases.notify.follow_events import follow_events
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.

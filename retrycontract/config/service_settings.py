@@ -23,7 +23,7 @@ from retrycontract.contract.configuration import SETTINGS
 PREFIX = "RETRYCONTRACT_"
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
-CELERY_DOORBELL = "worker.rings.CeleryDoorbell"
+CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 # Read by the client, by examples, and by what measures and tests the service.
 OF_OTHERS = frozenset(
     f"{PREFIX}{name}"

@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 
 from retrycontract.store.models import Attempt, WorkerBeat
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.notify.courier import is_heard
+from retrycontract.usecases.notify.doorbell import is_heard
 
 logger = logging.getLogger("retrycontract")
 

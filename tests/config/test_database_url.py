@@ -71,7 +71,7 @@ def test_an_address_that_is_no_redis_is_refused(tmp_path: Path, url: str) -> Non
 
 BELLS = [
     ({}, "worker.embedded.EmbeddedDoorbell"),
-    ({"REDIS_URL": "redis://r"}, "worker.rings.CeleryDoorbell"),
+    ({"REDIS_URL": "redis://r"}, "worker.celery_doorbell.CeleryDoorbell"),
     ({"REDIS_URL": "redis://r", "EMBEDDED_WORKER": "true"}, "worker.embedded.EmbeddedDoorbell"),
     ({"REDIS_URL": "redis://r", "DOORBELL": "a.B"}, "a.B"),
 ]

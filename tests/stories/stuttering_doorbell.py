@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.rings import CeleryDoorbell
+from worker.celery_doorbell import CeleryDoorbell
 
 TIMES = 5
 

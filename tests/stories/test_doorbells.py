@@ -37,7 +37,7 @@ def test_rings_that_come_five_times_are_one_verdict_each(request: pytest.Fixture
 def test_what_no_ring_was_heard_for_is_judged_by_the_sweep_and_its_agent_hears_of_it(
     request: pytest.FixtureRequest, tmp_path: Path, way: str
 ) -> None:
-    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.courier.SilentDoorbell"}
+    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.doorbell.SilentDoorbell"}
     quick = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "0.2"}
     if way == "scaled out":
         service: Service = scaled(request, tmp_path / "data", environment=silent | quick, webs=1)

@@ -46,7 +46,7 @@ def test_what_was_queued_when_the_service_died_is_judged_after_the_restart(
 ) -> None:
     # Nothing is judged while the sweep sleeps and no bell rings: the attempts stay queued.
     asleep = {"RETRYCONTRACT_JUDGE": "worker", "RETRYCONTRACT_SWEEP_SECONDS": "3600"}
-    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.courier.SilentDoorbell"}
+    silent = {"RETRYCONTRACT_DOORBELL": "retrycontract.usecases.notify.doorbell.SilentDoorbell"}
     service = start_service(tmp_path / "data", asleep | silent)
     agent = AgentClient(service, service.new_key("queued"))
     agent.register("count", SCHEMA)

@@ -11,7 +11,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import judge_waiting
-from retrycontract.usecases.notify.courier import SilentDoorbell, ring_after_commit
+from retrycontract.usecases.notify.doorbell import SilentDoorbell, ring_after_commit
 from tests.factories import WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import configure
 

@@ -17,7 +17,7 @@ from tests.usecases.conftest import configure
 
 pytestmark = pytest.mark.usefixtures("shared_database")
 
-SILENT = "retrycontract.usecases.notify.courier.SilentDoorbell"
+SILENT = "retrycontract.usecases.notify.doorbell.SilentDoorbell"
 NOW = timezone.now()
 
 

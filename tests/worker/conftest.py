@@ -14,7 +14,7 @@ from tests.conftest import require
 from tests.file_database import file_database as file_database
 from tests.file_database import shared_database as shared_database
 from tests.serving.servers import NO_REDIS, Redis, redis_server, running_redis
-from worker.rings import QUEUE, CeleryDoorbell
+from worker.celery_doorbell import QUEUE, CeleryDoorbell
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.service import ROOT
 from tests.worker.conftest import queue
-from worker.rings import PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
+from worker.celery_doorbell import PAUSE_AFTER_REFUSAL, PAUSE_AFTER_STALL, Breaker, CeleryDoorbell
 
 pytestmark = pytest.mark.services
 

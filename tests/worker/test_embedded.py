@@ -59,7 +59,7 @@ def test_a_queued_attempt_wakes_the_thread(run_worker: Callable[[float], None]) 
 
 
 def test_what_nobody_rang_for_is_found_by_the_sweep(settings: Settings, run_worker: Callable[[float], None]) -> None:
-    configure(settings, doorbell="retrycontract.usecases.notify.courier.SilentDoorbell")
+    configure(settings, doorbell="retrycontract.usecases.notify.doorbell.SilentDoorbell")
     agent = make_agent()
     make_tool(agent)
     attempt = submit(agent, WRONG)

@@ -17,7 +17,8 @@ from retrycontract.store.models import Call
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.serving.servers import Redis
 from tests.serving.threads import eventually
-from worker.rings import CatchUp, CeleryDoorbell, RingListener
+from worker.celery_doorbell import CeleryDoorbell
+from worker.rings import CatchUp, RingListener
 
 pytestmark = pytest.mark.services
 

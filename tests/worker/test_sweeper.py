@@ -14,12 +14,12 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.servers import Redis
 from tests.worker.conftest import queue
-from worker.rings import CeleryDoorbell
+from worker.celery_doorbell import CeleryDoorbell
 from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
 
 pytestmark = [pytest.mark.services, pytest.mark.usefixtures("shared_database")]
 
-SILENT = "retrycontract.usecases.notify.courier.SilentDoorbell"
+SILENT = "retrycontract.usecases.notify.doorbell.SilentDoorbell"
 
 
 def waiting(*, since: float) -> Attempt:

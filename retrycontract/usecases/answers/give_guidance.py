@@ -38,7 +38,7 @@ from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
-from retrycontract.usecases.notify.courier import ring_after_commit
+from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned, sanitizer
 

@@ -21,7 +21,7 @@ from retrycontract.usecases.answers.give_guidance import (
     give_guidance,
 )
 from retrycontract.usecases.answers.save_reply import UnusableHintError, set_hint_from
-from retrycontract.usecases.notify.courier import ring_after_commit
+from retrycontract.usecases.notify.doorbell import ring_after_commit
 
 logger = logging.getLogger("retrycontract")
 

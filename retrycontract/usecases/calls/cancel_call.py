@@ -9,7 +9,7 @@ from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Call, Door, Escalation, EscalationState, Event, LostRaceError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import count_end
-from retrycontract.usecases.notify.courier import ring_after_commit
+from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 
 MAX_RACES = 50  # tries before a call that keeps changing is left to the next request, as `submit_attempt` does

@@ -33,7 +33,7 @@ from retrycontract.usecases.calls.repeat_request import (
     safe_tool_name,
 )
 from retrycontract.usecases.counts.keep_count import charge, count_unasked, note_work
-from retrycontract.usecases.notify.courier import ring_after_commit
+from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import attempts_allowed, pinned, sanitizer
 
 MAX_RACES = 50  # tries before a submission gives up on a call that keeps changing

@@ -32,7 +32,7 @@ from retrycontract.store.models import (
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.counts.keep_count import count_end
-from retrycontract.usecases.notify.courier import ring_after_commit
+from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.tools.contracts import on_expiry
 

@@ -1,0 +1,119 @@
+"""The doorbell over Redis: Celery's queue for workers, publish/subscribe for agents that wait in any process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from celery import Celery
+from django.conf import settings
+from kombu.exceptions import OperationalError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from retrycontract.front.waiting import bells
+from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
+
+logger = logging.getLogger("retrycontract")
+
+QUEUE: Final = "retrycontract"
+JUDGE: Final = "retrycontract.judge"
+CHANNEL: Final = "retrycontract.calls"
+# A request waits no longer for a ring that is a hint only.
+LONGEST_SECONDS: Final = 2.0
+# A Redis that stalls costs each ring the time above, so it is left alone; one that refuses costs milliseconds.
+PAUSE_AFTER_STALL: Final = 30.0
+PAUSE_AFTER_REFUSAL: Final = 1.0
+QUICK: Final = 0.25
+
+
+class Breaker:
+    """Leave a broken service alone for a while; `failures` counts how often it failed."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._closed_from = 0.0
+        self.failures = 0
+
+    def attempt(self, work: Callable[[], object], *failures: type[Exception]) -> bool:
+        """Do the work unless it failed a moment ago; tell whether it was done."""
+        started = self._clock()
+        if started < self._closed_from:
+            return False
+        try:
+            work()
+        except failures:
+            self.failures += 1
+            now = self._clock()
+            self._closed_from = now + (PAUSE_AFTER_REFUSAL if now - started < QUICK else PAUSE_AFTER_STALL)
+            logger.warning("Redis could not be rung; the sweep will find the work", extra={"failures": self.failures})
+            return False
+        return True
+
+
+def connect(url: str) -> Redis:
+    """Make a client that gives up in time and tries once."""
+    return Redis.from_url(
+        url,
+        socket_timeout=LONGEST_SECONDS,
+        socket_connect_timeout=LONGEST_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+class CeleryDoorbell:
+    """Ring over Redis: bounded in time, errors counted and swallowed; the database has what matters."""
+
+    def __init__(self) -> None:
+        url = settings.RETRYCONTRACT.redis_url
+        self._redis = connect(url)
+        self._breaker = Breaker()
+        # An application of its own: it tries once, where a worker's would wait for Redis to come back.
+        self._ringer = Celery("retrycontract.doorbell", broker=url, set_as_current=False, fixups=[])
+        self._ringer.conf.broker_transport_options = {
+            "socket_timeout": LONGEST_SECONDS,
+            "socket_connect_timeout": LONGEST_SECONDS,
+            "socket_keepalive": True,
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
+        }
+
+    def attempt_queued(self, attempt_id: int) -> None:
+        """Wake a worker."""
+        self.ring_worker(attempt_id)
+
+    def ring_worker(self, attempt_id: int) -> bool:
+        """Wake a worker, and tell whether the ring went out."""
+        return self._breaker.attempt(lambda: self._publish(attempt_id), OperationalError, RedisError, OSError)
+
+    def call_changed(self, call_id: str, agent_id: int) -> None:
+        """Wake whoever waits for the call, and the streams of its agent, in this process and in the others."""
+        keys = (call_id, agent_bell(agent_id), DESK_BELL)
+        for key in keys:
+            bells.ring(key)
+        self._breaker.attempt(lambda: self._redis.publish(CHANNEL, " ".join(keys)), RedisError, OSError)
+
+    def is_heard(self) -> bool:
+        """Tell whether Redis answers."""
+        try:
+            return bool(self._redis.ping())
+        except (RedisError, OSError):
+            return False
+
+    def _publish(self, attempt_id: int) -> None:
+        self._ringer.send_task(
+            JUDGE,
+            kwargs={"attempt_id": attempt_id},
+            queue=QUEUE,
+            retry=False,
+            ignore_result=True,
+            # What Celery would write into the message's headers for people to read.
+            argsrepr="",
+            kwargsrepr="",
+        )
