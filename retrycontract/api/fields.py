@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
-from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
+from retrycontract.contract.configuration import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.generation import MAX_TOKENS
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
 

@@ -44,6 +44,7 @@ class ToolOut(BaseModel):
     schema_hash: str
     created: bool = Field(description="The tool was not known before.")
     changed: bool = Field(description="The schema made a new version.")
+    max_attempts: int = Field(description="Of its calls that name none themselves.")
 
 
 class RefusedTool(BaseModel):

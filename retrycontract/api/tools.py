@@ -39,6 +39,7 @@ from retrycontract.api.tool_schemas import (
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Tool
+from retrycontract.usecases.tools.contracts import attempts_allowed
 from retrycontract.usecases.tools.register_tool import Registration, ToolSettings, import_tools, register_tool
 
 router = Router(tags=["tools"])
@@ -165,6 +166,7 @@ def _tool(done: Registration) -> ToolOut:
         schema_hash=done.version.schema_hash,
         created=done.is_new_tool,
         changed=done.is_new_version,
+        max_attempts=attempts_allowed(done.tool, done.tool.name),
     )
 
 

@@ -114,6 +114,7 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-attempts", type=int, metavar="N", help="Attempts before a call is Blocked: 1 to 10."),
         click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}"),
         click.option("--session", metavar="NAME", help="What the service calls this conversation."),
+        click.option("--model", metavar="NAME", help="The model that calls, for the service's figures."),
         click.option("--url", metavar="URL", help="The service to use; RETRYCONTRACT_API_KEY holds its key."),
     ):
         command = option(command)

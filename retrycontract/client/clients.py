@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import httpx2
 
-from retrycontract.client.connection import Connection, from_httpx, lost, to_httpx
+from retrycontract.client.connection import Connection, Whole, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request
 from retrycontract.client.operations import (
@@ -188,8 +188,12 @@ class Client:
             return result
 
     def _send(self, request: Request) -> Reply | Lost:
+        whole = Whole(self._operations.patience.clock, request)
         try:
-            return from_httpx(self._http.request(**to_httpx(request)))
+            with self._http.stream(**to_httpx(request)) as response:
+                for chunk in response.iter_bytes():
+                    whole.take(chunk)
+                return whole.reply(response)
         except httpx2.RequestError as error:
             return lost(error)
 
@@ -327,8 +331,12 @@ class AsyncClient:
             return result
 
     async def _send(self, request: Request) -> Reply | Lost:
+        whole = Whole(self._operations.patience.clock, request)
         try:
-            return from_httpx(await self._http.request(**to_httpx(request)))
+            async with self._http.stream(**to_httpx(request)) as response:
+                async for chunk in response.aiter_bytes():
+                    whole.take(chunk)
+                return whole.reply(response)
         except httpx2.RequestError as error:
             return lost(error)
 

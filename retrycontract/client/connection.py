@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,11 +65,27 @@ def to_httpx(request: Request) -> dict[str, Any]:
     }
 
 
-def from_httpx(response: httpx2.Response) -> Reply:
+class Whole:
+    """Put an answer together, in the time that its request has: httpx2's own limit begins anew with every piece."""
+
+    def __init__(self, clock: Callable[[], float], request: Request) -> None:
+        self._clock, self._until = clock, clock() + request.wait + request.within
+        self._pieces: list[bytes] = []
+
+    def take(self, piece: bytes) -> None:
+        """Take a piece of the body; raises ReadTimeout when time is up."""
+        if self._clock() > self._until:
+            raise httpx2.ReadTimeout("the answer took too long to arrive")
+        self._pieces.append(piece)
+
+    def reply(self, response: httpx2.Response) -> Reply:
+        """Give the answer when all of it is there."""
+        return from_httpx(response, b"".join(self._pieces))
+
+
+def from_httpx(response: httpx2.Response, body: bytes) -> Reply:
     """Take an answer over."""
-    return Reply(
-        response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
-    )
+    return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
 
 def lost(error: httpx2.RequestError) -> Lost:

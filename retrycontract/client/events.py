@@ -136,7 +136,7 @@ def follow(http: httpx2.Client, feed: Feed, sleep: Callable[[float], None]) -> I
                             yield event
                 else:
                     response.read()
-                    failure = from_httpx(response)
+                    failure = from_httpx(response, response.content)
         except httpx2.RequestError as error:
             failure = lost(error)
         sleep(feed.pause_after(failure))
@@ -157,7 +157,7 @@ async def follow_in_loop(
                             yield event
                 else:
                     await response.aread()
-                    failure = from_httpx(response)
+                    failure = from_httpx(response, response.content)
         except httpx2.RequestError as error:
             failure = lost(error)
         await sleep(feed.pause_after(failure))

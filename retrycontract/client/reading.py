@@ -26,7 +26,7 @@ from retrycontract.client.results import (
 from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 
@@ -148,7 +148,8 @@ def _call_summary(data: Any) -> CallSummary:
 
 def registered_tool(data: Any) -> RegisteredTool:
     """Read what became of a tool."""
-    return RegisteredTool(data["name"], data["version"], data["schema_hash"], data["created"], data["changed"])
+    names = ("name", "version", "schema_hash", "created", "changed", "max_attempts")
+    return RegisteredTool(**{name: data[name] for name in names})
 
 
 def imported_tools(data: Any) -> ImportedTools:

@@ -10,7 +10,7 @@ from retrycontract.client.errors import CorrectionError
 from retrycontract.client.submissions import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
@@ -193,13 +193,17 @@ class ToolPage:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version."""
+    """Say what became of a tool: `created` when it is new, `changed` when its schema made a new version.
+
+    `max_attempts` is what its calls have that name none themselves.
+    """
 
     name: str
     version: int
     schema_hash: str
     created: bool
     changed: bool
+    max_attempts: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,18 @@ class ValidationError:
 
 
 def whole_errors(errors: Iterable[Any] | None) -> list[ValidationError]:
-    """Take what somebody hands in for errors: None is none of them, and one that lacks a part gets an empty one."""
-    return [_whole(error) for error in errors or () if isinstance(error, ValidationError)]
+    """Take what somebody hands in for errors: None is none of them, a text is a message, and missing parts are empty.
+
+    Raises TypeError for anything else: a list that silently lost an error would tell the model that less is wrong.
+    """
+    return [_whole(error, place) for place, error in enumerate(errors or ()) if error is not None]
 
 
-def _whole(error: ValidationError) -> ValidationError:
+def _whole(error: Any, place: int) -> ValidationError:
+    if isinstance(error, str):
+        return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", error)
+    if not isinstance(error, ValidationError):
+        raise TypeError(f"errors[{place}] is a {type(error).__name__}: give a ValidationError, or its message as text")
     if None not in (error.error_code, error.field_path, error.message, error.severity, error.keyword):
         return error
     return ValidationError(

@@ -27,7 +27,6 @@ __all__ = [
     "Verdict",
     "as_text",
     "configuration_of",
-    "configured_attempts",
     "judge_for",
 ]
 
@@ -53,13 +52,6 @@ def judge_for(
         return ServiceJudge(contract, origin, max_attempts, details)
     judge = InProcessJudge(contract or RetryContract(), origin, max_attempts, details)
     return judge if run is None else replace(judge, run=run)
-
-
-def configured_attempts(contract: Contract | None, tool_name: str) -> int | None:
-    """Give the budget that is configured for a tool; None where a service has the configuration, and decides."""
-    if not isinstance(contract, RetryContract | None):
-        return None
-    return configuration_of(contract).for_tool(tool_name).max_attempts
 
 
 def configuration_of(contract: Contract | None) -> RetryConfiguration:

@@ -42,10 +42,11 @@ class InProcessJudge:
     run: Runner = _here
     registered: dict[str, Tool] = field(default_factory=dict)
 
-    def register(self, tool: Tool) -> Steps[None]:
+    def register(self, tool: Tool) -> Steps[int]:
         """Admit and compile the schema."""
         yield partial(self.run, partial(self.contract.register, tool))
         self.registered[tool.name] = tool
+        return tool.max_attempts or self.contract.configuration.for_tool(tool.name).max_attempts
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Register each; schemas that are refused are told apart from the others."""

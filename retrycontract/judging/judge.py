@@ -104,11 +104,17 @@ class Judge(Protocol):
     """Judge attempts and pass on what a person answers.
 
     Every method is a generator of steps (steps.py): `drive` takes them in a thread, `drive_async` in an event loop.
-    A judge that asks a service raises what its client raises.
+    A judge that asks a service raises what its client raises. `max_attempts` is what a call begins with; None leaves it
+    to the configuration.
     """
 
-    def register(self, tool: Tool) -> Steps[None]:
-        """Register a tool with all its settings; raises InvalidSchema, or what the client raises for one."""
+    max_attempts: int | None
+
+    def register(self, tool: Tool) -> Steps[int]:
+        """Register a tool with all its settings, and give the attempts that are configured for it.
+
+        Raises InvalidSchema, or what the client raises for one.
+        """
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Register tools as others declare them; gives the names of those that cannot be judged, with the reason."""

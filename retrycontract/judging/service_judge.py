@@ -47,13 +47,15 @@ class ServiceJudge:
     # Named with each attempt: another agent behind the same key may have registered the name with another schema.
     versions: dict[str, str] = field(default_factory=dict)
 
-    def register(self, tool: Tool) -> Steps[None]:
+    def register(self, tool: Tool) -> Steps[int]:
         """Register a tool, or change its schema and settings."""
         mode: dict[str, Any] = {"mode": tool.mode} if tool.mode else {}  # else it stays as the operators set it
         done = yield partial(
             self.client.register_tool, tool.name, tool.input_schema, kind=tool.kind.value, strict=tool.strict, **mode
         )
         self.registered[tool.name], self.versions[tool.name] = tool, done.schema_hash
+        allowed: int = done.max_attempts
+        return allowed
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Import the list in one request; settings or a kind of their own need one more for each tool."""

@@ -18,7 +18,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
-from retrycontract.judging import Contract, Examiner, configuration_of, configured_attempts, judge_for
+from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.agent_responses import (
@@ -30,7 +30,7 @@ from retrycontract.loops.agent_responses import (
     typed,
 )
 from retrycontract.loops.asking import Asker, AskingOptions
-from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
+from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.model import Completion, Message, Model
 
@@ -135,11 +135,10 @@ class _Correction:
         self._options = options
         self._schema = options.get("schema", AGENT_RESPONSE_SCHEMA)
         self._contract = options.get("contract")
-        name, retries = options.get("name", NAME), options.get("max_retries")
+        retries = options.get("max_retries")
         if retries is not None and retries < 0:
             raise ValueError("max_retries must not be negative")
-        given = options.get("max_attempts", None if retries is None else retries + 1)
-        self._answers = budget(given, configured=configured_attempts(self._contract, name))
+        self._answers = options.get("max_attempts", None if retries is None else retries + 1)
         self._task_id, self._turn = options.get("task_id"), options.get("turn")
         is_kept = options.get("on_attempt") or not isinstance(self._contract, RetryContract | None)
         if is_kept and (self._task_id is None or self._turn is None):
@@ -152,8 +151,7 @@ class _Correction:
 
     def of(self, model: Model, raw: Any) -> Steps[Any]:
         """Judge the reply that came, then ask for corrections; it takes no part in their budget."""
-        # A service that decides how many answers there are counts this reply as one of them.
-        run = self._run(model, max_attempts=(self._answers or MAX_FORMATTING_RETRIES + 1) + 1)
+        run = self._run(model, uncounted=1)
         with run.ending():
             if run.call_id is None:
                 yield from run.begin()
@@ -164,16 +162,17 @@ class _Correction:
 
     def asked(self, model: Model, messages: Sequence[Message]) -> Steps[Any]:
         """Ask for the reply, then for its corrections."""
-        run = self._run(model, max_attempts=self._answers)
+        run = self._run(model)
         with run.ending():
             return (yield from self._corrected(run, tuple(messages)))
 
-    def _run(self, model: Model, *, max_attempts: int | None) -> Run:
+    def _run(self, model: Model, *, uncounted: int = 0) -> Run:
+        most = budget(self._answers, most=MOST_ATTEMPTS - uncounted)
         details = {**self._options.get("details", {}), "task_id": self._task_id, "turn": self._turn}
-        judge = judge_for(self._contract, origin="loop", max_attempts=max_attempts, details=details)
+        judge = judge_for(self._contract, origin="loop", max_attempts=most, details=details)
         return Run(
             self._tool, Asker.of(model, self._options), judge, self._note, FeedbackOptions(FeedbackForm.CORRECTION),
-            self._options.get("call_id"),
+            self._options.get("call_id"), uncounted,
         )  # fmt: skip
 
     def _corrected(self, run: Run, messages: tuple[Message, ...]) -> Steps[Any]:

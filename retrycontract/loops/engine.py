@@ -85,12 +85,14 @@ class Run:
     on_trial: Callable[[Trial], None] = lambda _: None
     feedback: FeedbackOptions = PLAIN
     call_id: str | None = None
+    uncounted: int = 0  # attempts that were made before the model is asked, and take none of its answers
     history: list[Trial] = field(default_factory=list)
     account: Account = field(default_factory=Account)
     guidance: str = ""
     verdict: Verdict | None = None
     earlier: Trial | None = None  # the newest attempt of the run before
     started: float = 0.0
+    answers: int = 0  # of the model, as the caller or the configuration says
 
     @property
     def attempts(self) -> int:
@@ -124,7 +126,10 @@ class Run:
         the judge raises for a call that it does not have.
         """
         self.started = self.asker.clock()
-        yield from self.judge.register(self.tool)
+        configured = yield from self.judge.register(self.tool)
+        self.answers = self.judge.max_attempts or configured
+        if self.uncounted:
+            self.judge.max_attempts = min(self.answers + self.uncounted, MOST_ATTEMPTS)
         if self.call_id is None:
             return None
         self.verdict = found = yield from self.judge.resume(self.call_id)
@@ -269,11 +274,11 @@ class Run:
         return ModelUnusableError(failure.reason, failure.status)
 
 
-def budget(given: int | None, *, configured: int | None) -> int | None:
-    """Give how many attempts a loop has, as its caller says, else as configured; None leaves it to the service."""
-    if given is not None and not 1 <= given <= MOST_ATTEMPTS:
-        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {MOST_ATTEMPTS}, not {given}")
-    return configured if given is None else given
+def budget(given: int | None, *, most: int = MOST_ATTEMPTS) -> int | None:
+    """Take how many answers of the model a loop may have; None leaves it to the configuration."""
+    if given is not None and not 1 <= given <= most:
+        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {most}, not {given}")
+    return given
 
 
 def _corrected(answer: Any) -> Any:

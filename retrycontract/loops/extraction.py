@@ -17,7 +17,7 @@ from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import Tool
-from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, configured_attempts, judge_for
+from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
 from retrycontract.loops.asking import Asker, AskingOptions
@@ -26,7 +26,6 @@ from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
 from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
 
-MAX_ATTEMPTS = 3
 TURNS_PER_ATTEMPT = 3  # validate, example, submit: who needs more of them is going round in circles
 MAX_LOCATED = 100  # errors of pydantic that are passed on
 NO_CALL = "Nothing was submitted: call the tool 'submit' with the data, and nothing else ends the extraction."
@@ -130,7 +129,7 @@ class _Extraction:
         self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
         declared = schema.model_json_schema() if self._instance_of else schema
         contract, name = options.get("contract"), options.get("name") or _name(declared)
-        most = budget(options.get("max_attempts"), configured=configured_attempts(contract, name))
+        most = budget(options.get("max_attempts"))
         tool = Tool(
             kind=Kind.EXTRACTION, name=name, input_schema=declared,
             strict=options.get("strict", True), checks=(self._located_errors,) if self._instance_of else (),
@@ -145,8 +144,7 @@ class _Extraction:
             FeedbackForm.EXTRACTION, options.get("max_feedback_length", MAX_FEEDBACK_LENGTH)
         )  # fmt: skip
         self._run = Run(tool, asker, judge, feedback=feedback, call_id=options.get("call_id"))
-        # Of a service's own budget nothing is known before its first verdict.
-        self._max_turns = TURNS_PER_ATTEMPT * (most or MAX_ATTEMPTS)
+        self._max_turns = 0
 
     def steps(self) -> Steps[tuple[Any, ExtractionMetrics]]:
         """Take turns until something that conforms is submitted; raises MaxRetriesExceeded."""
@@ -160,6 +158,7 @@ class _Extraction:
 
     def _turns(self) -> Steps[Verdict]:
         run = self._run
+        self._max_turns = TURNS_PER_ATTEMPT * run.answers
         if run.earlier is not None:  # an earlier run's: this conversation begins with what was wrong there
             told = [run.earlier.feedback, run.guidance] if run.guidance else [run.earlier.feedback]
             self._messages.append({"role": "user", "content": "\n\n".join(told)})

@@ -17,7 +17,7 @@ from retrycontract.contract.outputs.code_blocks import find_code
 from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.outputs.source_code import ALLOW_EMPTY, LANGUAGE, Language, language_of, may_be_empty
 from retrycontract.contract.tool import PluginCheck, Tool
-from retrycontract.judging import Contract, Judge, configured_attempts, judge_for
+from retrycontract.judging import Contract, Judge, judge_for
 from retrycontract.judging.judge import Runner
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
@@ -119,7 +119,7 @@ class _Generation:
     def __init__(self, filepath: str, base_prompt: str, options: FileOptions) -> None:
         self._file, self._base_prompt, self._options = filepath, base_prompt, options
         given = options.get("max_attempts", options.get("max_retries"))
-        self._max_attempts = budget(given, configured=configured_attempts(options.get("contract"), filepath))
+        self._max_attempts = budget(given)
         target = options.get("write_to")
         self._target: Path | None = None if target is None else writable(target)
         self._language = language_of(filepath, options.get("language"))
@@ -163,7 +163,7 @@ class _Generation:
     def _compose(self, run: Run) -> Sequence[Message]:
         context = RetryContext(
             run.attempts,
-            run.verdict.max_attempts if run.verdict else self._max_attempts or MAX_FILE_RETRIES,
+            run.verdict.max_attempts if run.verdict else run.answers,
             _error_of(run.history[-1]) if run.history else run.earlier.feedback if run.earlier else None,
             tuple(self._prompts),
         )
@@ -182,7 +182,8 @@ class _Generation:
         return told.text if told else answer
 
     def _tell(self, run: Run, *, passed: bool) -> None:
-        most = run.verdict.max_attempts if run.verdict else self._max_attempts
+        assert run.verdict is not None, "whatever passed was judged"
+        most = run.verdict.max_attempts
         fields = {"file": self._file, "attempt": run.attempts, "max_attempts": most, "passed": passed}
         logger.info(GENERATED, extra=fields)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -24,27 +25,37 @@ GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
 
 def run(options: dict[str, Any]) -> int:
     """Serve until a signal ends it; raises ConfigurationError, OSError and ValueError for wrong use."""
-    host, port = _address(options["listen"])
     proxy = Proxy(options["upstream"], _settings(options), _service(options))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     # It writes the address of every request, where some clients put their key.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
+    listening = _listening(options["listen"])
     config = uvicorn.Config(
-        proxy, host=host, port=port, log_level="warning", access_log=False, server_header=False, date_header=False,
+        proxy, log_level="warning", access_log=False, server_header=False, date_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
-    print(f"retrycontract proxy on http://{host}:{port} before {options['upstream']}", file=sys.stderr)  # noqa: T201
+    print(f"retrycontract proxy on http://{options['listen']} before {options['upstream']}", file=sys.stderr)  # noqa: T201
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended in good order
-    server.run()
+    server.run([listening])
     return 0
 
 
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
+def _listening(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
     if not port.isdigit():
-        raise ValueError(f"--listen takes host:port, not {listen!r}")
-    return host or "127.0.0.1", int(port)
+        raise ValueError(f"--listen takes host:port, not {address!r}")
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        # With its protocol: asyncio sends small packets at once on such sockets only.
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+    except (OSError, OverflowError) as error:
+        raise ValueError(
+            f"--listen {address} cannot be used: {error.strerror if isinstance(error, OSError) else error}"
+        ) from error
+    return listening
 
 
 def _settings(options: dict[str, Any]) -> ProxySettings:

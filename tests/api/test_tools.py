@@ -19,7 +19,7 @@ def test_a_new_tool_is_made(door: Door) -> None:
     assert reply.status == 201
     assert reply.body == {
         "name": "deploy", "namespace": "deployer", "version": 1, "schema_hash": ToolVersion.hash_of(DEPLOY),
-        "created": True, "changed": True,
+        "created": True, "changed": True, "max_attempts": 2,
     }  # fmt: skip
     assert (Tool.objects.get().description, Tool.objects.get().max_attempts) == ("Deploys.", 2)
 

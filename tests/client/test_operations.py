@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from tests.client.conftest import Scripted
 
 ATTEMPT: dict[str, Any] = {"tool_call_id": "t1", "arguments": {"mode": "raed"}}
-TOOL = {"name": "t", "namespace": "n", "version": 2, "schema_hash": "ab", "created": False, "changed": True}
+TOOL = {
+    "name": "t",
+    "namespace": "n",
+    "version": 2,
+    "schema_hash": "ab",
+    "created": False,
+    "changed": True,
+    "max_attempts": 3,
+}
 
 
 def test_both_clients_offer_the_same() -> None:

@@ -11,7 +11,7 @@ from retrycontract.client import UnavailableError, UnreachableError
 from tests.client.scripted import PENDING, URL, VALID, WAITING, answer, guided, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from tests.client.conftest import Scripted
 
@@ -148,3 +148,44 @@ def test_no_patience_means_one_try(scripted: Scripted) -> None:
         client.cancel("call-1")
     assert len(service.requests) == 1
     assert caught.value.url == URL
+
+
+class Slow(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """Send an answer piece by piece, each within the limit for one, and never end it."""
+
+    def __init__(self, service: Any) -> None:
+        self._service = service
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(1_000):
+            self._service.now += 4
+            yield b" "
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+
+@pytest.mark.parametrize("trickles", [False, True])
+@pytest.mark.parametrize(("wait", "patience"), [(2, 3), (0, 0), (60, 30), (5, 100)])
+def test_a_service_that_takes_requests_and_never_answers_is_waited_for_no_longer_than_patience_says(
+    scripted: Scripted, wait: int, patience: int, *, trickles: bool
+) -> None:
+    service = scripted(httpx2.Response(200))
+
+    def hang(request: httpx2.Request) -> httpx2.Response:
+        if trickles:
+            return httpx2.Response(200, stream=Slow(service))
+        service.now += request.extensions["timeout"]["read"]
+        raise httpx2.ReadTimeout("timed out")
+
+    with service.client(transport=httpx2.MockTransport(hang), patience=patience) as client:
+        for held, ask in (
+            (0, lambda: client.submit("open", "t1", {}, wait=wait)),
+            (wait, lambda: client.wait_for_guidance("call-1", timeout=wait)),
+        ):
+            began = service.now
+            with pytest.raises(UnreachableError):
+                ask()
+            # Five seconds an answer may always take, and a piece that is on its way arrives.
+            assert service.now - began <= min(held, 50) + max(patience, 5) + 5 + 4 * trickles

@@ -73,6 +73,14 @@ def test_one_error_makes_the_golden_text_without_a_header() -> None:
     assert ErrorFormatter().format_errors("read_file", [MISSPELT], 1, 3) == ONE_ERROR
 
 
+def test_a_text_for_an_error_is_told_and_what_is_none_is_named_as_such() -> None:
+    told = ErrorFormatter().format_errors("t", [None, "no path"], 1, 3)  # type: ignore[list-item]
+    assert "• (root) (VAL-015): no path" in told
+    for wrong in (5, {"error_code": "VAL-001"}, ["no path"]):
+        with pytest.raises(TypeError, match=rf"errors\[1\] is a {type(wrong).__name__}: give a ValidationError"):
+            ErrorFormatter().format_errors("t", [None, wrong], 1, 3)  # type: ignore[list-item]
+
+
 @pytest.mark.parametrize("nothing", [None, []], ids=["none", "empty"])
 def test_no_errors_leave_the_first_line(nothing: list[ValidationError] | None) -> None:
     assert ErrorFormatter().format_errors("t", nothing, 1, 3) == "Validation failed for tool 't' (attempt 1/3):"

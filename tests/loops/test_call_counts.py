@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from retrycontract import RetryConfiguration, RetryContract
 from retrycontract.client import Client
 from retrycontract.loops import (
     FormattingCorrectionExhaustedError,
@@ -99,3 +100,49 @@ def test_a_model_that_is_never_right_is_asked_three_times(contract: Any, job: An
         assert caught.value.metrics.attempts == 3
         assert caught.value.metrics.tokens_out > 0
     assert stored(contract) in (None, ("blocked", attempts_of(job, 3)))
+
+
+ASKED = ("respond_with_correction", ([{"role": "user", "content": "What next?"}],), {"task_id": "t", "turn": 1})
+ALL = {"correct": (REPLY, WRONG), "respond": (ASKED, WRONG), "file": (FILE, BAD), "extract": (EXTRACTION, NO)}
+FAILED = (FormattingCorrectionExhaustedError, ImplementationError, MaxRetriesExceeded)
+TOOLS = {
+    "correct": ("agent_response", "agent_response"), "respond": ("agent_response", "agent_response"),
+    "file": ("app.py", "source_file"), "extract": ("extraction", "extraction"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", ALL)
+@pytest.mark.parametrize("given", [{}, {"max_attempts": 1}, {"max_attempts": 4}])
+def test_the_answers_of_the_model_are_as_many_as_given_else_as_configured(
+    contract: Any, loop: str, given: dict[str, int]
+) -> None:
+    job, wrong = ALL[loop]
+    if contract is None:
+        contract = RetryContract(configuration=RetryConfiguration(max_attempts=2))
+    else:
+        name, kind = TOOLS[loop]
+        contract.register_tool(name, SCHEMA, kind=kind, max_attempts=2)
+    script, (name, args, options) = Script("sync", [wrong]), job
+    with pytest.raises(FAILED):
+        run(script, name, args, {**options, **given}, contract)
+    assert script.calls == given.get("max_attempts", 2)
+
+
+@pytest.mark.parametrize("loop", ALL)
+@pytest.mark.parametrize("most", [0, 11, -1])
+def test_a_number_of_answers_that_no_loop_has_is_refused_with_the_range(loop: str, most: int) -> None:
+    name, args, options = ALL[loop][0]
+    script = Script("sync", ["never asked for"])
+    with pytest.raises(ValueError, match=rf"answers of the model in all: 1 to {9 if loop == 'correct' else 10}, not"):
+        run(script, name, args, {**options, "max_attempts": most}, None)
+    assert script.calls == 0
+
+
+@pytest.mark.parametrize("configured", [9, 10])
+def test_a_reply_that_came_takes_part_in_the_longest_budget_only(configured: int) -> None:
+    """A contract has ten attempts at most, and that reply is one of them."""
+    script = Script("sync", [WRONG])
+    contract = RetryContract(configuration=RetryConfiguration(max_attempts=configured))
+    with pytest.raises(FormattingCorrectionExhaustedError):
+        run(script, *REPLY, contract)
+    assert script.calls == 9

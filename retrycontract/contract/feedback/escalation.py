@@ -126,8 +126,7 @@ def recommend(history: Sequence[AttemptRecord]) -> list[str]:
 def _record(number: int, entry: AttemptRecord | str) -> AttemptRecord:
     if isinstance(entry, AttemptRecord):
         return replace(entry, errors=tuple(whole_errors(entry.errors)))
-    said = ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, "", entry) if isinstance(entry, str) else entry
-    return AttemptRecord(number, tuple(whole_errors([said])))
+    return AttemptRecord(number, tuple(whole_errors([entry])))
 
 
 def _history_line(record: AttemptRecord, now: datetime | None) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from django.conf import settings
 from django.db import connection
@@ -34,6 +34,9 @@ class Copies(Protocol):
     def write(self, draft: Path) -> None:
         """Write everything as it is at one moment; raises CopyError."""
 
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe; raises CopyError."""
+
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
 
@@ -48,6 +51,12 @@ def back_up(path: Path) -> None:
     """Write a copy that only its owner may read; raises FileExistsError and CopyError."""
     with new_private_file(path) as draft:
         _copies().write(draft)
+
+
+def stream_copy(out: IO[bytes]) -> None:
+    """Write a copy to a pipe; raises CopyError, after which what was written is worth nothing."""
+    _copies().stream(out)
+    out.flush()
 
 
 def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:

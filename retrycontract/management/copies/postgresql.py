@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from retrycontract.management.copies.errors import CopyError, NotOursError
 
@@ -46,6 +46,10 @@ class PostgresqlCopies:
         """Write everything as it is at one moment; raises CopyError."""
         self._run("pg_dump", *DUMPED, "--file", str(draft))
 
+    def stream(self, out: IO[bytes]) -> None:
+        """Let pg_dump write to a pipe: nothing of it is kept on the way; raises CopyError."""
+        self._run("pg_dump", *DUMPED, out=out)
+
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
         if not copy.is_file():
@@ -77,17 +81,18 @@ class PostgresqlCopies:
                 "--output", os.devnull, "--file", str(drop), "--file", str(fill),
             )  # fmt: skip
 
-    def _run(self, program: str, *arguments: str) -> str:
+    def _run(self, program: str, *arguments: str, out: IO[bytes] | None = None) -> str:
         found = shutil.which(program)
         if found is None:
             raise _MissingProgramError(program)
         run = subprocess.run(
-            [found, *arguments], env=os.environ | self._environment(), capture_output=True, text=True, check=False
-        )
+            [found, *arguments], env=os.environ | self._environment(), stdout=out or subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
         if run.returncode:
             reason = next((line for line in run.stderr.splitlines() if "error" in line.lower()), run.stderr.strip())
             raise CopyError(f"{reason}. Nothing was changed.")
-        return run.stdout
+        return run.stdout or ""
 
     def _environment(self) -> dict[str, str]:
         options = self.database.get("OPTIONS") or {}

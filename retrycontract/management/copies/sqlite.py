@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 from retrycontract.management.copies.errors import CopyError, NotOursError
@@ -26,7 +28,10 @@ class SqliteCopies:
     def write(self, draft: Path) -> None:
         """Write everything as it is at one moment; raises CopyError."""
         if not self.database.exists():
-            raise CopyError(f"There is no database yet at {self.database}.")
+            raise CopyError(
+                f"There is no database yet at {self.database}: is RETRYCONTRACT_DATA_DIR the right folder? "
+                "'retrycontract up' and 'retrycontract migrate' make one."
+            )
         try:
             with _reading(self.database) as database:
                 # A file without tables would be copied in a moment, and restored by somebody who trusts it.
@@ -35,6 +40,14 @@ class SqliteCopies:
                 database.execute("VACUUM INTO ?", (str(draft),))
         except sqlite3.Error as error:
             raise CopyError(f"The database cannot be copied: {error}. Is there room on the disk?") from None
+
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe, by way of a file beside the database; raises CopyError."""
+        with tempfile.TemporaryDirectory(dir=self.database.parent) as folder:  # its owner's alone
+            draft = Path(folder, "copy")
+            self.write(draft)
+            with draft.open("rb") as file:
+                shutil.copyfileobj(file, out)
 
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""

@@ -20,15 +20,6 @@ from retrycontract.store.models.calls import Call
 # one writer, whose ids appear in order.
 APPEARS_WITHIN: Final = timedelta(seconds=90)
 
-DIFFERENT: Final = """
-WITH RECURSIVE found(value) AS (
-  SELECT MIN({0}) FROM retrycontract_event
-  UNION ALL
-  SELECT (SELECT MIN({0}) FROM retrycontract_event WHERE {0} > found.value) FROM found WHERE found.value IS NOT NULL
-)
-SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
-"""
-
 
 class Door(models.TextChoices):
     """Name the ways in."""
@@ -138,13 +129,6 @@ class Event(models.Model):
     def delete(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse."""
         raise AppendOnlyError("events are never deleted")
-
-    @classmethod
-    def different(cls, field: str, *, most: int) -> list[str]:
-        """List the first different values of an indexed field, one look into the index for each."""
-        with connection.cursor() as cursor:
-            cursor.execute(DIFFERENT.format(field), [most])
-            return [value for (value,) in cursor.fetchall()]
 
     @classmethod
     def record(

@@ -17,7 +17,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates

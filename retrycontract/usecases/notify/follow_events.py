@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from retrycontract.contract.feedback.agent_events import DETAILS, RECORDED_AS, AgentEvent
+from retrycontract.contract.feedback.guidance import DETAILS, RECORDED_AS, AgentEvent
 from retrycontract.store.event_position import Position
 from retrycontract.store.models import Agent, Attempt, Call, Event
 from retrycontract.usecases.notify.write_event import write_event

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from retrycontract.checking import admit_apart
-from retrycontract.contract.configuration import OnExpiry
-from retrycontract.contract.durations import shown_duration
+from retrycontract.contract.configuration import OnExpiry, shown_duration
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.source_code import declared_language
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion

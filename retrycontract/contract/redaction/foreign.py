@@ -1,8 +1,9 @@
-"""What languages with a script of their own call a secret; words in Latin letters stand in the table of names."""
+"""What is foreign: secrets in other scripts, values that JSON has no word for, and the marks of what was removed."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Any, Final
 
 _PASSWORDS = """
 密码 密碼 口令 暗証番号 合言葉 パスワード パスフレーズ パスコード 비밀번호 암호 패스워드
@@ -35,3 +36,55 @@ def _forms() -> dict[str, str]:
 
 FORMS: Final = _forms()
 """Every form of every name, the longest first, with an ASCII one of the same length that is known."""
+
+
+_JSON_KINDS = frozenset({str, int, float, bool, dict, list, type(None)})
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+# Python refuses to print whole numbers of more than 4,300 digits.
+MOST_BITS = 10_000
+
+
+def as_json(value: Any) -> Any:
+    """Give a value that JSON knows, or a container, as it is, and anything else as text."""
+    kind = type(value)
+    if kind in _JSON_KINDS or issubclass(kind, (*_CONTAINERS, int, float)):
+        return value
+    return plain_text(value)
+
+
+def items_of(value: Any) -> list[Any]:
+    """List the items of a list, tuple or set as its base class gives them."""
+    kind = type(value)
+    base: Any = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
+    return list(base.__iter__(value))
+
+
+def plain_text(value: Any) -> str:
+    """Write a key or a value as text; what is neither text, bytes nor a number only by its class's name."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if value is None or kind is bool:
+        return {None: "null", True: "true", False: "false"}[value]
+    if issubclass(kind, int):
+        number = int.__add__(value, 0)
+        return str(number) if number.bit_length() < MOST_BITS else f"<{kind.__name__}>"
+    if issubclass(kind, float):
+        return float.__repr__(value)
+    return f"<{kind.__name__}>"
+
+
+MARK: Final = "[REDACTED: "
+MARK_PATTERN: Final = re.compile(r"\[REDACTED: [A-Z0-9][A-Z0-9_]{1,30}\]")
+
+
+def is_mark(text: str) -> bool:
+    """Say whether the text is one redaction mark and nothing else."""
+    return text.startswith(MARK) and bool(MARK_PATTERN.fullmatch(text))
+
+
+def without_marks(text: str) -> str:
+    """Leave out the redaction marks."""
+    return MARK_PATTERN.sub("", text) if MARK in text else text
