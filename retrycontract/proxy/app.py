@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from retrycontract.client import AsyncClient
 from retrycontract.proxy.contracts import Contracts
-from retrycontract.proxy.exchange import Report
+from retrycontract.proxy.exchange import ExchangeReport
 from retrycontract.proxy.judged import Doorway, JudgedRequest, ProxySettings, relay
 from retrycontract.proxy.openai_chat import OpenAIChat
 from retrycontract.proxy.upstream import Upstream, UpstreamError
-from retrycontract.proxy.visit import RequestTooLargeError, Visit
+from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError
 from retrycontract.proxy.wire import Wire
 
 # A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix.
@@ -42,7 +42,7 @@ class Proxy:
             return
         if scope["type"] != "http":
             return
-        visit = Visit(scope, receive, send)
+        visit = ClientVisit(scope, receive, send)
         work, gone = asyncio.create_task(self._serve(visit)), asyncio.create_task(visit.gone())
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
@@ -65,7 +65,7 @@ class Proxy:
             if message["type"] == "lifespan.shutdown":
                 return
 
-    async def _serve(self, visit: Visit) -> None:
+    async def _serve(self, visit: ClientVisit) -> None:
         if visit.path == STATUS_PATH:
             outcomes = [{"model": model, "outcome": outcome, "count": count}
                         for (model, outcome), count in sorted(self.counts.items())]  # fmt: skip
@@ -84,6 +84,6 @@ class Proxy:
             if not visit.has_begun:  # else the connection breaks off, as the upstream's has
                 await visit.answer(error.status, (wire or WIRES[0][1]).error(error.status, f"{error}."))
 
-    def _count(self, report: Report) -> None:
+    def _count(self, report: ExchangeReport) -> None:
         model = report.model if len(self.counts) < MAX_MODELS else ""
         self.counts[model, report.outcome] += 1

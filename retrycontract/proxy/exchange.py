@@ -16,7 +16,7 @@ from retrycontract.loops.failures import failure_of
 from retrycontract.mcp.asking import NoVerdictError
 from retrycontract.proxy.contracts import RequestContract
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
-from retrycontract.proxy.wire import Body, FinalAnswer, ModelAnswer, Reply, Terms, Wire, WrittenCall, summed
+from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
 
 MAX_ANSWERS: Final = 20  # of one request: a budget has ten, and a person may grant more
 LONGEST_DELAY: Final = 30.0  # seconds; an upstream that asks for more is not waited for: the client gets its answer
@@ -52,15 +52,15 @@ class DueCall:
         return self.verdict is not None and self.verdict.status in (Status.BLOCKED, Status.UNAVAILABLE)
 
     @property
-    def reply(self) -> Reply:
+    def reply(self) -> CallReply:
         """Give what the model reads as the result of this call."""
         feedback = self.verdict.feedback if self.verdict else ""
         told = self.words if self.is_over else "\n\n".join(part for part in (feedback, self.words) if part)
-        return Reply(self.call, told) if told else Reply(self.call, KEPT, is_error=False)
+        return CallReply(self.call, told) if told else CallReply(self.call, KEPT, is_error=False)
 
 
 @dataclass(slots=True)
-class Report:
+class ExchangeReport:
     """Say what became of an answer: `outcome` is none, valid, observed, repaired, blocked or unchecked.
 
     `answers` counts what the upstream was asked for, `codes` are those of all mistakes, `call_ids` those of Blocked
@@ -105,12 +105,12 @@ class Exchange:
         self._details, self._prompt, self._delay = details, prompt, delay
         self._answers: list[ModelAnswer] = []
         self._due: list[DueCall] = []
-        self.report = Report(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
+        self.report = ExchangeReport(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
 
     async def settle(self, answer: ModelAnswer) -> Settled:
         """Judge an answer, and ask for others until it is right or Blocked.
 
-        Raises RefusedByUpstreamError, UpstreamError and TooLargeError where the upstream fails meanwhile.
+        Raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError where the upstream fails meanwhile.
         """
         self._answers = [answer]
         due = [DueCall(call) for call in self._owed(answer)]
@@ -173,7 +173,7 @@ class Exchange:
         """Let the model read what is wrong; an upstream that fails costs one of its tries, as it does in a loop."""
         newest = self._answers[-1]
         told = {id(one.call.source): one.reply for one in self._due if one.call.source is not None}
-        replies = [told.get(id(call.source)) or Reply(call, KEPT, is_error=False) for call in newest.calls]
+        replies = [told.get(id(call.source)) or CallReply(call, KEPT, is_error=False) for call in newest.calls]
         replies += [one.reply for one in self._due if not one.call.id and one.is_wrong]
         self._request = self._wire.continued(self._request, newest, replies)
         while True:

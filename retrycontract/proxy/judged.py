@@ -14,8 +14,8 @@ import httpx2
 
 from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
-from retrycontract.proxy.exchange import Exchange, Report, Settled
-from retrycontract.proxy.streams import EventSplitter, TooLargeError, data_of
+from retrycontract.proxy.exchange import Exchange, ExchangeReport, Settled
+from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.upstream import (
     RefusedByUpstreamError,
     Upstream,
@@ -26,7 +26,7 @@ from retrycontract.proxy.upstream import (
     read,
     received,
 )
-from retrycontract.proxy.visit import Visit
+from retrycontract.proxy.visit import ClientVisit
 from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
 
 MAX_HEADER: Final = 500  # characters of one of ours
@@ -55,13 +55,13 @@ class Doorway:
     settings: ProxySettings
     upstream: Upstream
     contracts: Contracts
-    note: Callable[[Report], None]
+    note: Callable[[ExchangeReport], None]
 
 
 class JudgedRequest:
     """Answer one request: ask the upstream, judge what it says, and let the client have what is right."""
 
-    def __init__(self, doorway: Doorway, visit: Visit, wire: Wire) -> None:
+    def __init__(self, doorway: Doorway, visit: ClientVisit, wire: Wire) -> None:
         self._doorway, self._visit, self._wire = doorway, visit, wire
         self._settings, self._upstream = doorway.settings, doorway.upstream
         self._began = time.monotonic()
@@ -141,7 +141,7 @@ class JudgedRequest:
             ours = self._report(exchange.report)
             await self._visit.answer(refusal.status, refusal.body, headers=refusal.headers, ours=ours)
             return
-        except TooLargeError as error:
+        except AnswerTooLargeError as error:
             raise UpstreamError(str(error)) from error
         body = content if settled.final is None else self._wire.final(settled.final)
         await self._visit.answer(200, body, headers=headers, ours=self._report(exchange.report))
@@ -163,7 +163,7 @@ class JudgedRequest:
             await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
         except UpstreamError as error:
             await self._break_off(error.status, str(error))
-        except TooLargeError as error:
+        except AnswerTooLargeError as error:
             await self._break_off(502, str(error))
         if not self._visit.has_ended:
             await self._visit.end()
@@ -172,7 +172,7 @@ class JudgedRequest:
         if not self._visit.has_ended:
             await self._visit.write(self._wire.error_event(status, f"{reason}."))
 
-    def _report(self, report: Report) -> list[tuple[str, str]]:
+    def _report(self, report: ExchangeReport) -> list[tuple[str, str]]:
         """Count and log what became of an answer, and give it as headers."""
         self._doorway.note(report)
         logger.info("%s %s: %s", self._wire.name, report.model, report.outcome)
@@ -187,20 +187,20 @@ class JudgedRequest:
 class Passage:
     """Let a stream through event by event; with `holds` what is judged stays here until it is released."""
 
-    def __init__(self, visit: Visit, stream: AnswerStream, limit: int, *, holds: bool) -> None:
+    def __init__(self, visit: ClientVisit, stream: AnswerStream, limit: int, *, holds: bool) -> None:
         self._visit, self._stream, self._limit, self._holds = visit, stream, limit, holds
         self._splitter = EventSplitter(limit)
         self._held: list[bytes] = []
         self._is_followed, self._has_begun, self._has_spoken = True, False, False
 
     async def follow(self, chunks: AsyncIterator[bytes]) -> None:
-        """Pass the stream on to its end; raises TooLargeError where more would be held than there is room for."""
+        """Pass the stream on to its end; raises AnswerTooLargeError where more would be held than there is room for."""
         size = 0
         async for chunk in chunks:
             size += len(chunk)
             if size > self._limit:
                 if self._holds:
-                    raise TooLargeError("the upstream's answer is too large to be judged")
+                    raise AnswerTooLargeError("the upstream's answer is too large to be judged")
                 self._is_followed = False
             if not self._is_followed:
                 await self._visit.write(chunk)
@@ -246,7 +246,7 @@ class Passage:
         await self._visit.write(b"".join([f": retrycontract {told}\n\n".encode(), *final]))
 
 
-async def relay(visit: Visit, response: httpx2.Response, ours: list[tuple[str, str]] | None = None) -> None:
+async def relay(visit: ClientVisit, response: httpx2.Response, ours: list[tuple[str, str]] | None = None) -> None:
     """Pass an answer on as it comes, compressed or not; breaks off where the upstream does."""
     await visit.begin(response.status_code, end_to_end(response), ours or [])
     try:

@@ -10,11 +10,11 @@ from typing import Any
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.proxy.wire import (
     AnswerStream,
+    Assembled,
     Body,
+    CallReply,
     FinalAnswer,
     ModelAnswer,
-    Outline,
-    Reply,
     Terms,
     WrittenCall,
     count,
@@ -64,7 +64,7 @@ class OpenAIChat:
             is_final=len(choices) > 1 or bool(message.get("refusal")) or finish in DECLINED,
         )  # fmt: skip
 
-    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[Reply]) -> Body:
+    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
         """Repeat the model's message and answer each of its calls."""
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
@@ -111,7 +111,7 @@ class _CallParts:
     """Collect one call of a stream."""
 
     id: str
-    function: Outline = field(default_factory=lambda: Outline(name="", arguments=""))
+    function: Assembled = field(default_factory=lambda: Assembled(name="", arguments=""))
     others: Body = field(default_factory=dict)
 
     @property
@@ -125,7 +125,7 @@ class ChatStream:
     def __init__(self, *, holds_text: bool) -> None:
         self.holds_text, self.is_garbled = holds_text, False
         self._envelope: Body = {}
-        self._message, self._finish = Outline(role="assistant", content=None), Outline()
+        self._message, self._finish = Assembled(role="assistant", content=None), Assembled()
         self._calls: list[_CallParts] = []
         self._places: dict[Any, _CallParts] = {}
         self._has_usage = self._has_several = False
@@ -148,7 +148,7 @@ class ChatStream:
                 continue
             delta = choice.get("delta") or {}
             if choice.get("finish_reason") is not None:
-                self._finish = Outline(**{name: value for name, value in choice.items() if name != "delta"})
+                self._finish = Assembled(**{name: value for name, value in choice.items() if name != "delta"})
             for part in delta.get("tool_calls") or ():
                 self._take_call(part)
             self._message.take({

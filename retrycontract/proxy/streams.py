@@ -10,7 +10,7 @@ ENDS: Final = re.compile(rb"\r\n\r\n|\n\n|\n\r\n|\r\n\n")
 MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
 
 
-class TooLargeError(ValueError):
+class AnswerTooLargeError(ValueError):
     """Raised for an answer that is larger than what is held of one."""
 
 
@@ -21,7 +21,7 @@ class EventSplitter:
         self._rest, self._max_event = bytearray(), max_event
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take some bytes; raises TooLargeError."""
+        """Take some bytes; raises AnswerTooLargeError."""
         searched = max(len(self._rest) - 3, 0)  # an end may have begun in what was searched before
         self._rest += chunk
         events, begin = [], 0
@@ -30,7 +30,7 @@ class EventSplitter:
             begin = end.end()
         del self._rest[:begin]
         if len(self._rest) > self._max_event:
-            raise TooLargeError("an event of the upstream's is too large")
+            raise AnswerTooLargeError("an event of the upstream's is too large")
         return events
 
     @property
@@ -46,7 +46,7 @@ def data_of(event: bytes) -> bytes | None:
 
 
 async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Give the events of a stream; what stands behind the last empty line comes as one more. Raises TooLargeError."""
+    """Give the events of a stream; what stands behind the last empty line comes as one more. Raises AnswerTooLargeError."""
     splitter = EventSplitter()
     async for chunk in chunks:
         for event in splitter.feed(chunk):

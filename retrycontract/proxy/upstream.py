@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from retrycontract.proxy.streams import TooLargeError, data_of, events_of
+from retrycontract.proxy.streams import AnswerTooLargeError, data_of, events_of
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
 
 CONNECT_SECONDS: Final = 10.0
@@ -119,16 +119,16 @@ class Upstream:
             await response.aclose()
 
     async def whole(self, response: httpx2.Response) -> bytes:
-        """Read an answer's body, as long as it may be; raises UpstreamError and TooLargeError."""
+        """Read an answer's body, as long as it may be; raises UpstreamError and AnswerTooLargeError."""
         body = bytearray()
         async for chunk in received(response):
             body += chunk
             if len(body) > self.max_answer:
-                raise TooLargeError("the upstream's answer is too large to be judged")
+                raise AnswerTooLargeError("the upstream's answer is too large to be judged")
         return bytes(body)
 
     async def ask(self, wire: Wire, request: ClientRequest, body: Body, terms: Terms) -> ModelAnswer:
-        """Ask for one more answer; raises RefusedByUpstreamError, UpstreamError and TooLargeError."""
+        """Ask for one more answer; raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError."""
         began = time.monotonic()
         async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
             if not is_stream(response):
@@ -140,7 +140,7 @@ class Upstream:
             async for event in events_of(received(response)):
                 size += len(event)
                 if size > self.max_answer:
-                    raise TooLargeError("the upstream's answer is too large to be judged")
+                    raise AnswerTooLargeError("the upstream's answer is too large to be judged")
                 if (data := data_of(event)) is not None:
                     stream.feed(data)
         return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)

@@ -17,7 +17,7 @@ class RequestTooLargeError(ValueError):
     """Raised for a request that is larger than what is read of one."""
 
 
-class Visit:
+class ClientVisit:
     """Hold the connection with a client until its request is answered."""
 
     def __init__(self, scope: Any, receive: Any, send: Any) -> None:

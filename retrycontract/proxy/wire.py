@@ -64,7 +64,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CallReply:
     """Answer one call of the model's in the conversation with the upstream."""
 
     call: WrittenCall
@@ -119,7 +119,7 @@ class Wire(Protocol):
     def read(self, body: Body) -> ModelAnswer:
         """Read an answer; raises ValueError for a body that is none."""
 
-    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[Reply]) -> Body:
+    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
         """Give the request that goes on from an answer; a reply to no call is the user's next message."""
 
     def told(self, request: Body, text: str) -> Body:
@@ -141,7 +141,7 @@ class Wire(Protocol):
         """Give the messages that identify the conversation, as the client repeats them."""
 
 
-class Outline:
+class Assembled:
     """Collect the members of an object that comes in parts: texts are joined, other values replaced."""
 
     def __init__(self, **members: Any) -> None:
