@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,14 +65,21 @@ class Doorkeeper:
         if self.most and len(self._open) >= self.most:
             return False
         of_one = self._of_address[address]
-        is_trusted = address in self.trusted or "*" in self.trusted
-        if self.most_of_one_address and not is_trusted and of_one >= self.most_of_one_address:
+        if self.most_of_one_address and of_one >= self.most_of_one_address and not self._trusts(address):
             return False
         self._open.add(connection)
         self._of_address[address] += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look)
         return True
+
+    def _trusts(self, address: str) -> bool:
+        if "*" in self.trusted:
+            return True
+        try:
+            return any(ip_address(address) in ip_network(proxy) for proxy in self.trusted)
+        except ValueError:  # a socket file has no address
+            return False
 
     def forget(self, connection: GuardedConnection, address: str) -> None:
         """Count a connection out."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from django.conf import settings
+
+STANDARD: Final = "-"  # standard input or output, in the place of a file
 
 
 @contextmanager
@@ -31,6 +34,19 @@ def new_private_file(path: Path) -> Iterator[Path]:
         os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def standard_input_or(path: Path) -> Iterator[Path]:
+    """Give the file, or, for `-`, what standard input holds, as a file of its own that is gone afterwards."""
+    if str(path) != STANDARD:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:  # its owner's alone
+        spooled = Path(folder, "standard input")
+        with spooled.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield spooled
 
 
 def keep_private(folder: Path) -> None:

@@ -56,6 +56,8 @@ class Command(BaseCommand):
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
         except (OSError, OperationalError) as error:
+            if isinstance(error, OperationalError) and connection.vendor != "sqlite":
+                raise
             raise CommandError(_in_words(error, folder)) from None
 
     def _run(self, host: str, port: int, *, with_demo: bool) -> None:

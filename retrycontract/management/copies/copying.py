@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 from urllib.parse import quote
 
 from django.conf import settings
@@ -56,7 +56,10 @@ class SqliteCopies:
     def write(self, draft: Path) -> None:
         """Write everything as it is at one moment; raises CopyError."""
         if not self.database.exists():
-            raise CopyError(f"There is no database yet at {self.database}.")
+            raise CopyError(
+                f"There is no database yet at {self.database}: is RETRYCONTRACT_DATA_DIR the right folder? "
+                "'retrycontract up' and 'retrycontract migrate' make one."
+            )
         try:
             with _reading(self.database) as database:
                 # A file without tables would be copied in a moment, and restored by somebody who trusts it.
@@ -65,6 +68,14 @@ class SqliteCopies:
                 database.execute("VACUUM INTO ?", (str(draft),))
         except sqlite3.Error as error:
             raise CopyError(f"The database cannot be copied: {error}. Is there room on the disk?") from None
+
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe, by way of a file beside the database; raises CopyError."""
+        with tempfile.TemporaryDirectory(dir=self.database.parent) as folder:  # its owner's alone
+            draft = Path(folder, "copy")
+            self.write(draft)
+            with draft.open("rb") as file:
+                shutil.copyfileobj(file, out)
 
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
@@ -153,6 +164,10 @@ class PostgresqlCopies:
         """Write everything as it is at one moment; raises CopyError."""
         self._run("pg_dump", *DUMPED, "--file", str(draft))
 
+    def stream(self, out: IO[bytes]) -> None:
+        """Let pg_dump write to a pipe: nothing of it is kept on the way; raises CopyError."""
+        self._run("pg_dump", *DUMPED, out=out)
+
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
         if not copy.is_file():
@@ -184,17 +199,18 @@ class PostgresqlCopies:
                 "--output", os.devnull, "--file", str(drop), "--file", str(fill),
             )  # fmt: skip
 
-    def _run(self, program: str, *arguments: str) -> str:
+    def _run(self, program: str, *arguments: str, out: IO[bytes] | None = None) -> str:
         found = shutil.which(program)
         if found is None:
             raise _MissingProgramError(program)
         run = subprocess.run(
-            [found, *arguments], env=os.environ | self._environment(), capture_output=True, text=True, check=False
-        )
+            [found, *arguments], env=os.environ | self._environment(), stdout=out or subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
         if run.returncode:
             reason = next((line for line in run.stderr.splitlines() if "error" in line.lower()), run.stderr.strip())
             raise CopyError(f"{reason}. Nothing was changed.")
-        return run.stdout
+        return run.stdout or ""
 
     def _environment(self) -> dict[str, str]:
         options = self.database.get("OPTIONS") or {}
@@ -224,6 +240,9 @@ class Copies(Protocol):
     def write(self, draft: Path) -> None:
         """Write everything as it is at one moment; raises CopyError."""
 
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe; raises CopyError."""
+
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
 
@@ -238,6 +257,12 @@ def back_up(path: Path) -> None:
     """Write a copy that only its owner may read; raises FileExistsError and CopyError."""
     with new_private_file(path) as draft:
         _copies().write(draft)
+
+
+def stream_copy(out: IO[bytes]) -> None:
+    """Write a copy to a pipe; raises CopyError, after which what was written is worth nothing."""
+    _copies().stream(out)
+    out.flush()
 
 
 def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:

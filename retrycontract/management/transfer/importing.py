@@ -48,18 +48,27 @@ class SealedWaitError(RuntimeError):
         )
 
 
-def export_to(
-    path: Path,
-    *,
-    now: datetime,
-    with_sealed: bool = False,
-    progress: Callable[[str, int], None] = lambda model, count: None,  # noqa: ARG005 - nobody listens
+Progress = Callable[[str, int], None]
+
+
+def _unheard(model: str, count: int) -> None:
+    """Tell nobody."""
+
+
+def export_to(path: Path, *, now: datetime, with_sealed: bool = False, progress: Progress = _unheard) -> dict[str, int]:
+    """Write every row to a new file, as `export_into` does; raises FileExistsError as well."""
+    with new_private_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        return export_into(file, now=now, with_sealed=with_sealed, progress=progress)
+
+
+def export_into(
+    file: TextIO, *, now: datetime, with_sealed: bool = False, progress: Progress = _unheard
 ) -> dict[str, int]:
-    """Write every row and return how many of each model; raises SealedWaitError and FileExistsError.
+    """Write every row and return how many of each model; raises SealedWaitError before anything is written.
 
     `progress` is told each model and the number of its rows before they are written.
     """
-    with new_private_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file, _one_moment():
+    with _one_moment():
         waiting = Attempt.objects.waiting().count()
         if waiting and not with_sealed:
             raise SealedWaitError(waiting)
