@@ -45,13 +45,14 @@ WORDS: Final = {
     "operator create": "ana",
     "operator free": "ana",
     "check": "--schema FILE FILE",
+    "proxy": "--upstream http://127.0.0.1:9",
     "mcp": "--tools FILE",
     "mcp-gateway": "-- no-such-command",
     "completion": "bash",
     "version": "",
 }
 NO_SERVER: Final = {"backup": "Connection refused", "restore": "no dump of PostgreSQL"}  # their own programs say it
-ALONE: Final = {"check", "mcp", "mcp-gateway", "completion", "version"}  # these need no service
+ALONE: Final = {"check", "proxy", "mcp", "mcp-gateway", "completion", "version"}  # these need no service
 # A process that is ready forks for each case: to start one for each takes ten times as long. `fresh` ones have loaded
 # packages only, and read their own settings; the others have read those of a good service.
 RUNNER: Final = """
@@ -202,6 +203,14 @@ BY_HAND: Final = {
     "schema is not there": Case(["check", "--schema", "none", "FILE"], "none: No such file"),
     "schema is no JSON": Case(["check", "--schema", "FILE", "FILE"], "FILE is not JSON", file=b"{"),
     "output is a folder": Case(["check", "--schema", "FILE", "."], ".: Is a directory", file=b"{}"),
+    "upstream is no address": Case(["proxy", "--upstream", "example.com"], "http:// or https:// and a host"),
+    "nowhere to listen": Case(["proxy", "--upstream", "http://127.0.0.1:9", "--listen", "here"], "host:port"),
+    "no address to listen at": Case(
+        ["proxy", "--upstream", "http://127.0.0.1:9", "--listen", "192.0.2.1:80"], "--listen"
+    ),
+    "no key for the proxy": Case(
+        ["proxy", "--upstream", "http://127.0.0.1:9", "--url", "http://127.0.0.1:9"], "RETRYCONTRACT_API_KEY"
+    ),
     "no tools": Case(["mcp"], "name the tools"),
     "tools are not there": Case(["mcp", "--tools", "none"], "none"),
     "tools are no JSON": Case(["mcp", "--tools", "FILE"], "FILE", file=b"["),
