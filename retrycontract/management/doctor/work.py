@@ -13,14 +13,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.delivery.time_limits import within
-from retrycontract.delivery.webhook import PinnedConnection
+from retrycontract.delivery.webhook import PinnedConnection, within
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
-from retrycontract.usecases.notify.addresses import resolve
 from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.tend_endpoint import resolve
 from retrycontract.usecases.reseal import still_old
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
