@@ -20,9 +20,9 @@ from retrycontract.contract.decisions import DECISIONS, Decision
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models.endpoints import shortened
-from retrycontract.store.models.moments import within
-from retrycontract.usecases.calls.identifiers import safe_identifier
+from retrycontract.store.models.events import within
+from retrycontract.store.models.outbox import shortened
+from retrycontract.usecases.calls.repeat_request import safe_identifier
 from retrycontract.usecases.people.admit_operator import is_time_zone
 
 NOBODY = "nobody"

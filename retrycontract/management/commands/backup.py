@@ -9,8 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrycontract.management.copies.copying import back_up, stream_copy
-from retrycontract.management.copies.errors import CopyError
+from retrycontract.management.copies.copying import CopyError, back_up, stream_copy
 from retrycontract.management.private_files import STANDARD
 
 

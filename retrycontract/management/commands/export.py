@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.management.private_files import STANDARD
-from retrycontract.management.transfer.exporting import SealedWaitError, export_into, export_to
+from retrycontract.management.transfer.importing import SealedWaitError, export_into, export_to
 
 
 class Command(BaseCommand):

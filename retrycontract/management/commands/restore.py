@@ -10,10 +10,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.copies.copying import restore
-from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
-from retrycontract.management.data_lock import DataInUseError, sole_service
-from retrycontract.management.private_files import standard_input_or
+from retrycontract.management.copies.copying import CopyError, NotEmptyError, NotOursError, restore
+from retrycontract.management.private_files import DataInUseError, sole_service, standard_input_or
 
 
 class Command(BaseCommand):

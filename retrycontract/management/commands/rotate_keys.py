@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.key_file import VARIABLE, KeysAreGivenError, write_keys
+from retrycontract.management.private_files import VARIABLE, KeysAreGivenError, write_keys
 from retrycontract.store.models import Door
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.reseal import note_keys, reseal_all, still_old

@@ -25,8 +25,7 @@ from django.utils import timezone
 
 from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
 from retrycontract.management import demo
-from retrycontract.management.data_lock import DataInUseError, sole_service
-from retrycontract.management.private_files import keep_private
+from retrycontract.management.private_files import DataInUseError, keep_private, sole_service
 
 GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations

@@ -9,7 +9,7 @@ from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.store.models import Agent, Call, LoggedResponse
 from retrycontract.store.models.calls import CallQuerySet
 from retrycontract.store.models.responses import ResponseQuerySet
-from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
+from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 
 
 class UnknownCursorError(ValueError):

@@ -24,11 +24,15 @@ from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
-from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
-from retrycontract.usecases.calls.repeat_request import RequestKey, made_before, remember_attempt
-from retrycontract.usecases.counts.charge_work import charge, note_work
-from retrycontract.usecases.counts.keep_count import count_unasked
+from retrycontract.usecases.calls.repeat_request import (
+    RequestKey,
+    made_before,
+    remember_attempt,
+    safe_identifier,
+    safe_tool_name,
+)
+from retrycontract.usecases.counts.keep_count import charge, count_unasked, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import attempts_allowed, pinned, sanitizer
 

@@ -16,8 +16,8 @@ from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.calls.identifiers import safe_tool_name
-from retrycontract.usecases.counts.charge_work import charge
+from retrycontract.usecases.calls.repeat_request import safe_tool_name
+from retrycontract.usecases.counts.keep_count import charge
 from retrycontract.usecases.tools.contracts import sanitizer
 
 

@@ -1,15 +1,17 @@
-"""Hourly counts: what the pages and the metrics show, without looking through history."""
+"""Hourly counts, and their sums over hours and days that are over: what pages show without looking through history."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.db import connection, models
-from django.db.models import Q, Sum
+from django.db.models import Max, Min, Q, Sum
+
+from retrycontract.store.fields import JSONText
 
 # Several writers on one row wait for each other's commit; each thread has a row of its own, as far as they last.
 SHARDS: Final = 8
@@ -164,3 +166,126 @@ def hour_of(moment: datetime) -> datetime:
 
 def _shard() -> int:
     return 0 if connection.vendor == "sqlite" else threading.get_native_id() % SHARDS
+
+
+MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
+MOST_MODELS: Final = 100  # labels with a model's name, of each measure; agents make names up, too
+SUMMARY_CHUNK: Final = 500  # rows of one statement
+Reach = dict[str, tuple[datetime, datetime]]
+
+
+class SummarySpan(models.TextChoices):
+    """Name what a row sums up."""
+
+    HOUR = "hour"
+    DAY = "day"  # in UTC
+
+    @property
+    def length(self) -> timedelta:
+        """Tell how long it lasts."""
+        return timedelta(hours=1) if self is SummarySpan.HOUR else timedelta(days=1)
+
+    def beginning(self, moment: datetime) -> datetime:
+        """Give when the one that a moment belongs to began."""
+        hour = moment.replace(minute=0, second=0, microsecond=0)
+        return hour if self is SummarySpan.HOUR else hour.replace(hour=0)
+
+
+class SummaryQuerySet(models.QuerySet["Summary"]):
+    """Write sums, and find them."""
+
+    def whole(self) -> SummaryQuerySet:
+        """Keep the sums of all tools together."""
+        return self.filter(is_whole=True)
+
+    def reach(self) -> Reach:
+        """Tell from when to before when hours and days are summed up; what is left out between had nothing counted."""
+        rows = self.whole().order_by().values_list("span").annotate(first=Min("at"), last=Max("at"))
+        return {span: (first, last + SummarySpan(span).length) for span, first, last in rows}
+
+    def write(self, span: SummarySpan, at: datetime, tally: Tally) -> int:
+        """Write what an hour or a day came to; who did so before, at the same moment, said the same."""
+        rows = [Summary.of(span, at, tally), *Summary.of_tools(span, at, tally)]
+        self.bulk_create(rows, SUMMARY_CHUNK, ignore_conflicts=True)
+        return len(rows)
+
+    def forget_hours_before(self, moment: datetime) -> None:
+        """Forget hours that are only shown as days any more."""
+        self.filter(span=SummarySpan.HOUR, at__lt=moment).delete()
+
+    def forget_from(self, start: datetime) -> None:
+        """Forget what begins or goes on after a moment: the counts that it stands on have changed."""
+        self.filter(at__gte=SummarySpan.DAY.beginning(start)).delete()
+
+
+class Summary(models.Model):
+    """What an hour or a day came to, of one tool or of all; made from the hourly counts, and made anew with them."""
+
+    span = models.CharField(max_length=4, choices=SummarySpan.choices)
+    at = models.DateTimeField()
+    is_whole = models.BooleanField()
+    namespace = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=300)
+    # What every list of tools shows: summed up without opening the counts.
+    judged = models.BigIntegerField()
+    valid = models.BigIntegerField()
+    first_judged = models.BigIntegerField()
+    first_valid = models.BigIntegerField()
+    counts = JSONText(default=dict)  # measure -> label -> amount
+    places = JSONText(default=dict)  # label -> amount; of a tool alone
+
+    objects = SummaryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        verbose_name_plural = "summaries"
+        constraints = (
+            # One chart of all tools is one range, and so are the tools of a time.
+            models.UniqueConstraint(fields=("span", "is_whole", "at", "namespace", "tool_name"), name="summary_unique"),
+            models.CheckConstraint(condition=Q(span__in=SummarySpan.values), name="summary_span_known"),
+            models.CheckConstraint(
+                condition=Q(is_whole=False) | Q(namespace="", tool_name=""), name="summary_whole_names_nothing"
+            ),
+        )
+        indexes = (
+            # One chart of one tool.
+            models.Index(fields=("namespace", "tool_name", "span", "at"), name="summary_by_tool"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.span} {self.at:%Y-%m-%d %H:%M}"
+
+    # Factories
+
+    @classmethod
+    def of(cls, span: SummarySpan, at: datetime, tally: Tally) -> Summary:
+        """Sum up all tools."""
+        return cls._summed(span, at, tally, places={}, is_whole=True, namespace="", tool_name="")
+
+    @classmethod
+    def of_tools(cls, span: SummarySpan, at: datetime, tally: Tally) -> Iterable[Summary]:
+        """Sum up each tool."""
+        by_tool: dict[tuple[str, str], Tally] = defaultdict(Counter)
+        for count, amount in tally.items():
+            by_tool[count.namespace, count.tool_name][count] += amount
+        for (namespace, tool_name), own in sorted(by_tool.items()):
+            places: Counter[str] = Counter()
+            for count, amount in own.items():
+                places[count.label] += amount if count.measure == Measure.PLACE else 0
+            shown = {label: amount for label, amount in places.most_common(MOST_PLACES) if amount}
+            yield cls._summed(span, at, own, places=shown, is_whole=False, namespace=namespace, tool_name=tool_name)
+
+    @classmethod
+    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, **more: Any) -> Summary:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for count, amount in tally.items():
+            if count.measure != Measure.PLACE:
+                counts[count.measure][count.label] += amount
+        for measure in BY_MODEL & set(counts):
+            counts[measure] = Counter(dict(counts[measure].most_common(MOST_MODELS)))
+        judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]
+        return cls(
+            span=span, at=at, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
+            first_valid=valid["1"], counts={measure: dict(labels) for measure, labels in counts.items() if labels},
+            **more,
+        )  # fmt: skip
