@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dashboard.call.changes import Change, compare
-from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
+from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
 from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.decisions import Decision
@@ -76,6 +75,16 @@ class AttemptEntry:
     def mistakes(self) -> tuple[MistakePattern, ...]:
         """Give its errors, those that are alike as one."""
         return by_pattern(self.attempt.errors)
+
+    @property
+    def account(self) -> list[tuple[str, str]]:
+        """Say how the output came about, as far as the agent told it: the model, its tokens, the time it took."""
+        attempt = self.attempt
+        told = [("Model", attempt.model or "")]
+        ways = (("in", attempt.tokens_in), ("out", attempt.tokens_out))
+        told.append(("Tokens", ", ".join(f"{amount:,} {way}" for way, amount in ways if amount is not None)))
+        told.append(("Took", "" if attempt.seconds is None else f"{attempt.seconds:g} s"))
+        return [(name, value) for name, value in told if value]
 
     @property
     def failing_lines(self) -> tuple[int, ...]:

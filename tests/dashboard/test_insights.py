@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.shared.exports import csv_lines
+from dashboard.shared.responses import csv_lines
 from retrycontract.store.models import Rollup, Tool
 from tests.dashboard.conftest import text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user

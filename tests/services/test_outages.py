@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import psycopg
 import pytest
 from redis import Redis as Client
 
+from tests.bombs import known
 from tests.conftest import require
 from tests.serving import running
 from tests.serving.scaled import ScaledService
@@ -57,9 +57,8 @@ def scaled(
         "RETRYCONTRACT_DATABASE_URL": own_postgresql.new_database(),
         "RETRYCONTRACT_REDIS_URL": own_redis.url,
         "RETRYCONTRACT_JUDGE": "worker",
-        # As long as the time limit of a check is then, too.
-        "RETRYCONTRACT_LEASE_SECONDS": "2",
         "RETRYCONTRACT_SWEEP_SECONDS": "1",
+        "RETRYCONTRACT_CHECK_SECONDS": "8",  # so long that others' attempts come to their verdicts meanwhile
     }
     with running(ScaledService(tmp_path_factory.mktemp("outages") / "data", environment, webs=1, workers=1)) as service:
         yield service
@@ -174,32 +173,27 @@ def test_a_statement_that_fails_writes_its_values_to_no_log(
     assert (SECRET not in own_postgresql.log) is binds_apart
 
 
-def endless() -> dict[str, Any]:
-    """Make a schema that admission would refuse: each level doubles the work, and the engine cannot be interrupted."""
-    levels = {"level0": {"type": "integer"}}
-    for number in range(1, 40):
-        below = {"$ref": f"#/$defs/level{number - 1}"}
-        levels[f"level{number}"] = {"anyOf": [below, below]}  # type: ignore[dict-item]
-    return {"$defs": levels, "$ref": "#/$defs/level39"}
-
-
-def test_a_check_that_never_ends_is_cut_off_blocks_its_call_and_stops_nobody_else(
+def test_a_check_that_never_ends_is_cut_off_counts_as_failed_and_stops_nobody_else(
     scaled: ScaledService, agent: AgentClient
 ) -> None:
-    assert agent.register("endless", SCHEMA).status == 201
-    with psycopg.connect(scaled.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
-        connection.execute(
-            "UPDATE retrycontract_toolversion SET schema = %s, schema_hash = %s"
-            " WHERE tool_id = (SELECT id FROM retrycontract_tool WHERE name = 'endless')",
-            (json.dumps(endless()), "f" * 64),
-        )
-    body = {"tool": "endless", "tool_call_id": "endless", "arguments": {"n": "x"}}
-    call_id = agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"}).body["call_id"]
+    scaled.add_worker()
+    bomb = known()[0]
+    dear = AgentClient(scaled, scaled.new_key("dear"))
+    assert dear.register("dear", bomb.schema).status == 201
+    body = {"tool": "dear", "tool_call_id": "dear", "arguments": bomb.value}
+    call_id = dear.send("POST", "/calls", body, headers={"Prefer": "wait=0"}).body["call_id"]
     for number in range(5):
         assert agent.submit("count", f"meanwhile {number}", {"n": number})["status"] == "valid"
     path = f"/calls/{call_id}/wait?for=verdict"
-    verdict = agent.send("GET", path, headers={"Prefer": "wait=60"}).body
-    assert (verdict["status"], verdict["state"]) == ("blocked", "blocked")
-    assert "The checker could not finish" in verdict["tool_result"]["content"]
-    (escalation,) = agent.send("GET", f"/calls/{call_id}").body["escalations"]
-    assert escalation["state"] == "open"
+    verdict = dear.send("GET", path, headers={"Prefer": "wait=60"}).body
+    assert (verdict["status"], verdict["attempt"]) == ("retry", 1)
+    assert "too much work to check" in verdict["tool_result"]["content"]
+    assert "fewer and shorter values" in verdict["tool_result"]["content"]
+    with psycopg.connect(scaled.environment["RETRYCONTRACT_DATABASE_URL"]) as connection:
+        told = connection.execute(
+            "SELECT c.tool_name, a.deliveries"
+            " FROM retrycontract_attempt a JOIN retrycontract_call c ON c.id = a.call_id"
+            " WHERE a.judged_at >= (SELECT submitted_at FROM retrycontract_attempt WHERE tool_call_id = 'dear')"
+            " ORDER BY a.judged_at"
+        ).fetchall()
+    assert told == [*[("count", 1)] * 5, ("dear", 1)]  # the others' were judged while it was under way, and it but once

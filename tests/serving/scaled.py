@@ -64,6 +64,10 @@ class ScaledService(Service):
         """Start a worker again that was killed."""
         self.worker_processes[number] = self._start_worker(number)
 
+    def add_worker(self) -> None:
+        """Start one more worker."""
+        self.worker_processes.append(self._start_worker(len(self.worker_processes)))
+
     def send(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
         """Send one request to the next web process."""
         self.port = self.ports[next(self._turns) % len(self.ports)]

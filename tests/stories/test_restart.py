@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.bombs import known
 from tests.conftest import StartService
 from tests.serving.service import AgentClient
+from tests.serving.threads import eventually
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -77,3 +81,23 @@ def test_an_agent_that_waits_is_answered_when_the_service_stops(start_service: S
     service.stop()
     waiter.join(15)
     assert answers == [202]
+
+
+def test_a_service_that_dies_while_a_child_judges_has_not_tried_that_output(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    service = start_service(tmp_path / "data", {"RETRYCONTRACT_CHECK_SECONDS": "10"})
+    agent, bomb = AgentClient(service, service.new_key("dear")), known()[0]
+    agent.register("dear", bomb.schema)
+    body = {"tool": "dear", "tool_call_id": "dear", "arguments": bomb.value}
+    assert agent.send("POST", "/calls", body, headers={"Prefer": "wait=0"}).status == 202
+
+    def deliveries() -> list[tuple[int]]:
+        with closing(sqlite3.connect(service.data_dir / "retrycontract.sqlite3")) as database:
+            found = database.execute("SELECT deliveries FROM retrycontract_attempt WHERE state = 'leased'")
+            return found.fetchall()
+
+    eventually(deliveries)
+    time.sleep(0.5)  # to begin a delivery and to call it off are two statements
+    service.stop(signal.SIGKILL)
+    assert deliveries() == [(0,)]

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.store.models import Attempt, Call, Guidance, LostRaceError, Tool
+from retrycontract.store.models import Attempt, Call, Guidance, Tool
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
@@ -253,7 +253,7 @@ def test_a_cancel_and_attempts_at_the_same_moment_leave_nothing_waiting() -> Non
                 submit(call.agent, WRONG, call=call)
             else:
                 cancel_call(Call.objects.select_related("agent").get(pk=call.pk), now=timezone.now())
-        except (CallEndedError, LostRaceError):
+        except CallEndedError:
             pass
 
     all_at_once(act, list(range(6)))
@@ -261,6 +261,13 @@ def test_a_cancel_and_attempts_at_the_same_moment_leave_nothing_waiting() -> Non
     assert Call.objects.get().state == "cancelled"
     assert not Attempt.objects.waiting().exists()
     assert not Attempt.objects.exclude(sealed=None).exists()
+
+
+def test_a_call_that_moved_since_it_was_read_is_cancelled_all_the_same() -> None:
+    read_before = Call.objects.select_related("agent").get(pk=blocked().pk)
+    answer(Call.objects.select_related("agent", "tool").get(), make_user(), Decision.HINT)
+    assert cancel_call(read_before, now=timezone.now())
+    assert Call.objects.get().state == "cancelled"
 
 
 def test_many_acknowledgements_are_one() -> None:

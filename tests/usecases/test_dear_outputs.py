@@ -1,0 +1,49 @@
+"""Outputs that take seconds to judge: none is judged at the door, and none for longer than it may be."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from tests.bombs import Bomb, known
+from tests.factories import make_agent, make_tool, submit
+from tests.usecases.conftest import configure, send_and_judge
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("bomb", known(), ids=lambda bomb: bomb.name)
+def test_what_once_froze_the_service_is_not_judged_at_the_door(bomb: Bomb) -> None:
+    agent = make_agent()
+    make_tool(agent, schema=bomb.schema)
+    assert submit(agent, bomb.value).is_waiting
+
+
+def test_what_would_take_a_minute_is_cut_off_and_counts_as_a_failed_attempt(settings: Settings) -> None:
+    configure(settings, check_seconds=0.3)
+    agent, bomb = make_agent(), known()[0]
+    make_tool(agent, schema=bomb.schema)
+    attempt = send_and_judge(agent, bomb.value)
+    assert (attempt.status, attempt.is_valid, attempt.deliveries) == ("retry", False, 1)
+    assert "too much work to check" in attempt.feedback
+    assert "send fewer and shorter values at once" in attempt.feedback
+
+
+def test_a_small_output_is_judged_at_the_door_however_dear_large_ones_are() -> None:
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    assert submit(agent, {"a": [1, 2]}).status == "valid"
+
+
+def test_three_bombs_block_their_call_and_the_escalation_says_why(settings: Settings) -> None:
+    configure(settings, check_seconds=0.1)
+    agent, bomb = make_agent(), known()[1]
+    make_tool(agent, schema=bomb.schema)
+    call = None
+    for _ in range(3):
+        call = send_and_judge(agent, bomb.value, call=call).call
+    assert call is not None
+    assert call.state == "blocked"
+    assert "too much work to check" in call.escalations.open().get().text
+    assert call.version is not None
+    assert call.version.quarantined_at is None  # it was the output, and the next one may be small
