@@ -162,7 +162,8 @@ def _retry_after(error: Exception, now: datetime | None) -> float:
 def _headers(error: Exception) -> Iterator[dict[str, str]]:
     response = _read(error, "response")
     within = _member(response, "ResponseMetadata", "HTTPHeaders") if isinstance(response, Mapping) else None
-    for found in (_read(response, "headers"), _read(error, "headers"), within):
+    holders: tuple[Any, ...] = (_read(response, "headers"), _read(error, "headers"), within)
+    for found in holders:
         with suppress(Exception):  # some are lists of pairs, and foreign ones may be anything
             pairs = found.items() if hasattr(found, "items") else found or ()
             yield {_text(name).lower(): _text(value) for name, value in pairs}
