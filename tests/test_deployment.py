@@ -13,12 +13,14 @@ import yaml
 from django.core.management import get_commands
 
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, load
+from retrycontract.contract.configuration import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 COMPOSE: Any = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = ("web", "worker", "migrate")
+MADE_BY_COMPOSE = {"database_url", "redis_url"}  # of the passwords
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 OPERATING = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 
@@ -42,18 +44,34 @@ def test_the_settings_are_taken_as_they_stand(tmp_path: Path) -> None:
         f"{PREFIX}ALLOWED_HOSTS": "desk.example",
     }  # fmt: skip
 
-    def value(match: re.Match[str]) -> str:
-        return given.get(match[1]) or (match[3] if match[2] == "-" else "")
-
-    def filled(text: str) -> str:
-        return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
-
     for service in OURS:
-        environ = {name: filled(value) for name, value in variables(service).items()}
-        settings = load(environ | {f"{PREFIX}DATA_DIR": str(tmp_path)})
+        settings = load(in_container(service, given) | {f"{PREFIX}DATA_DIR": str(tmp_path)})
         assert (settings.judge, settings.https) == ("worker", True)
         assert settings.doorbell_class == "worker.celery_doorbell.CeleryDoorbell"
         assert settings.database_url == "postgresql://retrycontract:p1@postgres:5432/retrycontract"
+
+
+def in_container(service: str, given: dict[str, str]) -> dict[str, str]:
+    """What compose makes of an .env file: the whole of it, then what is said for the service."""
+
+    def value(match: re.Match[str]) -> str:
+        return given.get(match[1]) or (match[3] if match[2] == "-" else "")
+
+    assert SERVICES[service]["env_file"][0]["path"] == ".env"
+    filled = {name: re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text) for name, text in variables(service).items()}
+    return given | filled
+
+
+@pytest.mark.parametrize("name", sorted((ServiceSettings.model_fields.keys() | SETTINGS) - MADE_BY_COMPOSE))
+@pytest.mark.parametrize("service", OURS)
+def test_every_setting_reaches_the_containers_from_the_env_file(service: str, name: str) -> None:
+    assert in_container(service, {f"{PREFIX}{name.upper()}": "said"})[f"{PREFIX}{name.upper()}"] == "said"
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_a_proxy_that_is_trusted_is_known_to_uvicorn_too(service: str) -> None:
+    assert in_container(service, {f"{PREFIX}TRUSTED_PROXIES": "172.18.0.1"})["FORWARDED_ALLOW_IPS"] == "172.18.0.1"
+    assert in_container(service, {})["FORWARDED_ALLOW_IPS"] == "127.0.0.1"
 
 
 def test_whatever_is_secret_must_be_given_and_has_no_default() -> None:

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.shared.forms import LoginForm
 from dashboard.shared.responses import LOGIN_FIRST, TOO_MANY, is_htmx
-from retrycontract.usecases.people.second_factor import is_in_use
+from retrycontract.usecases.people.log_in import is_in_use
 
 BEGAN_AT: Final = "began_at"
 SEEN_AT: Final = "seen_at"

@@ -28,7 +28,7 @@ from retrycontract.usecases.people.admit_operator import (
     keep_preferences,
     time_zones,
 )
-from retrycontract.usecases.people.second_factor import (
+from retrycontract.usecases.people.log_in import (
     AlreadyConfirmedError,
     address_for_apps,
     begin_factor,

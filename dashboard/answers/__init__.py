@@ -24,7 +24,7 @@ from dashboard.shared.responses import REFUSED
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt, SavedReply, StandingHint
-from retrycontract.store.models.replies import FIRST, LAST
+from retrycontract.store.models.answers import FIRST, LAST
 from retrycontract.usecases.answers.save_reply import (
     MAX_TITLE,
     NotAllowedError,
@@ -32,8 +32,8 @@ from retrycontract.usecases.answers.save_reply import (
     delete_reply,
     replies_of,
     save_reply,
+    switch_off_hint,
 )
-from retrycontract.usecases.answers.set_hint import switch_off_hint
 from retrycontract.usecases.tools.contracts import sanitizer
 
 PAGE: Final = 30

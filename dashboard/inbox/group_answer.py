@@ -31,10 +31,10 @@ from dashboard.shared.responses import REFUSED, is_htmx, say_sent
 from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
-from retrycontract.store.models.claims import free_calls
+from retrycontract.store.models.escalations import free_calls
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason, answer_group
 from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, draft_guidance
-from retrycontract.usecases.answers.set_hint import LASTS as STANDS_FOR
+from retrycontract.usecases.answers.save_reply import LASTS as STANDS_FOR
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 from retrycontract.usecases.calls.claim_call import claim_next
 

@@ -24,7 +24,7 @@ from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.calls import ENDED, CallQuerySet
-from retrycontract.store.models.claims import awake_calls, claimed_calls, free_calls, snoozed_calls
+from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
 
 PAGE = 25
 MOST_UNSENT = 5  # shown at once: those behind them come when these are put away

@@ -15,14 +15,14 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from retrycontract.config.service_settings import ServiceSettings
+from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.decisions import DECISIONS, Decision
-from retrycontract.contract.durations import shown_duration
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models.endpoints import shortened
-from retrycontract.store.models.moments import within
-from retrycontract.usecases.calls.identifiers import safe_identifier
+from retrycontract.store.models.events import within
+from retrycontract.store.models.outbox import shortened
+from retrycontract.usecases.calls.repeat_request import safe_identifier
 from retrycontract.usecases.people.admit_operator import is_time_zone
 
 NOBODY = "nobody"

@@ -26,10 +26,9 @@ from retrycontract.contract.decisions import DEFAULT_GRANT, MAX_GRANT, Decision,
 from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.store.models import Door
-from retrycontract.store.models.replies import FIRST, LAST
-from retrycontract.usecases.answers.set_hint import LASTS as STANDS_FOR
-from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_login, note_failure
-from retrycontract.usecases.people.second_factor import check_factor
+from retrycontract.store.models.answers import FIRST, LAST
+from retrycontract.usecases.answers.save_reply import LASTS as STANDS_FOR
+from retrycontract.usecases.people.log_in import LoginTry, begin_login, check_factor, finish_login, note_failure
 
 logger = logging.getLogger("retrycontract")
 

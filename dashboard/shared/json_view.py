@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.redaction.marks import MARK_PATTERN
+from retrycontract.contract.redaction.foreign import MARK_PATTERN
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')

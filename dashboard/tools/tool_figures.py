@@ -12,7 +12,7 @@ from dashboard.call.diagnosis import Change, compare
 from dashboard.insights.plots import percent
 from dashboard.insights.views import TimeRange
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.durations import shown_duration
+from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Tool, ToolVersion

@@ -11,7 +11,7 @@ import click
 from retrycontract.cli.program import django_command, start_django
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def agent() -> None:
     """Let agents in: create, list, revoke."""
 
@@ -67,7 +67,7 @@ def revoke_agent_key(key: str) -> None:
     click.echo(f"{found[0].prefix} of {found[0].agent.name}: {said}.")
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def operator() -> None:
     """Let people in: create."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from retrycontract import __version__
-from retrycontract.cli.program import django_command
+from retrycontract.cli.program import django_command, start_django
 
 
 def _first_words(what: str) -> None:
@@ -59,6 +59,10 @@ def migrate() -> None:
     _first_words("migrating the database")
     # The settings give a migration the time that it needs; they look at the command line for it.
     sys.argv[1:] = ["migrate"]
+    start_django()
+    from django.conf import settings
+
+    settings.RETRYCONTRACT.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody made it when keys are given
     django_command("migrate", interactive=False, verbosity=0)
     click.echo("The database is at this version.")
 

@@ -26,7 +26,7 @@ from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor
+from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.key_file import VARIABLE, KeysAreGivenError, write_keys
+from retrycontract.management.private_files import VARIABLE, KeysAreGivenError, write_keys
 from retrycontract.store.models import Door
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.reseal import note_keys, reseal_all, still_old
 
 STEPS = ("make", "reseal", "retire")
@@ -60,8 +61,11 @@ class Command(BaseCommand):
 
     def _keep(self, keys: Sequence[str], event: str) -> None:
         """Store the keys, or say what to store; keys in the environment are their owner's to change."""
-        try:
-            self.stdout.write(f"Wrote {write_keys(keys)}.")
-        except KeysAreGivenError as given:
-            self.stdout.write(f"{given}, to this, which is shown this once:\n{VARIABLE}={','.join(given.wanted)}")
-        note_keys(event, known=len(keys), now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
+        # Noted first: keys that a database which cannot be written knows nothing of must not take effect.
+        with write_transaction():
+            note_keys(event, known=len(keys), now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
+            try:
+                said = f"Wrote {write_keys(keys)}."
+            except KeysAreGivenError as given:
+                said = f"{given}, to this, which is shown this once:\n{VARIABLE}={','.join(given.wanted)}"
+        self.stdout.write(said)
