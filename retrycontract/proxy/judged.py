@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import httpx2
 
-from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.exchange import Exchange, ExchangeReport, Settled
 from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
@@ -94,8 +93,8 @@ class JudgedRequest:
             return None, ""
         try:
             return self._wire.terms(request), ""
-        except InvalidToolListError as error:
-            return None, str(error)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
+            return None, f"the request's contract cannot be read: {error}"
 
     def _exchange(self, terms: Terms, request: Body, contract: RequestContract) -> Exchange:
         async def ask(body: Body) -> ModelAnswer:
