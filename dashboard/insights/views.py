@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.insights.plots import Bar, Columns, Series, draw_bars, draw_columns, percent
+from dashboard.insights.plots import Bar, Series, draw_bars, draw_columns, percent
 from dashboard.shared.choices import MAX_OPTIONS
 from dashboard.shared.responses import TYPES, export
 from dashboard.templatetags.desk import since
@@ -131,7 +131,8 @@ def insights(request: HttpRequest) -> HttpResponse:
     tools = list(Tool.objects.order_by("name", "namespace").values_list("pk", "name", "namespace")[:MAX_OPTIONS])
     context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode()}
     if not found.judged and not found.answer_times.answers:
-        context |= {"is_first_look": not Rollup.objects.exists(), "address": _address(request)}
+        address = request.build_absolute_uri("/").rstrip("/")
+        context |= {"is_first_look": not Rollup.objects.exists(), "address": address}
         return render(request, "insights/insights.html", context)
     return render(request, "insights/insights.html", context | {"found": found} | _plots(found, span, tools))
 
@@ -159,9 +160,21 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
 def _plots(found: Insights, span: TimeRange, tools: list[Choice]) -> dict[str, Any]:
     steps = span.labels
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
-    by_tool = _by_tool(found, steps, tools)
+    keys = {(namespace, name): str(pk) for pk, name, namespace in tools}
+    amounts: Counter[tuple[datetime, str]] = Counter()
+    for point in found.tool_failures:
+        amounts[point.at, keys.get((point.namespace, point.tool_name), UNREGISTERED)] += point.amount
+    by_tool = draw_columns(amounts, steps)
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
     names = {str(pk): visible(name) for pk, name, _ in tools}
+    largest = sorted(found.outcomes.items(), key=lambda item: (-item[1], item[0]))
+    recovery = tuple(
+        Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate)) for rate in found.attempts
+    )
+    whole = sum(rate.valid for rate in found.attempts)
+    successes = [
+        (_attempt(rate.number), rate.valid, percent(rate.valid / whole if whole else 0)) for rate in found.attempts
+    ]
     return {
         "headlines": _headlines(found),
         "codes": codes,
@@ -170,57 +183,33 @@ def _plots(found: Insights, span: TimeRange, tools: list[Choice]) -> dict[str, A
         "tool_legend": [Entry(one, names.get(one.key, one.key), link=one.key if one.key in names else "")
                         for one in by_tool.series],
         "tokens": draw_columns(tokens, steps),
-        "success": _success(found),
-        "recovery": _recovery(found),
+        "success": draw_bars(successes, of=whole),
+        "recovery": recovery,
         "times": _times(found),
         "decisions": _decisions(found),
-        "outcomes": draw_bars((state, amount, "") for state, amount in _largest(found.outcomes)),
+        "outcomes": draw_bars((state, amount, "") for state, amount in largest),
     }  # fmt: skip
-
-
-def _counted(found: Insights) -> str:
-    if not found.counted_tokens:
-        return "tokens, at four characters each"
-    return f"tokens; agents counted {_short(found.counted_tokens)} of them, the rest at four characters each"
 
 
 def _title(code: str) -> str:
     return ErrorCode(code).title if code in list(ErrorCode) else ""
 
 
-def _by_tool(found: Insights, steps: Mapping[datetime, str], tools: list[Choice]) -> Columns:
-    keys = {(namespace, name): str(pk) for pk, name, namespace in tools}
-    amounts: Counter[tuple[datetime, str]] = Counter()
-    for point in found.tool_failures:
-        amounts[point.at, keys.get((point.namespace, point.tool_name), UNREGISTERED)] += point.amount
-    return draw_columns(amounts, steps)
-
-
 def _headlines(found: Insights) -> list[Headline]:
     first, times = found.first_try, found.answer_times
     failed, answers = first.judged - first.valid, f"{times.answers:,} answer{pluralize(times.answers)} given"
+    if not found.counted_tokens:
+        counted = "tokens, at four characters each"
+    else:
+        counted = f"tokens; agents counted {_short(found.counted_tokens)} of them, the rest at four characters each"
     return [
         Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls"),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–",
                  f"{found.recovered:,} of the {failed:,} that failed at first"),
         Headline("Escalated", f"{found.escalations:,}", answers),
         Headline("Time to guidance", since(times.mean) if times.answers else "–", "on average"),
-        Headline("Spent on retries", f"~{_short(found.tokens)}", _counted(found)),
+        Headline("Spent on retries", f"~{_short(found.tokens)}", counted),
     ]  # fmt: skip
-
-
-def _success(found: Insights) -> tuple[Bar, ...]:
-    whole = sum(rate.valid for rate in found.attempts)
-    return draw_bars(
-        ((_attempt(rate.number), rate.valid, percent(rate.valid / whole if whole else 0)) for rate in found.attempts),
-        of=whole,
-    )
-
-
-def _recovery(found: Insights) -> tuple[Bar, ...]:
-    return tuple(
-        Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate)) for rate in found.attempts
-    )
 
 
 def _times(found: Insights) -> tuple[Bar, ...]:
@@ -240,10 +229,6 @@ def _decisions(found: Insights) -> list[tuple[str, int, int, Bar]]:
     return rows
 
 
-def _largest(amounts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
-
-
 def _attempt(number: str) -> str:
     return f"Attempt {number}" if number.isdecimal() else "Later ones"
 
@@ -258,7 +243,3 @@ def _short(number: int) -> str:
         if number >= size:
             return f"{number / size:.3g} {letter}"
     return str(number)
-
-
-def _address(request: HttpRequest) -> str:
-    return request.build_absolute_uri("/").rstrip("/")

@@ -21,7 +21,7 @@ from dashboard.navigation import is_staff
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
-from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
 from retrycontract.contract.schemas.admission import InvalidSchema
@@ -59,7 +59,8 @@ class SchemaForm(forms.Form):
         """Read the JSON as strictly as a model's, and admit it as a schema."""
         value, fault = parse_json(self.cleaned_data["schema"])
         if fault is not None:
-            raise forms.ValidationError(_told(fault))
+            place = f" (at {fault.pointer})" if fault.pointer else ""
+            raise forms.ValidationError(f"This is not JSON yet: {fault.reason}{place}.")
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
@@ -82,11 +83,6 @@ class ToolForm(SchemaForm):
 def written(schema: Any) -> str:
     """Write a schema to be edited."""
     return json.dumps(schema, indent=2, ensure_ascii=False)
-
-
-def _told(fault: JsonFault) -> str:
-    place = f" (at {fault.pointer})" if fault.pointer else ""
-    return f"This is not JSON yet: {fault.reason}{place}."
 
 
 MAX_SEARCH: Final = 200
@@ -144,8 +140,32 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)
     if request.POST.get("step") == "save":
-        return _save(request, found, form)
-    return _try(request, found, form)
+        base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
+        agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
+        if agent is None:
+            form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
+            return _editor(request, found, form, status=REFUSED)
+        try:
+            done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
+        except ToolChangedError:
+            found = _get(found.pk)
+            changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
+            return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
+        except Unusable as refused:
+            form.add_error("schema", str(refused))
+            return _editor(request, found, form, status=REFUSED)
+        number = done.version.number
+        said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
+        messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
+        return redirect("dashboard:tool", pk=found.pk)
+    schema = form.cleaned_data["schema"]
+    before = shown_schema(found.current_version) if found.current_version else None
+    try:
+        tried = replay(found, schema)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -172,39 +192,6 @@ def new_tool(request: HttpRequest) -> HttpResponse:
         return render(request, "tools/new_tool.html", context, status=REFUSED)
     messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
     return redirect("dashboard:tool", pk=done.tool.pk)
-
-
-def _try(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
-    """Say what the schema would have changed; nothing is stored."""
-    schema = form.cleaned_data["schema"]
-    before = shown_schema(found.current_version) if found.current_version else None
-    try:
-        tried = replay(found, schema)
-    except Unusable as refused:
-        form.add_error("schema", str(refused))
-        return _editor(request, found, form, status=REFUSED)
-    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
-
-
-def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
-    base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
-    agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
-    if agent is None:
-        form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
-        return _editor(request, found, form, status=REFUSED)
-    try:
-        done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
-    except ToolChangedError:
-        found = _get(found.pk)
-        changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
-        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
-    except Unusable as refused:
-        form.add_error("schema", str(refused))
-        return _editor(request, found, form, status=REFUSED)
-    number = done.version.number
-    said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
-    messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
-    return redirect("dashboard:tool", pk=found.pk)
 
 
 def _register(

@@ -271,7 +271,13 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
     Raises NotOursError, NotEmptyError and CopyError; in all cases the database is as it was.
     """
     copies = _copies()
-    _check_known(copies.migrations_in(path))
+    migrations = copies.migrations_in(path)
+    if not any(app == OURS for app, _ in migrations):
+        raise NotOursError("it is no copy of a retrycontract database")
+    known = set(MigrationLoader(None).disk_migrations or {})
+    apps = {app for app, _ in known}
+    if newer := sorted(f"{app}.{name}" for app, name in migrations - known if app in apps):
+        raise NotOursError(f"a newer release wrote it ({', '.join(newer)}): install that release, then restore")
     holding = _what_is_there()
     if holding and not may_replace:
         raise NotEmptyError(holding)
@@ -280,12 +286,6 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
-    _note(path, kept, now)
-    return kept
-
-
-def _note(path: Path, kept: Path | None, now: datetime) -> None:
-    """Add the event to the trail that came with the copy, whose release may be an older one: in the columns of all."""
     data = {"file": sanitizer().redact_identifier(path.name), "rows": _count(), "kept": kept.name if kept else None}
     event = {
         "name": "data.restored", "actor": "restore", "door": Door.COMMAND.value, "from_state": "", "to_state": "",
@@ -295,6 +295,7 @@ def _note(path: Path, kept: Path | None, now: datetime) -> None:
     with write_transaction(), connection.cursor() as cursor:
         places = ", ".join(["%s"] * len(event))
         cursor.execute(f"INSERT INTO retrycontract_event ({columns}) VALUES ({places})", list(event.values()))  # noqa: S608 - our names
+    return kept
 
 
 def _count() -> int:
@@ -323,16 +324,6 @@ def _copies() -> Copies:
     if connection.vendor == "postgresql":
         return PostgresqlCopies(connection.settings_dict)
     raise CopyError(f"a {connection.vendor} database cannot be copied from here; use its own tools")
-
-
-def _check_known(migrations: set[tuple[str, str]]) -> None:
-    """Refuse what a newer release wrote: it could not be read."""
-    if not any(app == OURS for app, _ in migrations):
-        raise NotOursError("it is no copy of a retrycontract database")
-    known = set(MigrationLoader(None).disk_migrations or {})
-    apps = {app for app, _ in known}
-    if newer := sorted(f"{app}.{name}" for app, name in migrations - known if app in apps):
-        raise NotOursError(f"a newer release wrote it ({', '.join(newer)}): install that release, then restore")
 
 
 def _what_is_there() -> str:

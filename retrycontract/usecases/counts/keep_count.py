@@ -117,7 +117,17 @@ def count_end(call: Call, *, source: str, now: datetime) -> None:
 def steps_of_attempt(attempt: Attempt) -> Steps:
     """Say what a judged attempt adds: one by its number, one for each code and place that failed, and what it cost."""
     label = str(attempt.number) if attempt.number <= LAST_NUMBER else LATER
-    steps: Steps = [(Measure.JUDGED, label, 1), *_cost(attempt)]
+    # Tokens where they were told. Feedback is read with the next attempt, so that an agent that counts its tokens
+    # has counted it there
+    if attempt.tokens_in is None and attempt.tokens_out is None:
+        again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
+        cost = [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
+    else:
+        told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
+        retried = sum(told.values()) if attempt.number > 1 else 0
+        by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
+        cost = [*by_model, (Measure.RETRY_TOKENS, "", retried)]
+    steps: Steps = [(Measure.JUDGED, label, 1), *cost]
     if attempt.model is not None:
         of_model = f"{label} {_model(attempt)}"
         steps += [(Measure.MODEL_JUDGED, of_model, 1), (Measure.MODEL_VALID, of_model, int(bool(attempt.is_valid)))]
@@ -149,20 +159,6 @@ def steps_of_move(source: str, target: str) -> Steps:
     """Say what a move of a call adds: its outcome when it has ended by it."""
     has_ended = source != target and CallState(target).has_ended
     return [(Measure.OUTCOME, str(target), 1)] if has_ended else []
-
-
-def _cost(attempt: Attempt) -> Steps:
-    """Count what would not have been sent, had the first attempt been valid: tokens where they were told.
-
-    Feedback is read with the next attempt, so that an agent that counts its tokens has counted it there.
-    """
-    if attempt.tokens_in is None and attempt.tokens_out is None:
-        again = len(json.dumps(attempt.output, separators=(",", ":"))) if attempt.number > 1 else 0
-        return [(Measure.RETRY_TEXT, "", again + len(attempt.feedback))]
-    told = {"in": attempt.tokens_in or 0, "out": attempt.tokens_out or 0}
-    retried = sum(told.values()) if attempt.number > 1 else 0
-    by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
-    return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
 
 
 def _model(attempt: Attempt) -> str:

@@ -58,16 +58,13 @@ class MetricsReader:
 
     def read(self, *, now: datetime, waiting_requests: int) -> list[Family]:
         """Read them all; raises DatabaseError."""
-        totals = _by_shown_names(self._totals(now))
-        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
-
-    def _totals(self, now: datetime) -> Totals:
         until = hour_of(now - SETTLED)
         if self._until is None or until > self._until:
             since = {} if self._until is None else {"hour__gte": self._until}
             self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
             self._until = until
-        return self._settled + COUNTED.filter(hour__gte=self._until).totals()
+        totals = _by_shown_names(self._settled + COUNTED.filter(hour__gte=self._until).totals())
+        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
 
 
 def _by_shown_names(totals: Totals) -> Totals:
@@ -92,7 +89,11 @@ def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
     yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
-    names = _model_names(totals)
+    seen: Counter[str] = Counter()
+    for (_, _, measure, label), amount in totals.items():
+        if measure == Measure.MODEL_JUDGED:
+            seen[label.partition(" ")[2]] += amount
+    names = {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
     yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
     tokens = _by_model(totals, Measure.TOKENS, names)
     told = (Sample(amount, (("model", name), ("direction", way))) for (name, way), amount in sorted(tokens.items()))
@@ -112,15 +113,6 @@ def _attempts(totals: Totals) -> Iterator[Sample]:
             of = (("namespace", namespace), ("tool", tool), ("attempt", number))
             yield Sample(valid, (*of, ("result", "valid")))
             yield Sample(judged - valid, (*of, ("result", "failed")))
-
-
-def _model_names(totals: Totals) -> dict[str, str]:
-    """Give the names that the busiest models are shown by; all others are one."""
-    seen: Counter[str] = Counter()
-    for (_, _, measure, label), amount in totals.items():
-        if measure == Measure.MODEL_JUDGED:
-            seen[label.partition(" ")[2]] += amount
-    return {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
 
 
 def _by_model(totals: Totals, wanted: Measure, names: dict[str, str]) -> Counter[tuple[str, str]]:

@@ -157,7 +157,8 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
             attempt.call = call
             tool = tool_of_attempt(attempt)
         given = next(answers) if event.name == "guidance.given" else None
-        steps = [*_steps(event, attempt, given), *_end(event)]
+        end = steps_of_move(event.from_state, event.to_state) if event.from_state else []
+        steps = [*_steps(event, attempt, given), *end]
         if last and attempt and _tries(event, attempt, last):
             steps += steps_of_try(last.decision, bool(attempt.is_valid))
             last = None
@@ -180,7 +181,3 @@ def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Ste
 def _tries(event: Event, attempt: Attempt, given: Guidance) -> bool:
     """Tell whether an attempt is the first after an answer, as `follow_guidance` told it."""
     return attempt.is_valid is not None and event.from_state == CallState.GUIDED and is_first_try(given, attempt)
-
-
-def _end(event: Event) -> Steps:
-    return steps_of_move(event.from_state, event.to_state) if event.from_state else []  # others moved nothing
