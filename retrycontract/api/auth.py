@@ -55,7 +55,7 @@ class AgentRequest(HttpRequest):
 class ApiKeyAuth(HttpBearer):
     """Accept `Authorization: Bearer rc_…`, if the key has the scopes that a route needs."""
 
-    openapi_description = "An agent's API key, made by `manage.py create_agent`."
+    openapi_description = "An agent's API key, made by `retrycontract agent create`."
 
     def __init__(self, *needed: Scope, causes_work: bool = False) -> None:
         super().__init__()

@@ -64,3 +64,13 @@ def rotate_keys(step: str) -> None:
     make, restart the service, reseal, retire, restart: no submission is lost on the way.
     """
     django_command("rotate_keys", step)
+
+
+@click.command("rebuild-metrics")
+@click.option("--since", metavar="DATE", help="2030-01-31 or 2030-01-31T12; default: all that history still has.")
+def rebuild_metrics(since: str | None) -> None:
+    """Count history anew.
+
+    For metrics and insights, while the service runs; the hour under way is left alone.
+    """
+    django_command("rebuild_metrics", *([f"--since={since}"] if since is not None else []))

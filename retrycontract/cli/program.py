@@ -19,8 +19,9 @@ INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
 # Command -> module that holds it. A module is imported when its command runs: `--help` needs neither Django nor the
 # MCP SDK, and says its first words at once.
 COMMANDS: Final = {
-    "up": "service", "doctor": "service", "seed": "service", "migrate": "service",
+    "up": "service", "doctor": "service", "seed": "service", "migrate": "service", "collectstatic": "service",
     "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
+    "rebuild-metrics": "data",
     "agent": "people", "operator": "people",
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract",
     "completion": "shell", "version": "shell",

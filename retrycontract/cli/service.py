@@ -62,9 +62,21 @@ def migrate() -> None:
     start_django()
     from django.conf import settings
 
-    settings.RETRYCONTRACT.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody made it when keys are given
+    if not settings.RETRYCONTRACT.database_url:  # where keys are given, nobody made the folder yet
+        settings.RETRYCONTRACT.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     django_command("migrate", interactive=False, verbosity=0)
     click.echo("The database is at this version.")
+
+
+@click.command()
+def collectstatic() -> None:
+    """Gather the files of the pages.
+
+    Once for each new version, where processes are started one by one. 'up' does it by itself.
+    """
+    _first_words("gathering the files of the pages")
+    django_command("collectstatic", interactive=False, verbosity=0)
+    click.echo("The files of the pages are this version's.")
 
 
 @click.command()

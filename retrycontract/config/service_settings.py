@@ -112,6 +112,12 @@ class ServiceSettings(BaseModel):
         description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
     )
 
+    backup_days: float = Field(
+        7,
+        ge=0,
+        description="How old the newest `backup` may be before `doctor` warns; 0: copies are made by other means.",
+    )
+
     public_url: str = Field(
         "", description="Address at which people reach the desk; links in notifications begin with it."
     )

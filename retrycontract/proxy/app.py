@@ -8,16 +8,22 @@ from collections import Counter
 from typing import Any, Final
 
 from retrycontract.client import AsyncClient
+from retrycontract.proxy.anthropic_messages import AnthropicMessages
 from retrycontract.proxy.contracts import Contracts
 from retrycontract.proxy.exchange import ExchangeReport
 from retrycontract.proxy.judged import Doorway, JudgedRequest, ProxySettings, relay
 from retrycontract.proxy.openai_chat import OpenAIChat
+from retrycontract.proxy.openai_responses import OpenAIResponses
 from retrycontract.proxy.upstream import Upstream, UpstreamError
 from retrycontract.proxy.visit import ClientVisit, RequestTooLargeError
 from retrycontract.proxy.wire import Wire
 
 # A path's end says which API is spoken, whatever stands before: Azure's deployments, a router's prefix.
-WIRES: Final[tuple[tuple[re.Pattern[str], Wire], ...]] = ((re.compile(r"/chat/completions$"), OpenAIChat()),)
+WIRES: Final[tuple[tuple[re.Pattern[str], Wire], ...]] = (
+    (re.compile(r"/chat/completions$"), OpenAIChat()),
+    (re.compile(r"/responses$"), OpenAIResponses()),
+    (re.compile(r"/v\d+/messages$|^/messages$"), AnthropicMessages()),  # threads have messages as well
+)
 STATUS_PATH: Final = "/retrycontract"
 MAX_MODELS: Final = 1_000  # that are counted apart: their names are the clients' to choose
 
@@ -46,6 +52,8 @@ class Proxy:
         work, gone = asyncio.create_task(self._serve(visit)), asyncio.create_task(visit.gone())
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
+            if visit.has_ended:  # it has its answer; what is left is to look at that
+                await asyncio.wait([work])
         finally:
             # Whoever is left is not needed: a client that has gone cancels what the upstream still writes.
             left = [task for task in (work, gone) if not task.done()]

@@ -18,6 +18,8 @@ from retrycontract.proxy.wire import (
     Terms,
     WrittenCall,
     count,
+    demanded,
+    event,
     text_of,
 )
 
@@ -40,7 +42,7 @@ class OpenAIChat:
         tools = tuple(read_tool_list(functions))
         return Terms(
             str(request.get("model", "")), tools, _output(request.get("response_format")),
-            _demanded(request.get("tool_choice"), tools), request.get("stream") is True,
+            demanded(request.get("tool_choice"), tools), request.get("stream") is True,
         )  # fmt: skip
 
     def read(self, body: Body) -> ModelAnswer:
@@ -98,12 +100,16 @@ class OpenAIChat:
 
     def error_event(self, status: int, message: str) -> bytes:
         """Give an event that the SDKs raise as an APIError."""
-        return _event(self.error(status, message))
+        return event(self.error(status, message))
 
     def history(self, request: Body) -> list[Any]:
         """Give the messages."""
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
+
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give the message."""
+        return [{**body["choices"][0]["message"], "content": text}]
 
 
 @dataclass(slots=True)
@@ -134,7 +140,10 @@ class ChatStream:
         """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
         if data != b"[DONE]":
             try:
-                self._take_chunk(json.loads(data))
+                chunk = json.loads(data)
+                if "error" in chunk and not chunk.get("choices"):
+                    return False
+                self._take_chunk(chunk)
             except (ValueError, TypeError, AttributeError, RecursionError):
                 self.is_garbled = True
         return bool(self._calls) or (self.holds_text and "content" in self._message)
@@ -182,7 +191,7 @@ class ChatStream:
         envelope |= {"object": "chat.completion.chunk"}
 
         def chunk(delta: Body, finish: str | None = None) -> bytes:
-            return _event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+            return event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
         if not begun:
             yield chunk({"role": "assistant", "content": None if final.calls else ""})
@@ -195,7 +204,7 @@ class ChatStream:
             yield chunk({"tool_calls": [{"index": place, "function": {"arguments": arguments}}]})
         yield chunk({}, "tool_calls" if final.calls else "stop")
         if self._has_usage:
-            yield _event({**envelope, "choices": [], "usage": final.usage})
+            yield event({**envelope, "choices": [], "usage": final.usage})
         yield b"data: [DONE]\n\n"
 
 
@@ -215,20 +224,6 @@ def _output(response_format: Any) -> DeclaredTool | None:
     return DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
 
 
-def _demanded(choice: Any, tools: Sequence[DeclaredTool]) -> tuple[str, ...]:
-    """List the tools of which one has to be called."""
-    if choice == "required":
-        return tuple(tool.name for tool in tools)
-    if not isinstance(choice, dict):
-        return ()
-    if choice.get("type") == "allowed_tools":
-        allowed = choice.get("allowed_tools") or {}
-        named = [tool.get("function", {}).get("name") for tool in allowed.get("tools") or () if isinstance(tool, dict)]
-        return tuple(name for name in named if isinstance(name, str)) if allowed.get("mode") == "required" else ()
-    name = (choice.get("function") or {}).get("name")
-    return (name,) if isinstance(name, str) else ()
-
-
 def _entry(call: WrittenCall) -> Body:
     """Give a call as the API has it; a person's or a rescued one has no source."""
     if call.source is not None:
@@ -240,7 +235,3 @@ def _entry(call: WrittenCall) -> Body:
 
 def _user(text: str) -> Body:
     return {"role": "user", "content": text}
-
-
-def _event(document: Body) -> bytes:
-    return f"data: {json.dumps(document)}\n\n".encode()

@@ -46,7 +46,7 @@ def data_of(event: bytes) -> bytes | None:
 
 
 async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Give a stream's events; what stands behind the last empty line comes as one more. Raises AnswerTooLargeError."""
+    """Give the events of a stream, what follows the last empty line too; raises AnswerTooLargeError."""
     splitter = EventSplitter()
     async for chunk in chunks:
         for event in splitter.feed(chunk):

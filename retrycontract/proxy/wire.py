@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 
 Body: TypeAlias = dict[str, Any]
@@ -140,6 +142,9 @@ class Wire(Protocol):
     def history(self, request: Body) -> list[Any]:
         """Give the messages that identify the conversation, as the client repeats them."""
 
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give an answer as the client will repeat it, with the text that has reached it."""
+
 
 class Assembled:
     """Collect the members of an object that comes in parts: texts are joined, other values replaced."""
@@ -174,6 +179,34 @@ def summed(usages: Sequence[Any]) -> Any:
         return {name: summed([usage.get(name) for usage in told]) for name in names}
     numbers = [usage for usage in told if isinstance(usage, int | float) and not isinstance(usage, bool)]
     return sum(numbers) if len(numbers) == len(told) else told[-1]
+
+
+def demanded(choice: Any, tools: Sequence[DeclaredTool]) -> tuple[str, ...]:
+    """List the tools of which OpenAI's `tool_choice` demands one; empty where text is an answer as well."""
+    if choice == "required":
+        return tuple(tool.name for tool in tools)
+    if not isinstance(choice, dict):
+        return ()
+    allowed = choice.get("allowed_tools") or choice  # chat wraps them, responses do not
+    if choice.get("type") == "allowed_tools":
+        named = [(tool.get("function") or tool).get("name") for tool in allowed.get("tools") or ()]
+        return tuple(map(str, named)) if allowed.get("mode") == "required" else ()
+    name = (choice.get("function") or choice).get("name")
+    return (name,) if isinstance(name, str) and choice.get("type", "function") == "function" else ()
+
+
+def json_object(arguments: Any) -> Any:
+    """Give arguments as the object that an API wants, where the model wrote something else."""
+    value = arguments
+    if isinstance(arguments, str):
+        value, fault = parse_json(arguments.strip() or "{}")
+        value = arguments if fault else value
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def event(document: Body, name: str = "") -> bytes:
+    """Write an event of a stream."""
+    return f"{f'event: {name}' + chr(10) if name else ''}data: {json.dumps(document)}\n\n".encode()
 
 
 def text_of(content: Any) -> str:

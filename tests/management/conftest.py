@@ -34,7 +34,7 @@ from retrycontract.usecases.people.admit_operator import keep_preferences
 from retrycontract.usecases.people.log_in import begin_factor
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
-MOVES = ("data.imported", "data.restored")
+MOVES = ("data.imported", "data.restored", "data.backed_up")
 
 
 def printed(*arguments: str, **options: Any) -> str:

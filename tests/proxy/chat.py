@@ -62,3 +62,45 @@ def chunks(text: str | None = None, *calls: Any, finish: str | None = None, usag
 
 def streams(text: str | None = None, *calls: Any, **options: Any) -> Reply:
     return streamed(chunks(text, *calls, **options))
+
+
+def demanding(name: str | None = None) -> Any:
+    return {"tool_choice": {"type": "function", "function": {"name": name}} if name else "required"}
+
+
+def structured(name: str, schema: Any) -> Any:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}}
+
+
+def results(body: Any) -> list[str]:
+    return [message["content"] for message in body["messages"] if message["role"] == "tool"]
+
+
+def calls_in(body: Any) -> list[tuple[str, Any]]:
+    made = [entry["function"] for entry in body["choices"][0]["message"].get("tool_calls") or ()]
+    return [(entry["name"], json.loads(entry["arguments"])) for entry in made]
+
+
+def text_in(body: Any) -> str:
+    text: str = body["choices"][0]["message"]["content"]
+    return text or ""
+
+
+def put_together(content: bytes) -> Any:
+    """Read a stream as the SDK does: by index, texts joined."""
+    message: Any = {"content": "", "tool_calls": []}
+    body: Any = {"choices": [{"message": message}]}
+    for line in content.decode().splitlines():
+        if not line.startswith("data: ") or line == "data: [DONE]":
+            continue
+        event = json.loads(line[6:])
+        body["usage"] = event.get("usage")
+        for choice in event.get("choices", ()):
+            message["content"] += choice["delta"].get("content") or ""
+            for part in choice["delta"].get("tool_calls") or ():
+                if part["index"] == len(message["tool_calls"]):
+                    message["tool_calls"].append({**part, "function": {"name": "", "arguments": ""}})
+                made = message["tool_calls"][part["index"]]["function"]
+                for name, text in part["function"].items():
+                    made[name] += text
+    return body

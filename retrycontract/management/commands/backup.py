@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from retrycontract.management.copies.copying import CopyError, back_up, stream_copy
 from retrycontract.management.private_files import STANDARD
@@ -27,9 +28,9 @@ class Command(BaseCommand):
         is_piped = str(file) == STANDARD
         try:
             if is_piped:
-                stream_copy(sys.stdout.buffer)
+                stream_copy(sys.stdout.buffer, now=timezone.now())
             else:
-                back_up(file)
+                back_up(file, now=timezone.now())
         except FileExistsError:
             raise CommandError(f"{file} exists already; backup writes a new file only.") from None
         except CopyError as error:

@@ -37,4 +37,6 @@ class Command(BaseCommand):
             raise CommandError(f"{error}. Nothing was changed.") from None
         if kept is not None:
             self.stdout.write(f"What was there is kept in {kept}.")
-        self.stdout.write(f"Restored {file}. Start the service with 'manage.py up', or run 'manage.py migrate' first.")
+        self.stdout.write(
+            f"Restored {file}. Start the service with 'retrycontract up', or run 'retrycontract migrate' first."
+        )

@@ -38,24 +38,24 @@ class Command(BaseCommand):
 
     def _make(self, keys: list[str]) -> None:
         if len(keys) > 1:
-            raise CommandError("There is an older key already: 'rotate_keys reseal' and 'retire' it first.")
+            raise CommandError("There is an older key already: 'rotate-keys reseal' and 'retire' it first.")
         self._keep([Fernet.generate_key().decode(), *keys], "keys.made")
-        self.stdout.write("Restart the service, workers before web processes; then: manage.py rotate_keys reseal")
+        self.stdout.write("Restart the service, workers before web processes; then: retrycontract rotate-keys reseal")
 
     def _reseal(self, keys: list[str]) -> None:
         if len(keys) < 2:
-            raise CommandError("There is one key only, and nothing to seal anew: begin with 'rotate_keys make'.")
+            raise CommandError("There is one key only, and nothing to seal anew: begin with 'rotate-keys make'.")
         done = reseal_all(now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
         self.stdout.write(f"Sealed {done.resealed} anew with the newest key.")
         if done.unreadable:
             self.stdout.write(f"{done.unreadable} are opened by none of the keys, and were left as they are.")
-        self.stdout.write("Keep the older keys as long as backups from before; then: manage.py rotate_keys retire")
+        self.stdout.write("Keep the older keys as long as backups from before; then: retrycontract rotate-keys retire")
 
     def _retire(self, keys: list[str]) -> None:
         if len(keys) < 2:
             raise CommandError("There is one key only: it is in use.")
         if left := still_old():
-            raise CommandError(f"{left} are not sealed with the newest key: run 'rotate_keys reseal' first.")
+            raise CommandError(f"{left} are not sealed with the newest key: run 'rotate-keys reseal' first.")
         self._keep(keys[:1], "keys.retired")
         self.stdout.write("Restart the service. The older keys open nothing in this database any more.")
 

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +17,10 @@ from typing import IO, Any, Protocol
 from urllib.parse import quote
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
-from retrycontract.management.private_files import new_private_file
+from retrycontract.management.private_files import STANDARD, new_private_file
 from retrycontract.store.models import Door
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -222,7 +222,7 @@ class _MissingProgramError(CopyError):
     def __init__(self, program: str) -> None:
         super().__init__(
             f"{program} is not on PATH. Install the client programs of PostgreSQL (Debian: apt-get install "
-            "postgresql-client), in the server's version or newer; or use 'manage.py export'."
+            "postgresql-client), in the server's version or newer; or use 'retrycontract export'."
         )
 
 
@@ -253,16 +253,18 @@ class Copies(Protocol):
         """Put the copy into the place of our tables; raises CopyError."""
 
 
-def back_up(path: Path) -> None:
-    """Write a copy that only its owner may read; raises FileExistsError and CopyError."""
+def back_up(path: Path, *, now: datetime) -> None:
+    """Write a copy that only its owner may read, and say so in the trail; raises FileExistsError and CopyError."""
     with new_private_file(path) as draft:
         _copies().write(draft)
+    _note_copy(path.name, now)
 
 
-def stream_copy(out: IO[bytes]) -> None:
-    """Write a copy to a pipe; raises CopyError, after which what was written is worth nothing."""
+def stream_copy(out: IO[bytes], *, now: datetime) -> None:
+    """Write a copy to a pipe, and say so in the trail; raises CopyError: what was written is worth nothing then."""
     _copies().stream(out)
     out.flush()
+    _note_copy(STANDARD, now)
 
 
 def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
@@ -286,16 +288,30 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
-    data = {"file": sanitizer().redact_identifier(path.name), "rows": _count(), "kept": kept.name if kept else None}
+    _note("data.restored", path.name, now, rows=_count(), kept=kept.name if kept else None)
+    return kept
+
+
+def _note_copy(name: str, now: datetime) -> None:
+    with suppress(DatabaseError):  # a database that takes no writes any more was copied all the same
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA busy_timeout = 2000")  # whoever copies is not to wait for a long writer
+        _note("data.backed_up", name, now)
+
+
+def _note(event_name: str, file: str, now: datetime, **more: Any) -> None:
+    """Add an event to the trail, which may be that of an older release: in the columns of all."""
+    data = {"file": sanitizer().redact_identifier(file), **more}
+    actor = {"data.restored": "restore", "data.backed_up": "backup"}[event_name]
     event = {
-        "name": "data.restored", "actor": "restore", "door": Door.COMMAND.value, "from_state": "", "to_state": "",
+        "name": event_name, "actor": actor, "door": Door.COMMAND.value, "from_state": "", "to_state": "",
         "data": json.dumps(data), "at": connection.ops.adapt_datetimefield_value(now),
     }  # fmt: skip
     columns = ", ".join(map(connection.ops.quote_name, event))
     with write_transaction(), connection.cursor() as cursor:
         places = ", ".join(["%s"] * len(event))
         cursor.execute(f"INSERT INTO retrycontract_event ({columns}) VALUES ({places})", list(event.values()))  # noqa: S608 - our names
-    return kept
 
 
 def _count() -> int:

@@ -133,8 +133,8 @@ class TargetNotEmptyError(RuntimeError):
         self.tables = tables
         super().__init__(
             f"The database is not empty: it has rows of {', '.join(tables)}. Import goes into a new one only: "
-            "choose another RETRYCONTRACT_DATA_DIR, run 'manage.py migrate' there (not 'up', which makes an operator), "
-            "and import again."
+            "choose another RETRYCONTRACT_DATA_DIR, run 'retrycontract migrate' there (not 'up', which makes an "
+            "operator), and import again."
         )
 
 
