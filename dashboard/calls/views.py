@@ -61,6 +61,6 @@ def _lines(search: Search[Call], after: str) -> Iterator[tuple[Any, ...]]:
     for call in read_all(search, after):
         yield (
             call.pk, call.public_id, call.state, call.kind, call.tool_name, call.agent.name, call.model,
-            call.session_id, call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made, call.attempts_allowed,
-            call.created_at, call.updated_at,
+            call.session_id, call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made,
+            call.attempts_allowed, call.created_at, call.updated_at,
         )  # fmt: skip

@@ -99,6 +99,7 @@ class Bar:
     amount: int
     width: str
     note: str = ""
+    doubt: str = ""  # where the amount is small
 
 
 def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[datetime, str]) -> Columns:

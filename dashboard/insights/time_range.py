@@ -9,7 +9,7 @@ from typing import Final, Self
 from django.utils import timezone
 
 from retrycontract.store.models import SummarySpan, Tool, hour_of
-from retrycontract.usecases.counts.read_counts import FINE, CountScope, steps_of
+from retrycontract.usecases.counts.read_counts import FINE, CountScope, Cut, steps_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 RANGES: Final = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY), "30d": ("30 days", 30 * DAY),
@@ -43,9 +43,10 @@ class TimeRange:
         """List what may be chosen."""
         return [(name, words) for name, (words, _) in RANGES.items()]
 
-    def scope(self, tool: Tool | None = None) -> CountScope:
+    def scope(self, tool: Tool | None = None, cut: Cut = Cut()) -> CountScope:  # noqa: B008 - a frozen value
         """Say what is to be counted."""
-        return CountScope(self.start, self.end, tool.namespace, tool.name) if tool else CountScope(self.start, self.end)
+        names = {"namespace": tool.namespace, "tool_name": tool.name} if tool else {}
+        return CountScope(self.start, self.end, **names, cut=cut)
 
     @property
     def labels(self) -> dict[datetime, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
 from django import forms
 
 from retrycontract.checking import admit_apart
+from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.invalid_schema import InvalidSchema
@@ -15,6 +17,7 @@ from retrycontract.store.models import Agent
 from retrycontract.store.models.tools import KINDS
 from retrycontract.usecases.calls.check_output import DESK
 
+MAX_REFERENCES = 20  # that are followed from one place
 MAX_NAME = 300  # as the API takes it
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]+\Z"
 REDACTED = (
@@ -59,6 +62,48 @@ class ToolForm(SchemaForm):
 def written(schema: Any) -> str:
     """Write a schema to be edited."""
     return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
+def line_of(schema: Any, field: str) -> int | None:
+    """Find the line of the written schema where a field of an output is described; None where it says nothing of it.
+
+    What is referred to is followed within the document; the last place that is described stands for deeper ones.
+    """
+    place: list[str | int] = []
+    for step in pointers.tokens(field):
+        found = _step(schema, place, step)
+        if found is None:
+            break
+        place = found
+    if not place:
+        return None
+    marked = copy.deepcopy(schema)
+    holder = _at(marked, place[:-1])
+    holder[place[-1]] = mark = "\ue000 the place"
+    return written(marked).split(json.dumps(mark, ensure_ascii=False))[0].count("\n") + 1
+
+
+def _step(schema: Any, place: list[str | int], step: str) -> list[str | int] | None:
+    node = _at(schema, place)
+    for _ in range(MAX_REFERENCES):
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        place = list(pointers.tokens(reference[1:]))
+        node = _at(schema, place)
+    if not isinstance(node, dict):
+        return None
+    if isinstance(node.get("properties"), dict) and step in node["properties"]:
+        return [*place, "properties", step]
+    if isinstance(node.get("items"), dict):
+        return [*place, "items"]
+    return None
+
+
+def _at(document: Any, place: list[str | int]) -> Any:
+    for step in place:
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
 
 
 def _told(fault: JsonFault) -> str:

@@ -16,8 +16,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.call.changes import compare
 from dashboard.insights.time_range import TimeRange
 from dashboard.navigation import is_staff
+from dashboard.shared.choices import clean
 from dashboard.shared.responses import REFUSED, TOO_LATE
-from dashboard.tools.forms import SchemaForm, ToolForm, written
+from dashboard.tools.forms import SchemaForm, ToolForm, line_of, written
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import visible
@@ -83,7 +84,9 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         base = found.current_version
         initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
-        return _editor(request, found, SchemaForm(initial=initial))
+        field = clean(request.GET.get("field", ""))
+        line = line_of(shown_schema(base), field) if base and field else None
+        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line)
     form = SchemaForm(request.POST)
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)

@@ -152,8 +152,8 @@ INSERT INTO "auth_permission" VALUES(138,35,'change_session','Can change session
 INSERT INTO "auth_permission" VALUES(139,35,'delete_session','Can delete session');
 INSERT INTO "auth_permission" VALUES(140,35,'view_session','Can view session');
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-INSERT INTO "auth_user" VALUES(1,'md5$UroV9HGHRx5d4i4gVsj41C$91faf2daf6b8381ca89dea54fc5dbb1b',NULL,0,'mia','','',0,1,'2026-11-22 05:49:42.446034','');
-INSERT INTO "auth_user" VALUES(2,'md5$kBgHJc0Yeq1YloEGsHnvZc$c73a7c831e9b29cf3eafafd378533399',NULL,0,'ada','','',1,1,'2026-11-22 05:49:42.484203','');
+INSERT INTO "auth_user" VALUES(1,'md5$vZI4ibWu0rjBIGrAEtN1uA$d5d6909f8e0c2b9e6d689a817d999bfd',NULL,0,'mia','','',0,1,'2026-11-22 08:06:42.483302','');
+INSERT INTO "auth_user" VALUES(2,'md5$yi9oVOCwjiKG3PqpUTEHfQ$8cabdd224096578b91cd54cfb4de016a',NULL,0,'ada','','',1,1,'2026-11-22 08:06:42.497589','');
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "auth_user_groups" VALUES(1,1,1);
 INSERT INTO "auth_user_groups" VALUES(2,2,2);
@@ -197,34 +197,34 @@ INSERT INTO "django_content_type" VALUES(33,'auth','user');
 INSERT INTO "django_content_type" VALUES(34,'contenttypes','contenttype');
 INSERT INTO "django_content_type" VALUES(35,'sessions','session');
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
-INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 05:49:37.504455');
-INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 05:49:37.524932');
-INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 05:49:37.541314');
-INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 05:49:37.560529');
-INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 05:49:37.582765');
-INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 05:49:37.622708');
-INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 05:49:37.643402');
-INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 05:49:37.663760');
-INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 05:49:37.684066');
-INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 05:49:37.703541');
-INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 05:49:37.710998');
-INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 05:49:37.728692');
-INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 05:49:37.747175');
-INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 05:49:37.767350');
-INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 05:49:37.788217');
-INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 05:49:37.801653');
-INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 05:49:37.822865');
-INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 05:49:42.004412');
-INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 05:49:42.023015');
+INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 08:06:32.526455');
+INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 08:06:32.712902');
+INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 08:06:32.780366');
+INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 08:06:32.803773');
+INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 08:06:32.826426');
+INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 08:06:32.863514');
+INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 08:06:32.882823');
+INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 08:06:32.900195');
+INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 08:06:32.923451');
+INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 08:06:32.942175');
+INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 08:06:32.945791');
+INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 08:06:32.961030');
+INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 08:06:33.014049');
+INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 08:06:33.040120');
+INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 08:06:33.070927');
+INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 08:06:33.104429');
+INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 08:06:33.139853');
+INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 08:06:42.201121');
+INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 08:06:42.219626');
 CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "work_until" real NOT NULL, "work_seconds" real NOT NULL, "streamed_at" datetime NULL);
-INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 05:49:42.571995',1.79532658523149204251e+09,5.07863200000002734668e-03,NULL);
+INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 08:06:42.594384',1.79533481131877589221e+09,2.26081200000000093197e-03,NULL);
 CREATE TABLE "retrycontract_answerrecord" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "digest" varchar(64) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "patch" text NULL, "given" integer unsigned NOT NULL CHECK ("given" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "last_given_at" datetime NOT NULL, CONSTRAINT "answerrecord_unique" UNIQUE ("namespace", "tool_name", "fingerprint", "digest"), CONSTRAINT "answerrecord_is_tried" CHECK ("decision" IN ('hint', 'corrected')), CONSTRAINT "answerrecord_counts_fit" CHECK (("tried" <= ("given") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 05:49:44.767239');
-INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 05:49:44.892530');
+INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 08:06:50.123343');
+INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 08:06:50.809182');
 CREATE TABLE "retrycontract_apikey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "prefix" varchar(16) NOT NULL, "digest" varchar(64) NOT NULL UNIQUE, "scopes" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NULL, "revoked_at" datetime NULL, "last_used_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_apikey" VALUES(1,'rc_7ad49365','61c7cc2f3fa86896e80030a1bc283c07734947e8be33e8d4e02819dacc93f527','','2026-11-22 05:49:42.574413',NULL,NULL,NULL,1);
+INSERT INTO "retrycontract_apikey" VALUES(1,'rc_e2efa305','af238ec033ef8433e4eb1e3b4145691b7c60230ce56536cff8f8edf98ad77415','','2026-11-22 08:06:42.599641',NULL,NULL,NULL,1);
 CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "model" varchar(200) NULL, "prompt" text NULL, "said" text NULL, "tokens_in" integer unsigned NULL CHECK ("tokens_in" >= 0), "tokens_out" integer unsigned NULL CHECK ("tokens_out" >= 0), "seconds" real NULL, "sealed" BLOB NULL, "is_dear" bool NOT NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(12) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "api_error" varchar(300) NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded', 'unasked')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
-INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 05:49:23.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''größe 🚀'' (attempt 1/3):
+INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 08:06:24.909954',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:24.909954',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''größe 🚀'' (attempt 1/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -232,8 +232,8 @@ Errors:
 
 • /service (VAL-005): Unknown field ''service''
 
-Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',66341,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 05:49:43.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','Validation failed for tool ''größe 🚀'' (attempt 2/3):
+Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',28549,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 08:06:44.909954',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:44.909954',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'d81cf0e17233edb9f8f91c4eeb7ea214ecc8f5287af9caa9d44082cec2ef5e5c','Validation failed for tool ''größe 🚀'' (attempt 2/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -245,8 +245,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''region'' and ''service''.
 
-One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',757,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 05:49:03.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:03.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 1/3):
+One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',1621,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 08:06:05.071366',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:05.071366',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'1d775610b62488b141317fe8901d03202caaac048689e55b799b4cb8d207dab7','Validation failed for tool ''deploy'' (attempt 1/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -256,8 +256,8 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',5840,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 05:49:23.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 2/3):
+Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',9716,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 08:06:25.071366',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:25.071366',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'1d775610b62488b141317fe8901d03202caaac048689e55b799b4cb8d207dab7','Validation failed for tool ''deploy'' (attempt 2/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -271,8 +271,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''list'' and change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',855,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 05:49:43.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.462082',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',820,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 08:06:45.071366',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:45.071366',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'1d775610b62488b141317fe8901d03202caaac048689e55b799b4cb8d207dab7','Validation failed for tool ''deploy'' (attempt 3/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -282,47 +282,22 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',866,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 05:49:44.673392',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.673392',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'9fa901a3cc6fb6f28baf84b1ec264c31c56438640f35ae25597a7027c258d10b','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',6484,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 08:06:49.781060',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:49.781060',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'d7e76c5b61cd1340d78d043a237e76637b6e63ddb648ad82f85a82dd7d8651c4','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • (root) (VAL-004): Invalid JSON: expecting value at line 1, column 11
   Expected: one JSON value
   Actual: {"never": ‸parsed \ud800
 
-Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',5620,3,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 05:49:04.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',8140,3,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 08:06:09.887011',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:09.887011',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',419,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 05:49:24.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',694,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 05:49:44.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.690816',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',800,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 05:49:04.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',928,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 05:49:24.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',4921,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 08:06:29.887011',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:29.887011',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -332,47 +307,22 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',493,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 05:49:44.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.791655',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',6240,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 08:06:49.887011',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:49.887011',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',2658,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 05:49:04.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',8427,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 08:06:10.313237',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:10.313237',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',548,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 05:49:24.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',6023,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 05:49:44.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.917586',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',1222,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 05:49:05.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:05.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',689,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 05:49:25.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:25.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',500,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 08:06:30.313237',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:30.313237',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -382,16 +332,66 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',319,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 05:49:45.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.071696',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',21005,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 08:06:50.313237',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:50.313237',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',355,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 05:49:45.266705',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.266705',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','',NULL,1,3,'',1054,8,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 05:49:45.274707',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.274707',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',18704,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 08:06:10.862644',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:10.862644',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',3040,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 08:06:30.862644',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:30.862644',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',4178,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 08:06:50.862644',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:50.862644',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',4329,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 08:06:10.963113',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:10.963113',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',2348,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 08:06:30.963113',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:30.963113',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',3569,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 08:06:50.963113',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:50.963113',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',408,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 08:06:51.378103',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:51.378103',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'d81cf0e17233edb9f8f91c4eeb7ea214ecc8f5287af9caa9d44082cec2ef5e5c','',NULL,1,3,'',3475,8,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 08:06:51.414258',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:06:51.414258',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -400,8 +400,8 @@ INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',623,9,1);
-INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 05:49:02.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:02.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',6707,9,1);
+INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 08:06:02.483153',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:06:02.483153',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -410,8 +410,8 @@ INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',326,10,1);
-INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 05:49:22.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:22.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',15088,10,1);
+INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 08:06:22.483153',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:06:22.483153',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -421,31 +421,31 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',1044,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 05:49:42.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:42.445835',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',11995,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 08:06:42.483153',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:06:42.483153',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'74dd75aaca9e3f448bb1945c0d54d6eac8a3092dec4545b19038d7cbb09151f3','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',642,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 05:49:45.492322',NULL,NULL,NULL,NULL,NULL,NULL,X'6741414141414272416F4A354D7542665A4B485A506C683138786C4B51344C71734B494D774D57346B4E64484D39355967316877446E45784F427A634363546A6B5A4655545A37776E45503774746F67735561354F414A654B6B707358765A32573439487651385645525866636E5751456D394A6B745F2D376A632D572D3054675F7A64594D7569614E47306645593059756476616665614348616969315762523663556A2D6D6C7836634164306352763374453652646E4157534F783538436B7953354A3547715637574A6A74376A6F6D2D5463474C70577962794E38756256794A65367378786A7435516A5F514150677A636753616D492D6F694F65424A444A48696834676E4E616752783547333642366D31435669493033587848494475716B323878706F474A5F685F6B51393654316F493078676D55507252416732533862455143534156383136423150784F4D47683638504C674850387762516146786F446572784B5A6D2D39336554765161474F7949372D79643644395059794B4467304835626946345A616E6F417A4466454D4762494470376F65473470594F773D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',10271,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 08:06:52.177658',NULL,NULL,NULL,NULL,NULL,NULL,X'674141414141427241714B63332D6754456241304D49485363316832366B795563774C793737315A454478464744475433636C7975455955714F4C375F706D7578526B444A6A386955436B70776A4157695F5641735A6A4A506D437038644D3945317164427352685733503437746335383170666D62544C4656456C4D4D4F3053706141767232715F39776771587241377277413646724949727A46353267336B573961544A4F6257764A33434A6962526449756F424F4873374A786336337876496267696C553959797262513949316154787A306732616E5658347758517566316432774E772D6B6F56425958743445656A676E564A4944386432494246793547767A314E5A6A7456392D3064426555573067386E336A7356326C454E6C4357675869666B524E61416A48734758515230693342444F5736377A437132626E656662627457396E4B66456A33325A37543976376738355665687055387A7430786E37585759435A324E5744336D6C7269626E5832696C63596536377170476D4170364E6F616D685F63354C31375664506442305A4178727279794A4F5A69556A673D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
 CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
-INSERT INTO "retrycontract_call" VALUES(1,'call_01m80wv8j8eh0gyb740bp974pm','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.265663',NULL,NULL,NULL,1,2,2);
-INSERT INTO "retrycontract_call" VALUES(2,'call_01m80wv8ndstgmqvjrnvj156vk','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 05:49:03.462082','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.462082',NULL,'2026-11-29 05:49:43.462082',1,1,1);
-INSERT INTO "retrycontract_call" VALUES(3,'call_01m80wv9v8446gcjrb1vsshb8e','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 05:49:44.673392','2026-11-22 05:49:44.673392',NULL,NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(4,'call_01m80wv9vm7j31qmd2gt1mzec3','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.690816','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.690816',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(5,'call_01m80wv9yswvjgm241tg68w5xh','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.791655','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.791655',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(6,'call_01m80wva30hsxsdb3tc7b7wdt5','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.917586','2026-11-22 05:49:45.047189','2026-11-22 05:49:44.917586',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(7,'call_01m80wva7hyc5ytzyr8w83q6fc','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:05.071696','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.071696',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(8,'call_01m80wvadne60q2knq01qa8005','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 05:49:45.266705','2026-11-22 05:49:45.266705',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(9,'call_01m80wvadxctaf1rsgwrh6fr75','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:45.274707','2026-11-22 05:49:42.445835',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(10,'call_01m80wvaewwd62dh9zkh74x3qz','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 05:49:02.445835','2026-11-22 05:49:42.445835','2026-11-02 05:49:42.445835',NULL,'2026-11-04 05:49:42.445836',1,1,3);
-INSERT INTO "retrycontract_call" VALUES(11,'call_01m80wvamn33bzcyn0cb3qp4a4','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 05:49:45.492322','2026-11-22 05:49:45.492322',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(1,'call_01m814p5ev1a8x6tg3p8n2rq0m','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 08:06:24.909954','2026-11-22 08:06:44.909954',NULL,NULL,NULL,1,2,2);
+INSERT INTO "retrycontract_call" VALUES(2,'call_01m814p5jt3qhh7228zv3xkxpb','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 08:06:05.071366','2026-11-22 08:06:45.071366','2026-11-22 08:06:45.071366',NULL,'2026-11-29 08:06:45.071366',1,1,1);
+INSERT INTO "retrycontract_call" VALUES(3,'call_01m814pa7dx918wn93wxgynd5g','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 08:06:49.781060','2026-11-22 08:06:49.781060',NULL,NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(4,'call_01m814pa97zan1p2h77kryzv47','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 08:06:09.887011','2026-11-22 08:06:50.123343','2026-11-22 08:06:49.887011',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(5,'call_01m814paq63qean5q975zt5aqh','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:06:10.313237','2026-11-22 08:06:50.809182','2026-11-22 08:06:50.313237',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(6,'call_01m814pb7jnpaa30j02106p4cx','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:06:10.862644','2026-11-22 08:06:50.928472','2026-11-22 08:06:50.862644',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(7,'call_01m814pbapvqwzjfqf5cscx28q','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 08:06:10.963113','2026-11-22 08:06:51.123136','2026-11-22 08:06:50.963113',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(8,'call_01m814pbqqdfd4t3kfgnybpd05','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 08:06:51.378103','2026-11-22 08:06:51.378103',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(9,'call_01m814pbryackny3mez24ca9fq','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 08:06:51.414258','2026-11-22 08:06:42.483153',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(10,'call_01m814pbxfyr54agw521qatkvr','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 08:06:02.483153','2026-11-22 08:06:42.483153','2026-11-02 08:06:42.483153',NULL,'2026-11-04 08:06:42.483154',1,1,3);
+INSERT INTO "retrycontract_call" VALUES(11,'call_01m814pch1qtw7q3cym5a69tea','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 08:06:52.177658','2026-11-22 08:06:52.177658',NULL,NULL,NULL,1,1,3);
 CREATE TABLE "retrycontract_channelturn" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "free_at" datetime NOT NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "endpoint_id" bigint NULL UNIQUE REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "turn_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "turn_of_an_endpoint" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL))));
 CREATE TABLE "retrycontract_claim" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "claimed_at" datetime NOT NULL, "until" datetime NOT NULL, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "claim_ends_later" CHECK ("until" >= ("claimed_at")));
 CREATE TABLE "retrycontract_escalation" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "round" integer unsigned NOT NULL CHECK ("round" >= 0), "state" varchar(10) NOT NULL, "text" text NOT NULL, "opened_at" datetime NOT NULL, "closed_at" datetime NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "escalation_unique_round" UNIQUE ("call_id", "round"), CONSTRAINT "escalation_state_known" CHECK ("state" IN ('open', 'answered', 'resolved', 'cancelled', 'expired')), CONSTRAINT "escalation_closed_has_time" CHECK ((("closed_at" IS NULL AND "state" = 'open') OR (NOT ("state" = 'open') AND "closed_at" IS NOT NULL))));
-INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m80wv8pyae3xn53kd9q9ww62',1,'open','Tool ''deploy'' validation failed after 3 attempts.
+INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m814p5mw948vbg4xnmgwyqgg',1,'open','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) Invalid enum value ''12345678901234567890''
@@ -466,8 +466,8 @@ Recommended Actions:
 3. Check whether the tool should take the unknown field; else name the right one.
 4. Give a hint and grant further attempts.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:43.462082',NULL,2);
-INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m80wv9xfzqmdj4hjchqx84hj',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:06:45.071366',NULL,2);
+INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m814paefp5a2eshdmarynaky',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -488,8 +488,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.767239',4);
-INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m80wva17rp0nwps64y44pgjn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:06:49.887011','2026-11-22 08:06:50.123343',4);
+INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m814pb2gypczhdvz7t6hm3b9',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -510,8 +510,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.892530',5);
-INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m80wva696ag7s4t5qk24pem9',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:06:50.313237','2026-11-22 08:06:50.809182',5);
+INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m814pb97qe3nyr40294ywspn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -532,8 +532,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.047189',6);
-INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m80wva8xvm5fexy3p6wa0ybd',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:06:50.862644','2026-11-22 08:06:50.928472',6);
+INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m814pbef6bgnrxjt986e20f7',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -554,8 +554,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.130938',7);
-INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m80wvajh2xaa3g6megdg9arz',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:06:50.963113','2026-11-22 08:06:51.123136',7);
+INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m814pc5nfbvveqezkf8anebj',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -576,62 +576,62 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 05:49:42.445835','2026-11-22 05:49:42.445835',10);
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 08:06:42.483153','2026-11-22 08:06:42.483153',10);
 CREATE TABLE "retrycontract_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "attempts_made" integer unsigned NULL CHECK ("attempts_made" >= 0), "name" varchar(40) NOT NULL, "actor" varchar(200) NOT NULL, "door" varchar(10) NOT NULL, "from_state" varchar(10) NOT NULL, "to_state" varchar(10) NOT NULL, "data" text NOT NULL, "at" datetime NOT NULL, "stored_at" datetime DEFAULT (STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')) NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:42.576884','2026-11-22 05:49:43.166',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.254',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.383',1,1);
-INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:43.265663','2026-11-22 05:49:43.443',1,1);
-INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m80wv8n2m27yqmktnjzeewff","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 05:49:43.453148','2026-11-22 05:49:43.460',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:03.462082','2026-11-22 05:49:43.473',1,2);
-INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:23.462082','2026-11-22 05:49:43.492',1,2);
-INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.505',1,2);
-INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:43.462082','2026-11-22 05:49:44.658',1,2);
-INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 05:49:44.673392','2026-11-22 05:49:44.685',1,3);
-INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.690816','2026-11-22 05:49:44.700',1,4);
-INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.690816','2026-11-22 05:49:44.718',1,4);
-INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.740',1,4);
-INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.753',1,4);
-INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.784',1,4);
-INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.791655','2026-11-22 05:49:44.798',1,5);
-INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.791655','2026-11-22 05:49:44.820',1,5);
-INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.852',1,5);
-INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.874',1,5);
-INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.908',1,5);
-INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.917586','2026-11-22 05:49:44.936',1,6);
-INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.917586','2026-11-22 05:49:44.991',1,6);
-INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.021',1,6);
-INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.037',1,6);
-INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 05:49:45.047189','2026-11-22 05:49:45.063',1,6);
-INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:05.071696','2026-11-22 05:49:45.081',1,7);
-INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:25.071696','2026-11-22 05:49:45.094',1,7);
-INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.112',1,7);
-INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.123',1,7);
-INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.142',1,7);
-INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T06:49:45.152580+00:00","reason":"\\u202e"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.175',1,2);
-INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T05:49:45.152580+00:00"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.203',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.210',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 05:49:45.231492','2026-11-22 05:49:45.243',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 05:49:45.266705','2026-11-22 05:49:45.271',1,8);
-INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.274707','2026-11-22 05:49:45.282',1,9);
-INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.301',1,9);
-INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:02.445835','2026-11-22 05:49:45.316',1,10);
-INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:22.445835','2026-11-22 05:49:45.363',1,10);
-INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.410',1,10);
-INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.428',1,10);
-INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.445',1,10);
-INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 05:49:45.492322','2026-11-22 05:49:45.501',1,11);
+INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:06:42.603289','2026-11-22 08:06:44.896',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:06:44.899525','2026-11-22 08:06:44.906',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:06:24.909954','2026-11-22 08:06:44.975',1,1);
+INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:06:44.909954','2026-11-22 08:06:45.024',1,1);
+INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m814p5jb7c8d980msav605cq","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 08:06:45.066623','2026-11-22 08:06:45.069',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:06:05.071366','2026-11-22 08:06:45.085',1,2);
+INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:06:25.071366','2026-11-22 08:06:45.111',1,2);
+INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:06:45.071366','2026-11-22 08:06:45.136',1,2);
+INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:06:45.071366','2026-11-22 08:06:49.760',1,2);
+INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 08:06:49.781060','2026-11-22 08:06:49.858',1,3);
+INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:09.887011','2026-11-22 08:06:49.920',1,4);
+INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:29.887011','2026-11-22 08:06:49.984',1,4);
+INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:49.887011','2026-11-22 08:06:50.031',1,4);
+INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:06:49.887011','2026-11-22 08:06:50.072',1,4);
+INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 08:06:50.123343','2026-11-22 08:06:50.240',1,4);
+INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:10.313237','2026-11-22 08:06:50.370',1,5);
+INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:30.313237','2026-11-22 08:06:50.471',1,5);
+INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:50.313237','2026-11-22 08:06:50.611',1,5);
+INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:06:50.313237','2026-11-22 08:06:50.768',1,5);
+INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 08:06:50.809182','2026-11-22 08:06:50.852',1,5);
+INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:10.862644','2026-11-22 08:06:50.875',1,6);
+INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:30.862644','2026-11-22 08:06:50.892',1,6);
+INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:50.862644','2026-11-22 08:06:50.914',1,6);
+INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:06:50.862644','2026-11-22 08:06:50.921',1,6);
+INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 08:06:50.928472','2026-11-22 08:06:50.947',1,6);
+INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:10.963113','2026-11-22 08:06:50.976',1,7);
+INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:30.963113','2026-11-22 08:06:51.000',1,7);
+INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:50.963113','2026-11-22 08:06:51.045',1,7);
+INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:06:50.963113','2026-11-22 08:06:51.100',1,7);
+INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 08:06:51.123136','2026-11-22 08:06:51.156',1,7);
+INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T09:06:51.178606+00:00","reason":"\\u202e"}','2026-11-22 08:06:51.178606','2026-11-22 08:06:51.235',1,2);
+INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T08:06:51.178606+00:00"}','2026-11-22 08:06:51.178606','2026-11-22 08:06:51.251',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 08:06:51.178606','2026-11-22 08:06:51.274',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 08:06:51.318776','2026-11-22 08:06:51.357',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 08:06:51.378103','2026-11-22 08:06:51.396',1,8);
+INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:06:51.414258','2026-11-22 08:06:51.443',1,9);
+INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 08:06:42.483153','2026-11-22 08:06:51.519',1,9);
+INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:06:02.483153','2026-11-22 08:06:51.569',1,10);
+INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:06:22.483153','2026-11-22 08:06:51.689',1,10);
+INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:06:42.483153','2026-11-22 08:06:51.775',1,10);
+INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 08:06:42.483153','2026-11-22 08:06:51.840',1,10);
+INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 08:06:42.483153','2026-11-22 08:06:51.939',1,10);
+INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 08:06:52.177658','2026-11-22 08:06:52.222',1,11);
 CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "begun" integer unsigned NOT NULL CHECK ("begun" >= 0), "begun_at" datetime NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
-INSERT INTO "retrycontract_failedlogins" VALUES(1,'29e0cd9e2d1eac0053466aa109df458f28ba1615155849b8f2adcef57e8fb539',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(2,'17a802120a829b54ff0da6a51f1094680bf2bc625afdb733e21a90a33e40e2dd',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(3,'a61d093ed334d2d55e72f1050c95413382eee13af0c0c6070d90650353d16f42',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(1,'04f68bf48b5aa7053aa3769b5518760ee6c5a76573a045418c8310c22c18f90e',1,'2026-11-22 08:06:42.483153',0,'2026-11-22 08:06:42.483153',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(2,'988a1cf77c3276bfd459972a5b43b536a9087a00f6eea2f47546dbcd046d86ce',1,'2026-11-22 08:06:42.483153',0,'2026-11-22 08:06:42.483153',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(3,'9e0a856b42707cb15064c130cf4d7153b7e2e37aea532c0b2ea69d4adf93a781',1,'2026-11-22 08:06:42.483153',0,'2026-11-22 08:06:42.483153',NULL,NULL);
 CREATE TABLE retrycontract_forgetting (one INTEGER PRIMARY KEY CHECK (one = 1));
 CREATE TABLE "retrycontract_guidance" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "granted" smallint unsigned NOT NULL CHECK ("granted" >= 0), "rendered" text NOT NULL, "given_at" datetime NOT NULL, "delivered_at" datetime NULL, "acknowledged_at" datetime NULL, "next_valid" bool NULL, "base_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "record_id" bigint NULL REFERENCES "retrycontract_answerrecord" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidance_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')), CONSTRAINT "guidance_grant_range" CHECK ("granted" BETWEEN 0 AND 5));
 INSERT INTO "retrycontract_guidance" VALUES(1,'hint','Use eu-west-1.',NULL,NULL,2,'A person answered your Blocked call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 05:49:44.767239',NULL,NULL,NULL,9,4,2,1,1);
+Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 08:06:50.123343',NULL,NULL,NULL,9,4,2,1,1);
 INSERT INTO "retrycontract_guidance" VALUES(2,'corrected','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,1,'A person corrected the arguments of your Blocked call of tool ''deploy''.
 
 Send exactly these:
@@ -639,102 +639,121 @@ Send exactly these:
 
 > Use eu-west-1.
 
-They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 05:49:44.892530',NULL,NULL,NULL,12,5,3,1,2);
+They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 08:06:50.809182',NULL,NULL,NULL,12,5,3,1,2);
 INSERT INTO "retrycontract_guidance" VALUES(3,'accept','Use eu-west-1.',NULL,NULL,1,'A person accepted your arguments of attempt 3 for tool ''deploy'' as they are:
 
 > Use eu-west-1.
 
-Run the tool with exactly those arguments.','2026-11-22 05:49:45.047189',NULL,NULL,NULL,15,6,4,1,NULL);
+Run the tool with exactly those arguments.','2026-11-22 08:06:50.928472',NULL,NULL,NULL,15,6,4,1,NULL);
 INSERT INTO "retrycontract_guidance" VALUES(4,'reject','Use eu-west-1.',NULL,NULL,0,'A person rejected your call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 05:49:45.130938',NULL,NULL,NULL,18,7,5,1,NULL);
+Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 08:06:51.123136',NULL,NULL,NULL,18,7,5,1,NULL);
 CREATE TABLE "retrycontract_guidanceversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "stage" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "at" datetime NOT NULL, "guidance_id" bigint NOT NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidanceversion_one_each" UNIQUE ("guidance_id", "stage"), CONSTRAINT "guidanceversion_stage_known" CHECK ("stage" IN ('proposed', 'edited', 'delivered')));
-INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:44.767239',1);
-INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 05:49:44.892530',2);
-INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.047189',3);
-INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.130938',4);
+INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:06:50.123343',1);
+INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 08:06:50.809182',2);
+INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:06:50.928472',3);
+INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:06:51.123136',4);
 CREATE TABLE "retrycontract_heldanswer" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "batch" varchar(40) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "grant" smallint unsigned NOT NULL CHECK ("grant" >= 0), "base_number" integer unsigned NULL CHECK ("base_number" >= 0), "stands_days" smallint unsigned NULL CHECK ("stands_days" >= 0), "rendered" text NOT NULL, "held_at" datetime NOT NULL, "send_at" datetime NOT NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "heldanswer_sent_later" CHECK ("send_at" > ("held_at")), CONSTRAINT "heldanswer_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')));
+INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-22 08:06:51.178606','2026-12-22 08:06:51.178606',2,1,1);
 CREATE TABLE "retrycontract_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL, "request_hash" varchar(64) NOT NULL, "answer" text NULL, "created_at" datetime NOT NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "attempt_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "idempotency_key_unique" UNIQUE ("agent_id", "key_hash"), CONSTRAINT "idempotency_key_has_answer" CHECK (("attempt_id" IS NOT NULL OR "answer" IS NOT NULL)));
-INSERT INTO "retrycontract_idempotencykey" VALUES(1,'544269f7d97494eff9ef0f9267a19ca6a14d0bb37d52fc95daeaa39ed012ee01','0af21777d9420238e75b5e12e314d618b986b54114016c8a7d2f495fa58d1d7e','{"made":"once"}','2026-11-22 05:49:42.445835',1,NULL);
+INSERT INTO "retrycontract_idempotencykey" VALUES(1,'275cc3a602e9048cd70085cd63f87b1c2a2130aa46f6eb70d8c818bad3b7e3de','74d34951d01cb72d97923bde55c917cd3420315710ea3ae92e64ab072eaf8287','{"made":"once"}','2026-11-22 08:06:42.483153',1,NULL);
 CREATE TABLE "retrycontract_notice" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "created_at" datetime NOT NULL, "escalation_id" bigint NOT NULL REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "message_id" bigint NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "notice_unique" UNIQUE ("escalation_id", "channel"), CONSTRAINT "notice_channel_known" CHECK ("channel" IN ('webhook', 'email')));
-INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 05:49:45.152580',1,10);
+INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 08:06:51.178606',1,10);
 CREATE TABLE "retrycontract_outboxmessage" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "channel" varchar(10) NOT NULL, "due_at" datetime NULL, "subject" varchar(300) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "tries" integer unsigned NOT NULL CHECK ("tries" >= 0), "last_tried_at" datetime NULL, "last_error" varchar(200) NOT NULL, "delivered_at" datetime NULL, "given_up_at" datetime NULL, "endpoint_id" bigint NULL REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "outbox_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "outbox_one_end" CHECK (("delivered_at" IS NULL OR "given_up_at" IS NULL)), CONSTRAINT "outbox_endpoint_has_time" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL AND "due_at" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL AND "due_at" IS NULL))));
-INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m80wv9tfdwd6k0sx6r3m707g','endpoint','2026-11-22 05:49:43.462082','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:43.462Z","data":{"call_id":"call_01m80wv8ndstgmqvjrnvj156vk","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk","guidance":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk/guidance","desk":"/calls/call_01m80wv8ndstgmqvjrnvj156vk/"}}}','2026-11-22 05:49:43.462082',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m80wv9xhw2x04dht2rfsk99r','endpoint','2026-11-22 05:49:44.690816','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.690Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.690816',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m80wv9yj1tqs5503s7ekvfw9','endpoint','2026-11-22 05:49:44.767239','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.767Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.767239',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m80wva199y0nzztjmt9vcb2q','endpoint','2026-11-22 05:49:44.791655','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.791Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.791655',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m80wva2d5cr7g64p7th28w06','endpoint','2026-11-22 05:49:44.892530','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.892Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.892530',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m80wva6b5abcwrx7vpstfsbf','endpoint','2026-11-22 05:49:44.917586','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.917Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:44.917586',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m80wva797jd4b88tzv4scc4e','endpoint','2026-11-22 05:49:45.047189','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.047Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:45.047189',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m80wva922nwjv1efqd3f5nw7','endpoint','2026-11-22 05:49:45.071696','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:45.071Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.071696',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m80wva9r02v8kvsj03t8t4bc','endpoint','2026-11-22 05:49:45.130938','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.130Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.130938',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m80wvaa0s6t3cqr1cb2nxen1','email',NULL,'s','t‮','2026-11-22 05:49:45.152580',0,NULL,'',NULL,NULL,NULL);
-INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m80wvaeqqm111d2pe6ds730p','endpoint','2026-11-22 05:49:42.445835','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvadxctaf1rsgwrh6fr75","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75","guidance":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75/guidance","desk":"/calls/call_01m80wvadxctaf1rsgwrh6fr75/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m80wvajksknxn7ejtsnx9tcg','endpoint','2026-11-02 05:49:42.445835','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-02 05:49:42.445835',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m80wvak7pma6n5f4btyanbft','endpoint','2026-11-22 05:49:42.445835','call.expired','{"type":"call.expired","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m814pa41gnpp7daxzd6jk9sv','endpoint','2026-11-22 08:06:45.071366','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:06:45.071Z","data":{"call_id":"call_01m814p5jt3qhh7228zv3xkxpb","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814p5jt3qhh7228zv3xkxpb","guidance":"/api/v1/calls/call_01m814p5jt3qhh7228zv3xkxpb/guidance","desk":"/calls/call_01m814p5jt3qhh7228zv3xkxpb/"}}}','2026-11-22 08:06:45.071366',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m814paeh1s1sg5b8dsdpx0mm','endpoint','2026-11-22 08:06:49.887011','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:06:49.887Z","data":{"call_id":"call_01m814pa97zan1p2h77kryzv47","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814pa97zan1p2h77kryzv47","guidance":"/api/v1/calls/call_01m814pa97zan1p2h77kryzv47/guidance","desk":"/calls/call_01m814pa97zan1p2h77kryzv47/"}}}','2026-11-22 08:06:49.887011',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m814panw242dh6y8wp2pbdtz','endpoint','2026-11-22 08:06:50.123343','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:06:50.123Z","data":{"call_id":"call_01m814pa97zan1p2h77kryzv47","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m814pa97zan1p2h77kryzv47","guidance":"/api/v1/calls/call_01m814pa97zan1p2h77kryzv47/guidance","desk":"/calls/call_01m814pa97zan1p2h77kryzv47/"}}}','2026-11-22 08:06:50.123343',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m814pb4ffkhjy0ws98vv8cyh','endpoint','2026-11-22 08:06:50.313237','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:06:50.313Z","data":{"call_id":"call_01m814paq63qean5q975zt5aqh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814paq63qean5q975zt5aqh","guidance":"/api/v1/calls/call_01m814paq63qean5q975zt5aqh/guidance","desk":"/calls/call_01m814paq63qean5q975zt5aqh/"}}}','2026-11-22 08:06:50.313237',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m814pb7bjer27jstvr2mm4hh','endpoint','2026-11-22 08:06:50.809182','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:06:50.809Z","data":{"call_id":"call_01m814paq63qean5q975zt5aqh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m814paq63qean5q975zt5aqh","guidance":"/api/v1/calls/call_01m814paq63qean5q975zt5aqh/guidance","desk":"/calls/call_01m814paq63qean5q975zt5aqh/"}}}','2026-11-22 08:06:50.809182',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m814pb98xvvs58gzkvd1yqys','endpoint','2026-11-22 08:06:50.862644','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:06:50.862Z","data":{"call_id":"call_01m814pb7jnpaa30j02106p4cx","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814pb7jnpaa30j02106p4cx","guidance":"/api/v1/calls/call_01m814pb7jnpaa30j02106p4cx/guidance","desk":"/calls/call_01m814pb7jnpaa30j02106p4cx/"}}}','2026-11-22 08:06:50.862644',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m814pbaa70aw3rd7wb168phq','endpoint','2026-11-22 08:06:50.928472','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:06:50.928Z","data":{"call_id":"call_01m814pb7jnpaa30j02106p4cx","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m814pb7jnpaa30j02106p4cx","guidance":"/api/v1/calls/call_01m814pb7jnpaa30j02106p4cx/guidance","desk":"/calls/call_01m814pb7jnpaa30j02106p4cx/"}}}','2026-11-22 08:06:50.928472',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m814pbevvq9j5rtgpyq2bwf7','endpoint','2026-11-22 08:06:50.963113','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:06:50.963Z","data":{"call_id":"call_01m814pbapvqwzjfqf5cscx28q","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814pbapvqwzjfqf5cscx28q","guidance":"/api/v1/calls/call_01m814pbapvqwzjfqf5cscx28q/guidance","desk":"/calls/call_01m814pbapvqwzjfqf5cscx28q/"}}}','2026-11-22 08:06:50.963113',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m814pbh0v4ywva4zq3f4d94b','endpoint','2026-11-22 08:06:51.123136','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:06:51.123Z","data":{"call_id":"call_01m814pbapvqwzjfqf5cscx28q","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m814pbapvqwzjfqf5cscx28q","guidance":"/api/v1/calls/call_01m814pbapvqwzjfqf5cscx28q/guidance","desk":"/calls/call_01m814pbapvqwzjfqf5cscx28q/"}}}','2026-11-22 08:06:51.123136',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m814pbhamgtz3manejkzrxka','email',NULL,'s','t‮','2026-11-22 08:06:51.178606',0,NULL,'',NULL,NULL,NULL);
+INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m814pbw1xw1y5kcag86p1jyb','endpoint','2026-11-22 08:06:42.483153','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T08:06:42.483Z","data":{"call_id":"call_01m814pbryackny3mez24ca9fq","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m814pbryackny3mez24ca9fq","guidance":"/api/v1/calls/call_01m814pbryackny3mez24ca9fq/guidance","desk":"/calls/call_01m814pbryackny3mez24ca9fq/"}}}','2026-11-22 08:06:42.483153',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m814pc60y45w3jc9ab0pbdn7','endpoint','2026-11-02 08:06:42.483153','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T08:06:42.483Z","data":{"call_id":"call_01m814pbxfyr54agw521qatkvr","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814pbxfyr54agw521qatkvr","guidance":"/api/v1/calls/call_01m814pbxfyr54agw521qatkvr/guidance","desk":"/calls/call_01m814pbxfyr54agw521qatkvr/"}}}','2026-11-02 08:06:42.483153',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m814pc94ftptwawh3r5ry9g1','endpoint','2026-11-22 08:06:42.483153','call.expired','{"type":"call.expired","timestamp":"2026-11-22T08:06:42.483Z","data":{"call_id":"call_01m814pbxfyr54agw521qatkvr","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m814pbxfyr54agw521qatkvr","guidance":"/api/v1/calls/call_01m814pbxfyr54agw521qatkvr/guidance","desk":"/calls/call_01m814pbxfyr54agw521qatkvr/"}}}','2026-11-22 08:06:42.483153',0,NULL,'',NULL,NULL,1);
 CREATE TABLE "retrycontract_preferences" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "time_zone" varchar(64) NOT NULL, "has_shortcuts" bool NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "retrycontract_preferences" VALUES(1,'Europe/Zurich',0,1);
-CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(120) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
-INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 05:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 05:00:00','deployer','größe 🚀','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 05:00:00','deployer','größe 🚀','place','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 05:00:00','deployer','größe 🚀','retry_text','',0,622);
-INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 05:00:00','deployer','größe 🚀','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(10,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-008',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(11,'2026-11-22 05:00:00','deployer','deploy','judged','1',0,8);
-INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 05:00:00','deployer','deploy','place','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 05:00:00','deployer','deploy','place','VAL-008 /region',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 05:00:00','deployer','deploy','retry_text','',0,5725);
-INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 05:00:00','deployer','deploy','judged','2',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 05:00:00','deployer','deploy','escalation','',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 05:00:00','deployer','deploy','judged','3',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(28,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 05:00:00','deployer','deploy','place','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-22 05:00:00','deployer','deploy','guidance','hint',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(46,'2026-11-22 05:00:00','deployer','deploy','guidance_time','60',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(60,'2026-11-22 05:00:00','deployer','deploy','guidance','corrected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(75,'2026-11-22 05:00:00','deployer','deploy','guidance','accept',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(77,'2026-11-22 05:00:00','deployer','deploy','outcome','accepted',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(91,'2026-11-22 05:00:00','deployer','deploy','guidance','reject',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(93,'2026-11-22 05:00:00','deployer','deploy','outcome','rejected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(95,'2026-11-22 05:00:00','deployer','deploy','outcome','valid',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(96,'2026-11-22 05:00:00','deployer','deploy','valid','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(101,'2026-11-22 05:00:00','deployer','deploy','outcome','cancelled',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(102,'2026-11-02 05:00:00','deployer','deploy','failure','VAL-008',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(103,'2026-11-02 05:00:00','deployer','deploy','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(104,'2026-11-02 05:00:00','deployer','deploy','place','VAL-008 /region',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(105,'2026-11-02 05:00:00','deployer','deploy','retry_text','',0,1004);
-INSERT INTO "retrycontract_rollup" VALUES(107,'2026-11-02 05:00:00','deployer','deploy','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-02 05:00:00','deployer','deploy','escalation','',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-02 05:00:00','deployer','deploy','judged','3',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(115,'2026-11-22 05:00:00','deployer','deploy','outcome','expired',0,1);
+CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(300) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
+INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 08:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 08:00:00','deployer','größe 🚀','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 08:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 08:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
+INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-22 08:00:00','deployer','größe 🚀','retry_text','',0,622);
+INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(8,'2026-11-22 08:00:00','deployer','größe 🚀','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-008',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-22 08:00:00','deployer','deploy','judged','1',0,8);
+INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-22 08:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
+INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
+INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
+INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-22 08:00:00','deployer','deploy','retry_text','',0,5725);
+INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
+INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 08:00:00','deployer','deploy','judged','2',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 08:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(31,'2026-11-22 08:00:00','deployer','deploy','escalation','',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-22 08:00:00','deployer','deploy','judged','3',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(40,'2026-11-22 08:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(41,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-22 08:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
+INSERT INTO "retrycontract_rollup" VALUES(66,'2026-11-22 08:00:00','deployer','deploy','guidance','hint',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(67,'2026-11-22 08:00:00','deployer','deploy','guidance_time','60',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(68,'2026-11-22 08:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(88,'2026-11-22 08:00:00','deployer','deploy','guidance','corrected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-22 08:00:00','deployer','deploy','guidance','accept',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-22 08:00:00','deployer','deploy','outcome','accepted',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(133,'2026-11-22 08:00:00','deployer','deploy','guidance','reject',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(135,'2026-11-22 08:00:00','deployer','deploy','outcome','rejected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(138,'2026-11-22 08:00:00','deployer','deploy','outcome','valid',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(139,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(140,'2026-11-22 08:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-22 08:00:00','deployer','deploy','valid','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(144,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(145,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
+INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-22 08:00:00','deployer','deploy','outcome','cancelled',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-02 08:00:00','deployer','deploy','failure','VAL-008',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-02 08:00:00','deployer','deploy','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(151,'2026-11-02 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(152,'2026-11-02 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
+INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-02 08:00:00','deployer','deploy','retry_text','',0,1004);
+INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-02 08:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(156,'2026-11-02 08:00:00','deployer','deploy','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-02 08:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-02 08:00:00','deployer','deploy','escalation','',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-02 08:00:00','deployer','deploy','judged','3',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(167,'2026-11-02 08:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(168,'2026-11-22 08:00:00','deployer','deploy','outcome','expired',0,1);
 CREATE TABLE "retrycontract_savedreply" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "title" varchar(80) NOT NULL, "text" text NOT NULL, "position" smallint unsigned NULL CHECK ("position" >= 0), "updated_at" datetime NOT NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "savedreply_position_range" CHECK (("position" IS NULL OR "position" BETWEEN 1 AND 9)), CONSTRAINT "savedreply_unique_own_position" UNIQUE ("operator_id", "position"));
-INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 05:49:45.152580',1);
+INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 08:06:51.178606',1);
 CREATE TABLE "retrycontract_secondfactor" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "confirmed_at" datetime NULL, "last_step" bigint NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_secondfactor" VALUES(1,X'6741414141414272416F4A3250634E5F72756B3958342D557A6A644B466C776F73626F783457674E656F4C326D6F313542675145485376616A714B4567684F5A656B7770687A453266714F4A376D4A3073686A69364F6939474A70594456474576584654436C736F746B5352715877636B5470504F7843705A3443365F7A61307649714C68495132337A464F','2026-11-22 05:49:42.523624',NULL,0,1);
+INSERT INTO "retrycontract_secondfactor" VALUES(1,X'674141414141427241714B536D6776755F667849726548534C3651666A426A5041324731674B41664967465253686A57454239714159387547483733494771556165474F50675967617954534A69716E6B7656614B4E66384C59357A7634756F4A3268457055796B6676644B71694B75424F714C413843385972594B304B5366766542615F62456737354F31','2026-11-22 08:06:42.528701',NULL,0,1);
 CREATE TABLE "retrycontract_snooze" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "reason" varchar(200) NOT NULL, "snoozed_at" datetime NOT NULL, "until" datetime NOT NULL, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "snooze_ends_later" CHECK ("until" > ("snoozed_at")));
-INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 05:49:45.152580','2026-11-22 06:49:45.152580',1,1);
+INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 08:06:51.178606','2026-11-22 09:06:51.178606',1,1);
 CREATE TABLE "retrycontract_standinghint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NOT NULL, "off_at" datetime NULL, "shown" integer unsigned NOT NULL CHECK ("shown" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "owner_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "source_id" bigint NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "standinghint_ends_later" CHECK ("expires_at" > ("created_at")), CONSTRAINT "standinghint_counts_fit" CHECK (("tried" <= ("shown") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 05:49:45.152580','2026-12-22 05:49:45.152580',NULL,2,1,0,1,1);
-CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "places" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
-INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{}');
-INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"VAL-008 /region":3}');
+INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 08:06:51.178606','2026-12-22 08:06:51.178606',NULL,2,1,0,1,1);
+CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "details" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
+INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":3},"place_tokens":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":258},"source_judged":{"deployer\tdeploy\t1\t1\t3\t":1,"deployer\tdeploy\t2\t1\t3\t":1,"deployer\tdeploy\t3\t1\t3\t":1}}');
+INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"VAL-008 /region\t1\t3\t":3},"place_tokens":{"VAL-008 /region\t1\t3\t":258},"source_judged":{"1\t1\t3\t":1,"2\t1\t3\t":1,"3\t1\t3\t":1}}');
 CREATE TABLE "retrycontract_tool" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "name" varchar(300) NOT NULL, "kind" varchar(20) NOT NULL, "description" text NOT NULL, "strict" bool NOT NULL, "hold" bool NOT NULL, "mode" varchar(10) NULL, "max_attempts" smallint unsigned NULL CHECK ("max_attempts" >= 0), "expires_after" bigint NULL, "on_expiry" varchar(10) NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "current_version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "tool_unique_name" UNIQUE ("namespace", "name"), CONSTRAINT "tool_kind_known" CHECK ("kind" IN ('tool_call', 'agent_response', 'source_file', 'extraction')), CONSTRAINT "tool_max_attempts_range" CHECK (("max_attempts" IS NULL OR "max_attempts" BETWEEN 1 AND 10)), CONSTRAINT "tool_expires_after_range" CHECK (("expires_after" IS NULL OR "expires_after" BETWEEN 1000000 AND 31536000000000)), CONSTRAINT "tool_on_expiry_known" CHECK (("on_expiry" IS NULL OR "on_expiry" IN ('expire', 'reject'))));
-INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 05:49:42.576884','2026-11-22 05:49:45.231492',3);
-INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.170912',2);
+INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 08:06:42.603289','2026-11-22 08:06:51.318776',3);
+INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 08:06:44.899525','2026-11-22 08:06:44.899525',2);
 CREATE TABLE "retrycontract_toolversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "schema" text NOT NULL, "sealed" BLOB NULL, "schema_hash" varchar(64) NOT NULL, "created_at" datetime NOT NULL, "quarantined_at" datetime NULL, "tool_id" bigint NOT NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "toolversion_unique_number" UNIQUE ("tool_id", "number"), CONSTRAINT "toolversion_unique_schema" UNIQUE ("tool_id", "schema_hash"));
-INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 05:49:42.576884',NULL,1);
-INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 05:49:43.170912',NULL,2);
-INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 05:49:45.231492',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 08:06:42.603289',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 08:06:44.899525',NULL,2);
+INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 08:06:51.318776',NULL,1);
 CREATE TABLE "retrycontract_webhookdelivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "tried_at" datetime NOT NULL, "status" smallint unsigned NULL CHECK ("status" >= 0), "reason" varchar(200) NOT NULL, "duration_ms" integer unsigned NOT NULL CHECK ("duration_ms" >= 0), "message_id" bigint NOT NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "delivery_status_is_http" CHECK (("status" IS NULL OR "status" BETWEEN 100 AND 999)));
-INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 05:49:45.152580',NULL,'‮',1,1);
+INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 08:06:51.178606',NULL,'‮',1,1);
 CREATE TABLE "retrycontract_webhookendpoint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "sealed_address" BLOB NOT NULL, "events" text NOT NULL, "is_active" bool NOT NULL, "gone_at" datetime NULL, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "endpoint_gone_is_off" CHECK (("gone_at" IS NULL OR NOT "is_active")));
-INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m80wv8n2m27yqmktnjzeewff',X'6741414141414272416F4A3369446745464C5174584E597076436A6C5F706F47656370586F43306578634C374D345437726266422D33656D4231426843374734486B6955387276384970647164647632764879685439505634586B4633556A654D4772566B7730356970364E4A737462697268325F6B4754555854524E6E43576A766B4C363052493853504E','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'6741414141414272416F4A336A4F2D5648552D5769533563413076327A64355132695A68376E51796C725174786B7655356D457A516A395A6B787A6D44445763495341696A65642D6933364170625474544D6D794F66743141537345547676794B5F344452754C366271334B496C577A6F77687655616B42347234575054677A454154434E42477864673050584774625743457834303053734A49366C324970327A736131534F454D67384358663630313578626532513D','2026-11-22 05:49:43.453148',1);
+INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m814p5jb7c8d980msav605cq',X'674141414141427241714B56787042314B693567425A4B6E764B34587367346176624A4E6B49457843304267757563777458317233504A424B5F53797641524D753064364C6164487456416A696F544F4D306C4336485A334B31314F55557961334572366F44306D64346C5445524759364D4C5677516964454C6C4B41454A77626C6E4C73497A53785A4E4D','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'674141414141427241714B5649334A664E41614C69346C623230457132535472774F655867634A753545526D4638516D4833337A52654853566E52664339544946645F78664651724E497837594F69304B534759424272644D4F416845746D4753734958713144546336335A3153654C7A3743564E4665774C427A6E516535585A5656565A63626C337A47684D4F787A3477583779716E63624146716D4C42725A7763484D69796366736B796562444A4352494A6E6E553D','2026-11-22 08:06:45.066623',1);
 CREATE TABLE "retrycontract_workerbeat" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "beat_at" datetime NOT NULL);
-INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 05:49:42.445835');
+INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 08:06:42.483153');
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
@@ -837,7 +856,7 @@ INSERT INTO "sqlite_sequence" VALUES('retrycontract_claim',0);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_failedlogins',3);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidance',4);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidanceversion',4);
-INSERT INTO "sqlite_sequence" VALUES('retrycontract_heldanswer',0);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_heldanswer',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_idempotencykey',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_notice',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_savedreply',1);
@@ -859,7 +878,7 @@ INSERT INTO "sqlite_sequence" VALUES('retrycontract_preferences',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_agent',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_apikey',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_event',43);
-INSERT INTO "sqlite_sequence" VALUES('retrycontract_rollup',115);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_rollup',168);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_answerrecord',2);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_workerbeat',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_summary',2);

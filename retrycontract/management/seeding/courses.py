@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.contrib.auth.models import User
 
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, Attempt, Call
 from retrycontract.usecases.answers.give_guidance import give_guidance
@@ -25,6 +26,7 @@ GOALS: Final = (
     "Bring the release out",
     "Clear the inbox",
 )
+MODELS: Final = ("model-s", "model-m", None)  # some agents name none
 PAUSE: Final = timedelta(seconds=20)
 THINKING: Final = timedelta(minutes=6)
 
@@ -57,6 +59,7 @@ class Teller:
     now: datetime
     call: Call | None = None
     session: str = ""
+    model: str | None = None
 
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
@@ -64,6 +67,7 @@ class Teller:
         wrongs = list(faults(self.tool, parsed="a" in story.plot))
         # The same mistakes come again and again: that is what groups and suggestions are for.
         (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
+        self.model = self.chance.choice(MODELS)
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
             self._take(step, wrong)
@@ -91,6 +95,7 @@ class Teller:
             call_id=self.call.public_id if self.call else None,
             session_id=self.session,
             context={"goal": self.chance.choice(GOALS)} if self.call is None else None,
+            generation=Generation(model=self.model),
         )
         attempt = submit_attempt(self.agent, new, now=self.now)
         if attempt.is_waiting:  # where everything is judged by a worker

@@ -21,14 +21,14 @@ from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, Outb
 from retrycontract.store.models.preferences import Preferences
 from retrycontract.store.models.replies import SavedReply
 from retrycontract.store.models.responses import LoggedResponse
-from retrycontract.store.models.rollups import BY_MODEL, Count, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models.rollups import DETAILED, Count, Measure, Rollup, Source, Tally, hour_of
 from retrycontract.store.models.second_factors import SecondFactor
 from retrycontract.store.models.summaries import Summary, SummarySpan
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
-    "BY_MODEL",
+    "DETAILED",
     "Agent",
     "AnswerRecord",
     "ApiKey",
@@ -64,6 +64,7 @@ __all__ = [
     "Scope",
     "SecondFactor",
     "Snooze",
+    "Source",
     "StandingHint",
     "Summary",
     "SummarySpan",

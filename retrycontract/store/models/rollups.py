@@ -23,7 +23,10 @@ class Measure(models.TextChoices):
     JUDGED = "judged"  # attempts by their number
     VALID = "valid"  # valid attempts by their number
     FAILURE = "failure"  # failed attempts by each code they had
-    PLACE = "place"  # failed attempts by code and place, such as "VAL-008 /region"
+    PLACE = "place"  # failed attempts by code and place, such as "VAL-008 /region", and source
+    PLACE_TOKENS = "place_tokens"  # what these attempts took, each shared by its places
+    PLACE_ANSWERS = "place_answers"  # answers of people to calls that stood there
+    PLACE_SECONDS = "place_seconds"  # of people, from taking such a call on to the answer
     RETRY_TEXT = "retry_text"  # characters that retries cost: every feedback, and each output after the first
     ESCALATION = "escalation"
     GUIDANCE = "guidance"  # answers by decision
@@ -31,16 +34,31 @@ class Measure(models.TextChoices):
     GUIDANCE_SECONDS = "guidance_seconds"  # the sum of these times
     TRIED = "tried"  # first attempts after an answer by its decision
     WORKED = "worked"  # those of them that were valid
-    MODEL_JUDGED = "model_judged"  # attempts by their number and the model that wrote them, such as "1 gpt-5"
-    MODEL_VALID = "model_valid"  # valid ones of these
+    SOURCE_JUDGED = "source_judged"  # attempts by their number and source
+    SOURCE_VALID = "source_valid"  # valid ones of these
     TOKENS = "tokens"  # tokens that agents told of, by direction and model, such as "in gpt-5"
     RETRY_TOKENS = "retry_tokens"  # those of attempts after the first; what is told is not counted as retry_text
     API_ERROR = "api_error"  # tries for which the model could not be asked, by why, such as "HTTP 429"
     OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
 
 
-# Their labels end in a model's name, which agents are free to make up.
-BY_MODEL: Final = frozenset({Measure.MODEL_JUDGED, Measure.MODEL_VALID, Measure.TOKENS})
+# Their labels name a source, and are too many for what is shown over a whole time.
+OF_PLACES: Final = (Measure.PLACE, Measure.PLACE_TOKENS, Measure.PLACE_ANSWERS, Measure.PLACE_SECONDS)
+OF_SOURCES: Final = (Measure.SOURCE_JUDGED, Measure.SOURCE_VALID)
+DETAILED: Final = frozenset({*OF_PLACES, *OF_SOURCES})
+APART: Final = "\t"  # no name holds one: what is invisible is written out in them
+
+
+class Source(NamedTuple):
+    """Name where an attempt came from: agent and version by their keys, and the model, empty where nobody named it."""
+
+    agent: str
+    version: str
+    model: str
+
+    def label(self, head: str) -> str:
+        """Write the label of what is counted by source."""
+        return APART.join((head, *self))
 
 
 class Count(NamedTuple):
@@ -128,7 +146,7 @@ class Rollup(models.Model):
     namespace = models.CharField(max_length=200)
     tool_name = models.CharField(max_length=300)
     measure = models.CharField(max_length=20, choices=Measure.choices)
-    label = models.CharField(max_length=120)
+    label = models.CharField(max_length=300)
     shard = models.PositiveSmallIntegerField(default=0)
     amount = models.BigIntegerField()
 

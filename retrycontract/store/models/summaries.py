@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import models
 from django.db.models import Max, Min, Q
 
 from retrycontract.store.fields import JSONText
-from retrycontract.store.models.rollups import BY_MODEL, Measure, Tally
+from retrycontract.store.models.rollups import APART, DETAILED, OF_PLACES, OF_SOURCES, Measure, Tally
 
 MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
-MOST_MODELS: Final = 100  # labels with a model's name, of each measure; agents make names up, too
+MOST_SOURCES: Final = 100  # with the number of the attempt; agents make the names of models up, too
+MOST_MODELS: Final = 100  # of the tokens that were told
 CHUNK: Final = 500  # rows of one statement
 Reach = dict[str, tuple[datetime, datetime]]
 
@@ -77,7 +78,8 @@ class Summary(models.Model):
     first_judged = models.BigIntegerField()
     first_valid = models.BigIntegerField()
     counts = JSONText(default=dict)  # measure -> label -> amount
-    places = JSONText(default=dict)  # label -> amount; of a tool alone
+    # The same of what is counted by place and source; of all tools, a label begins with namespace and name.
+    details = JSONText(default=dict)
 
     objects = SummaryQuerySet.as_manager()
 
@@ -105,7 +107,7 @@ class Summary(models.Model):
     @classmethod
     def of(cls, span: SummarySpan, at: datetime, tally: Tally) -> Summary:
         """Sum up all tools."""
-        return cls._summed(span, at, tally, places={}, is_whole=True, namespace="", tool_name="")
+        return cls._summed(span, at, tally, is_whole=True, namespace="", tool_name="")
 
     @classmethod
     def of_tools(cls, span: SummarySpan, at: datetime, tally: Tally) -> Iterable[Summary]:
@@ -114,23 +116,32 @@ class Summary(models.Model):
         for count, amount in tally.items():
             by_tool[count.namespace, count.tool_name][count] += amount
         for (namespace, tool_name), own in sorted(by_tool.items()):
-            places: Counter[str] = Counter()
-            for count, amount in own.items():
-                places[count.label] += amount if count.measure == Measure.PLACE else 0
-            shown = {label: amount for label, amount in places.most_common(MOST_PLACES) if amount}
-            yield cls._summed(span, at, own, places=shown, is_whole=False, namespace=namespace, tool_name=tool_name)
+            yield cls._summed(span, at, own, is_whole=False, namespace=namespace, tool_name=tool_name)
 
     @classmethod
-    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, **more: Any) -> Summary:
+    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, *, is_whole: bool, **names: str) -> Summary:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
+        details: dict[str, Counter[str]] = defaultdict(Counter)
         for count, amount in tally.items():
-            if count.measure != Measure.PLACE:
+            if count.measure in DETAILED:
+                tool = (count.namespace, count.tool_name) if is_whole else ()
+                details[count.measure][APART.join((*tool, count.label))] += amount
+            else:
                 counts[count.measure][count.label] += amount
-        for measure in BY_MODEL & set(counts):
-            counts[measure] = Counter(dict(counts[measure].most_common(MOST_MODELS)))
+        counts[Measure.TOKENS] = Counter(dict(counts[Measure.TOKENS].most_common(MOST_MODELS)))
+        kept = {label for label, _ in details[Measure.PLACE].most_common(MOST_PLACES)}
+        # Who answered a mistake later than it was made is kept, too: the longest first.
+        kept.update(label for label, _ in details[Measure.PLACE_ANSWERS].most_common(MOST_PLACES))
+        sources = {label for label, _ in details[Measure.SOURCE_JUDGED].most_common(MOST_SOURCES)}
+        for measures, labels in ((OF_PLACES, kept), (OF_SOURCES, sources)):
+            for measure in measures:
+                details[measure] = Counter({name: n for name, n in details[measure].items() if name in labels})
         judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]
         return cls(
-            span=span, at=at, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
-            first_valid=valid["1"], counts={measure: dict(labels) for measure, labels in counts.items() if labels},
-            **more,
+            span=span, at=at, is_whole=is_whole, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
+            first_valid=valid["1"], counts=_told(counts), details=_told(details), **names,
         )  # fmt: skip
+
+
+def _told(counts: dict[str, Counter[str]]) -> dict[str, dict[str, int]]:
+    return {measure: dict(labels) for measure, labels in counts.items() if labels}
