@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dashboard.call.changes import Change, compare
-from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
+from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
 from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.decisions import Decision

@@ -12,8 +12,7 @@ from django.http import HttpRequest, QueryDict
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
-from dashboard.insights.plots import STEP, Bar, draw_bars, percent
-from dashboard.insights.time_range import TimeRange
+from dashboard.insights.plots import STEP, Bar, TimeRange, draw_bars, percent
 from dashboard.shared.choices import MAX_OPTIONS, clean, plain
 from dashboard.templatetags.desk import since
 from retrycontract.contract.codes import ErrorCode

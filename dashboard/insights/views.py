@@ -15,11 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from dashboard.insights.board import RANKINGS, CutChoice, markers_of, rows_of, standings_of, tools_of
-from dashboard.insights.plots import Bar, Series, draw_bars, draw_columns, percent
-from dashboard.insights.time_range import TimeRange
+from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS
-from dashboard.shared.exports import TYPES, export
+from dashboard.shared.responses import TYPES, export
 from dashboard.templatetags.desk import since
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.store.models import Rollup, Tool

@@ -1,4 +1,4 @@
-"""The contract from a shell: check a file, and stand before MCP servers. Needs no service."""
+"""The contract from a shell: check a file, and stand before models and MCP servers. Needs no service."""
 
 from __future__ import annotations
 
@@ -51,6 +51,59 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     outcome = contract.check(tool, "", text)
     click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
     return VALID if outcome.status == "valid" else INVALID
+
+
+@click.command()
+@click.option("--upstream", required=True, metavar="URL", help="The API to stand before: https://api.openai.com, …")
+@click.option("--listen", default="127.0.0.1:8400", show_default=True, metavar="HOST:PORT")
+@click.option(
+    "--mode",
+    type=click.Choice(["observe", "enforce"]),
+    default="observe",
+    show_default=True,
+    help="Only report what is wrong, or have it mended. The configuration file may say otherwise by tool.",
+)
+@click.option("--url", metavar="URL", help="The service with the desk; RETRYCONTRACT_API_KEY holds its key.")
+@click.option("--lenient", is_flag=True, help="Let fields pass that a schema does not declare.")
+@click.option(
+    "--broken-schemas",
+    type=click.Choice(["pass", "refuse"]),
+    default="pass",
+    show_default=True,
+    help="What becomes of a request whose schema is no valid one.",
+)
+@click.option(
+    "--stall",
+    type=float,
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the upstream may be silent.",
+)
+@click.option("--max-request", type=int, default=64 * 1024 * 1024, show_default=True, metavar="BYTES")
+@click.option(
+    "--max-answer",
+    type=int,
+    default=8 * 1024 * 1024,
+    show_default=True,
+    metavar="BYTES",
+    help="How much of an answer is held to be judged.",
+)
+@click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}")
+def proxy(**options: Any) -> int:
+    """Put the contract in front of a model's API.
+
+    Clients of OpenAI's or Anthropic's API change their base URL, and nothing else.
+
+    \b
+    retrycontract proxy --upstream https://api.openai.com
+    OPENAI_BASE_URL=http://127.0.0.1:8400/v1 my-agent
+    """
+    try:
+        from retrycontract.proxy import commands  # the extra may be missing
+    except ModuleNotFoundError as error:
+        raise ValueError('this needs httpx2 and uvicorn: pip install "retrycontract[proxy]"') from error
+    return commands.run(options)
 
 
 def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:

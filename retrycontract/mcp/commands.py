@@ -92,7 +92,10 @@ def _read(path: Path | None) -> list[DeclaredTool]:
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
         raise ValueError(f"{path} is not JSON: {fault.reason}")
-    return read_tool_list(value)
+    try:
+        return read_tool_list(value)
+    except ValueError as wrong:
+        raise ValueError(f"{path}: {wrong}") from None
 
 
 def _service(options: argparse.Namespace) -> AsyncClient | None:

@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.calls.call_list import CallChoices
+from dashboard.calls import CallChoices
 from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.generation import Generation

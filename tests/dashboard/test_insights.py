@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.navigation import Role
-from dashboard.shared.exports import csv_lines
+from dashboard.shared.responses import csv_lines
 from retrycontract.contract.generation import Generation
 from retrycontract.store.models import Rollup, Tool
 from tests.dashboard.conftest import logged_in, text_of

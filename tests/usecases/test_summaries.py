@@ -13,11 +13,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from retrycontract.store.models import Count, Measure, Rollup, Summary, SummarySpan, hour_of
-from retrycontract.store.models.summaries import MOST_PLACES
+from retrycontract.store.models.counts import MOST_PLACES
 from retrycontract.usecases.counts.read_counts import CountScope
 from retrycontract.usecases.counts.read_insights import read_heat_map, read_insights, read_tool_rates
-from retrycontract.usecases.counts.recount import rebuild_rollups
-from retrycontract.usecases.counts.sum_up_counts import HOURS_KEPT, sum_up_counts, sum_up_everything
+from retrycontract.usecases.counts.recount import HOURS_KEPT, rebuild_rollups, sum_up_counts, sum_up_everything
 from tests.factories import RIGHT, WRONG, make_agent, make_call, make_tool
 from tests.usecases.conftest import NOON
 

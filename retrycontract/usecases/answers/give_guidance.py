@@ -35,8 +35,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.follow_answers import remember_answer
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
+from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit

@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from retrycontract.store.models import DETAILED, Measure, Rollup, Source, Summary, SummarySpan
-from retrycontract.store.models.rollups import APART
+from retrycontract.store.models.counts import APART
 
 FINE: Final = timedelta(days=3)  # a longer time is shown by days
 # Agents make places and models up: they are read apart.

@@ -12,7 +12,7 @@ from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.metrics import Family, Sample, Type
 from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
-from retrycontract.store.models.rollups import APART, OF_PLACES
+from retrycontract.store.models.counts import APART, OF_PLACES
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.tools.contracts import sanitizer
 
