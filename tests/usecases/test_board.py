@@ -21,8 +21,7 @@ from retrycontract.usecases.counts.read_board import (
 )
 from retrycontract.usecases.counts.read_counts import CountScope, Cut
 from retrycontract.usecases.counts.read_insights import AnswerTimes
-from retrycontract.usecases.counts.recount import recount
-from retrycontract.usecases.counts.sum_up_counts import sum_up_everything
+from retrycontract.usecases.counts.recount import recount, sum_up_everything
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 from tests.usecases.conftest import NOON
 from tests.usecases.test_rollups import LONG_AGO
