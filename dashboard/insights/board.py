@@ -19,8 +19,8 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, Call, Tool, ToolVersion
 from retrycontract.store.statements import different
-from retrycontract.usecases.counts.read_board import RANKED, Board, Marker, Problem, Share, Standing, ToolName
-from retrycontract.usecases.counts.read_counts import Cut
+from retrycontract.usecases.counts.read_board import RANKED, Board, CostlyMistake, Marker, Share, Standing, ToolName
+from retrycontract.usecases.counts.read_counts import SourceCut
 
 SPARK_WIDTH, SPARK_HEIGHT = 72, 20
 KINDS: Final = {"version": "Version", "hint": "Standing hint", "model": "Model"}
@@ -58,9 +58,9 @@ class CutChoice:
         )
 
     @property
-    def cut(self) -> Cut:
+    def cut(self) -> SourceCut:
         """Say which sources are looked at."""
-        return Cut(self.agent, self.version, self.model)
+        return SourceCut(self.agent, self.version, self.model)
 
     @property
     def is_any(self) -> bool:
@@ -79,7 +79,7 @@ class CutChoice:
 class BoardRow:
     """Show one problem."""
 
-    problem: Problem
+    problem: CostlyMistake
     rank: int
     title: str
     calls: str  # where its calls are

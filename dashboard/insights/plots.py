@@ -16,7 +16,7 @@ from typing import Final, Self
 from django.utils import timezone
 
 from retrycontract.store.models import SummarySpan, Tool, hour_of
-from retrycontract.usecases.counts.read_counts import FINE, CountScope, Cut, steps_of
+from retrycontract.usecases.counts.read_counts import FINE, CountScope, SourceCut, steps_of
 
 MOST_SERIES: Final = 6  # colours that most people tell apart; what is rarer is one series
 HEIGHT: Final = 100.0
@@ -211,7 +211,7 @@ class TimeRange:
         """List what may be chosen."""
         return [(name, words) for name, (words, _) in RANGES.items()]
 
-    def scope(self, tool: Tool | None = None, cut: Cut = Cut()) -> CountScope:  # noqa: B008 - a frozen value
+    def scope(self, tool: Tool | None = None, cut: SourceCut = SourceCut()) -> CountScope:  # noqa: B008 - a frozen value
         """Say what is to be counted."""
         names = {"namespace": tool.namespace, "tool_name": tool.name} if tool else {}
         return CountScope(self.start, self.end, **names, cut=cut)

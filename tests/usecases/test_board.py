@@ -19,7 +19,7 @@ from retrycontract.usecases.counts.read_board import (
     quantile,
     read_board,
 )
-from retrycontract.usecases.counts.read_counts import CountScope, Cut
+from retrycontract.usecases.counts.read_counts import CountScope, SourceCut
 from retrycontract.usecases.counts.read_insights import AnswerTimes
 from retrycontract.usecases.counts.recount import recount, sum_up_everything
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
@@ -70,9 +70,9 @@ def test_sums_and_hourly_counts_say_the_same_and_a_cut_leaves_the_others_out() -
         name, model = ("one", "two")[number % 2], ("opus", "haiku", None)[number % 3]
         at = NOON - timedelta(hours=5 * number)
         make_call(make_agent(name), [WRONG, RIGHT][: 1 + number % 4 // 2], at=at, generation=Generation(model=model))
-    cuts = [WEEK, CountScope(WEEK.start, WEEK.end, cut=Cut(model="opus")),
+    cuts = [WEEK, CountScope(WEEK.start, WEEK.end, cut=SourceCut(model="opus")),
             CountScope(WEEK.start, WEEK.end, "one", "deploy"),
-            CountScope(WEEK.start, WEEK.end, cut=Cut(agent=str(make_agent("two").pk)))]  # fmt: skip
+            CountScope(WEEK.start, WEEK.end, cut=SourceCut(agent=str(make_agent("two").pk)))]  # fmt: skip
     hourly = [read_board(scope) for scope in cuts]
     failed = Attempt.objects.filter(is_valid=False, judged_at__gte=WEEK.start)
     by_history = [

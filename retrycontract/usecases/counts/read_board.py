@@ -65,7 +65,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CostlyMistake:
     """Hold what a mistake in a field of a tool came to: the tool's name is empty where nobody registered it."""
 
     namespace: str
@@ -129,7 +129,7 @@ class Setback:
 class Board:
     """Hold what to fix first, and the rest that is told by source."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[CostlyMistake, ...]
     hidden: int  # problems that are not listed
     listed: Share  # how much of all is listed
     tools: tuple[tuple[ToolName, Share], ...]  # failed attempts of all attempts, the most first, until most is told
@@ -140,7 +140,7 @@ class Board:
     setbacks: tuple[Setback, ...]
 
 
-RANKED: Final[dict[str, Callable[[Problem], int]]] = {
+RANKED: Final[dict[str, Callable[[CostlyMistake], int]]] = {
     "failed": lambda problem: problem.failed,
     "minutes": lambda problem: problem.seconds,
     "tokens": lambda problem: problem.tokens,
@@ -217,7 +217,7 @@ def quantile(times: AnswerTimes, waits: Sequence[int], part: float, *, each: Seq
     return None
 
 
-def _problems(here: Counter[Detail], before: Counter[Detail], scope: CountScope) -> Iterable[Problem]:
+def _problems(here: Counter[Detail], before: Counter[Detail], scope: CountScope) -> Iterable[CostlyMistake]:
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     series: dict[tuple[str, str, str], Counter[datetime]] = defaultdict(Counter)
     earlier: Counter[tuple[str, str, str]] = Counter()
@@ -235,7 +235,7 @@ def _problems(here: Counter[Detail], before: Counter[Detail], scope: CountScope)
             continue
         (namespace, tool_name, head), tool = key, key[:2]
         code, _, place = head.partition(" ")
-        yield Problem(
+        yield CostlyMistake(
             namespace, tool_name, code, place, amounts[Measure.PLACE], amounts[Measure.PLACE_TOKENS],
             amounts[Measure.PLACE_ANSWERS], amounts[Measure.PLACE_SECONDS], judged[tool],
             Share(earlier[key], judged_before[tool]), tuple(series[key][step] for step in steps),

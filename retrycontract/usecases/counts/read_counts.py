@@ -25,7 +25,7 @@ Stretch = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SourceCut:
     """Say which sources are looked at: of an agent, a version (by their keys), a model; empty is any."""
 
     agent: str = ""
@@ -49,7 +49,7 @@ class CountScope:
     end: datetime
     namespace: str | None = None
     tool_name: str | None = None
-    cut: Cut = Cut()
+    cut: SourceCut = SourceCut()
 
     @property
     def span(self) -> SummarySpan:
@@ -210,7 +210,7 @@ def read_details(scope: CountScope) -> Counter[Detail]:
 
 
 def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """Cut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
+    """SourceCut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
     if scope.span is SummarySpan.HOUR:
         return None, [(scope.start, scope.end)]
     begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
@@ -221,7 +221,7 @@ def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, lis
 
 
 def _hours(stretch: Stretch, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """Cut a stretch into the hours that are summed up, and what lies before and behind them."""
+    """SourceCut a stretch into the hours that are summed up, and what lies before and behind them."""
     if reach is None:
         return None, [stretch]
     begin, end = max(stretch[0], reach[0]), min(stretch[1], reach[1])
