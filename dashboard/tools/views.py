@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any, Final, cast
 
@@ -16,12 +17,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.call.diagnosis import compare
-from dashboard.insights.views import TimeRange
+from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
+from dashboard.shared.choices import clean
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
-from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract import pointers
+from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
 from retrycontract.contract.schemas.admission import InvalidSchema
@@ -38,6 +41,7 @@ from retrycontract.usecases.tools.register_tool import (
 )
 from retrycontract.usecases.tools.replay_failures import replay
 
+MAX_REFERENCES = 20  # that are followed from one place
 MAX_NAME = 300  # as the API takes it
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]+\Z"
 REDACTED = (
@@ -59,8 +63,7 @@ class SchemaForm(forms.Form):
         """Read the JSON as strictly as a model's, and admit it as a schema."""
         value, fault = parse_json(self.cleaned_data["schema"])
         if fault is not None:
-            place = f" (at {fault.pointer})" if fault.pointer else ""
-            raise forms.ValidationError(f"This is not JSON yet: {fault.reason}{place}.")
+            raise forms.ValidationError(_told(fault))
         if has_redaction(value):
             raise forms.ValidationError(REDACTED)
         try:
@@ -83,6 +86,53 @@ class ToolForm(SchemaForm):
 def written(schema: Any) -> str:
     """Write a schema to be edited."""
     return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
+def line_of(schema: Any, field: str) -> int | None:
+    """Find the line of the written schema where a field of an output is described; None where it says nothing of it.
+
+    What is referred to is followed within the document; the last place that is described stands for deeper ones.
+    """
+    place: list[str | int] = []
+    for step in pointers.tokens(field):
+        found = _step(schema, place, step)
+        if found is None:
+            break
+        place = found
+    if not place:
+        return None
+    marked = copy.deepcopy(schema)
+    holder = _at(marked, place[:-1])
+    holder[place[-1]] = mark = "\ue000 the place"
+    return written(marked).split(json.dumps(mark, ensure_ascii=False))[0].count("\n") + 1
+
+
+def _step(schema: Any, place: list[str | int], step: str) -> list[str | int] | None:
+    node = _at(schema, place)
+    for _ in range(MAX_REFERENCES):
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        place = list(pointers.tokens(reference[1:]))
+        node = _at(schema, place)
+    if not isinstance(node, dict):
+        return None
+    if isinstance(node.get("properties"), dict) and step in node["properties"]:
+        return [*place, "properties", step]
+    if isinstance(node.get("items"), dict):
+        return [*place, "items"]
+    return None
+
+
+def _at(document: Any, place: list[str | int]) -> Any:
+    for step in place:
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
+
+
+def _told(fault: JsonFault) -> str:
+    place = f" (at {fault.pointer})" if fault.pointer else ""
+    return f"This is not JSON yet: {fault.reason}{place}."
 
 
 MAX_SEARCH: Final = 200
@@ -135,37 +185,15 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         base = found.current_version
         initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
-        return _editor(request, found, SchemaForm(initial=initial))
+        field = clean(request.GET.get("field", ""))
+        line = line_of(shown_schema(base), field) if base and field else None
+        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line)
     form = SchemaForm(request.POST)
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)
     if request.POST.get("step") == "save":
-        base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
-        agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
-        if agent is None:
-            form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
-            return _editor(request, found, form, status=REFUSED)
-        try:
-            done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
-        except ToolChangedError:
-            found = _get(found.pk)
-            changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
-            return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
-        except Unusable as refused:
-            form.add_error("schema", str(refused))
-            return _editor(request, found, form, status=REFUSED)
-        number = done.version.number
-        said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
-        messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
-        return redirect("dashboard:tool", pk=found.pk)
-    schema = form.cleaned_data["schema"]
-    before = shown_schema(found.current_version) if found.current_version else None
-    try:
-        tried = replay(found, schema)
-    except Unusable as refused:
-        form.add_error("schema", str(refused))
-        return _editor(request, found, form, status=REFUSED)
-    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
+        return _save(request, found, form)
+    return _try(request, found, form)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -192,6 +220,39 @@ def new_tool(request: HttpRequest) -> HttpResponse:
         return render(request, "tools/new_tool.html", context, status=REFUSED)
     messages.success(request, "The tool is registered. Agents of its namespace may call it now.")
     return redirect("dashboard:tool", pk=done.tool.pk)
+
+
+def _try(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
+    """Say what the schema would have changed; nothing is stored."""
+    schema = form.cleaned_data["schema"]
+    before = shown_schema(found.current_version) if found.current_version else None
+    try:
+        tried = replay(found, schema)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    return _editor(request, found, form, replay=tried, changes=compare(before, schema))
+
+
+def _save(request: HttpRequest, found: Tool, form: SchemaForm) -> HttpResponse:
+    base, schema = form.cleaned_data["base"], form.cleaned_data["schema"]
+    agent = Agent.objects.filter(namespace=found.namespace).order_by("pk").first()
+    if agent is None:
+        form.add_error("schema", "No agent has this namespace any more: nobody could call the tool.")
+        return _editor(request, found, form, status=REFUSED)
+    try:
+        done = _register(request, agent, found.name, schema, ToolSettings(), base=base)
+    except ToolChangedError:
+        found = _get(found.pk)
+        changes = compare(shown_schema(found.current_version), schema) if found.current_version else ()
+        return _editor(request, found, form, status=TOO_LATE, is_too_late=True, changes=changes)
+    except Unusable as refused:
+        form.add_error("schema", str(refused))
+        return _editor(request, found, form, status=REFUSED)
+    number = done.version.number
+    said = f"Version {number} is registered: new calls are judged by it, calls under way by theirs."
+    messages.success(request, said if done.is_new_version else f"Version {number} is the present one.")
+    return redirect("dashboard:tool", pk=found.pk)
 
 
 def _register(

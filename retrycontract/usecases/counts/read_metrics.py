@@ -12,6 +12,7 @@ from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.metrics import Family, Sample, Type
 from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
+from retrycontract.store.models.counts import APART, OF_PLACES
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -24,7 +25,7 @@ MAX_NAME: Final = 80
 MOST_COUNTED: Final = 100_000  # open calls of one state; counting more would take longer than it tells
 SETTLED: Final = timedelta(hours=2)  # of hours so long ago nothing changes: they are summed up once
 
-COUNTED: Final = Rollup.objects.exclude(measure=Measure.PLACE)  # places are for pages: they are too many here
+COUNTED: Final = Rollup.objects.exclude(measure__in=OF_PLACES)  # places are for pages: they are too many here
 
 Key = tuple[str, str, str, str]  # namespace, tool, measure, label
 Totals = Counter[Key]
@@ -58,13 +59,16 @@ class MetricsReader:
 
     def read(self, *, now: datetime, waiting_requests: int) -> list[Family]:
         """Read them all; raises DatabaseError."""
+        totals = _by_shown_names(self._totals(now))
+        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
+
+    def _totals(self, now: datetime) -> Totals:
         until = hour_of(now - SETTLED)
         if self._until is None or until > self._until:
             since = {} if self._until is None else {"hour__gte": self._until}
             self._settled.update(COUNTED.filter(hour__lt=until, **since).totals())
             self._until = until
-        totals = _by_shown_names(self._settled + COUNTED.filter(hour__gte=self._until).totals())
-        return [*_counted(totals), *_standing(now), _gauge("waiting_requests", waiting_requests)]
+        return self._settled + COUNTED.filter(hour__gte=self._until).totals()
 
 
 def _by_shown_names(totals: Totals) -> Totals:
@@ -89,11 +93,7 @@ def _counted(totals: Totals) -> Iterator[Family]:
     yield _family("attempts_total", "counter", _attempts(totals))
     yield _family("failures_total", "counter", _of_tools(totals, Measure.FAILURE, "code"))
     yield _family("model_errors_total", "counter", _of_tools(totals, Measure.API_ERROR, "reason"))
-    seen: Counter[str] = Counter()
-    for (_, _, measure, label), amount in totals.items():
-        if measure == Measure.MODEL_JUDGED:
-            seen[label.partition(" ")[2]] += amount
-    names = {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
+    names = _model_names(totals)
     yield _family("model_attempts_total", "counter", _model_attempts(totals, names))
     tokens = _by_model(totals, Measure.TOKENS, names)
     told = (Sample(amount, (("model", name), ("direction", way))) for (name, way), amount in sorted(tokens.items()))
@@ -115,17 +115,30 @@ def _attempts(totals: Totals) -> Iterator[Sample]:
             yield Sample(judged - valid, (*of, ("result", "failed")))
 
 
+def _model_names(totals: Totals) -> dict[str, str]:
+    """Give the names that the busiest models are shown by; all others are one."""
+    seen: Counter[str] = Counter()
+    for (_, _, measure, label), amount in totals.items():
+        if measure == Measure.SOURCE_JUDGED and (model := label.rpartition(APART)[2]):
+            seen[model] += amount
+    return {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
+
+
 def _by_model(totals: Totals, wanted: Measure, names: dict[str, str]) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for label, amount in _by_label(totals, wanted).items():
-        first, _, model = label.partition(" ")
-        found[names.get(model, OTHERS), first] += amount
+        if APART in label:
+            first, *_, model = label.split(APART)
+        else:
+            first, _, model = label.partition(" ")
+        if model:
+            found[names.get(model, OTHERS), first] += amount
     return found
 
 
 def _model_attempts(totals: Totals, names: dict[str, str]) -> Iterator[Sample]:
-    valid = _by_model(totals, Measure.MODEL_VALID, names)
-    for (model, number), judged in sorted(_by_model(totals, Measure.MODEL_JUDGED, names).items()):
+    valid = _by_model(totals, Measure.SOURCE_VALID, names)
+    for (model, number), judged in sorted(_by_model(totals, Measure.SOURCE_JUDGED, names).items()):
         of = (("model", model), ("attempt", number))
         yield Sample(valid[model, number], (*of, ("result", "valid")))
         yield Sample(judged - valid[model, number], (*of, ("result", "failed")))
