@@ -32,7 +32,7 @@ MARGIN: Final = 1.25  # what differs from round to round, and from one build of 
 WIDTH: Final = 100  # alternatives
 SMALL: Final = list(range(5_000, 7_000))
 WIDE: Final = [number + 0.5 for number in SMALL]
-HEAD: Final = '''"""What judging costs, in nanoseconds of processor time; measured and written by benchmarks/calibrate_costs.py.
+HEAD: Final = '''"""What judging costs, in nanoseconds of processor time; benchmarks/calibrate_costs.py measured it.
 
 It decides what is judged at the door and what is reserved of an account; what it underrates elsewhere is still cut off
 in its child.

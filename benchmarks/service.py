@@ -144,7 +144,7 @@ class Site:
 
 @contextmanager
 def embedded() -> Iterator[Site]:
-    """Run everything in one process on SQLite, as `manage.py up` does."""
+    """Run everything in one process on SQLite, as `retrycontract up` does."""
     with tempfile.TemporaryDirectory(prefix="retrycontract-bench-") as folder:
         yield from _site(Service(Path(folder), dict(FLOOR)))
 

@@ -4,22 +4,16 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from dashboard.account import login, second_factor, settings
-from dashboard.agents import responses as agent_responses
-from dashboard.agents import views as agents
-from dashboard.answers import hint_views as hints
-from dashboard.audit import views as audit
-from dashboard.call import undo
+from dashboard import agents, answers, audit, calls, playground, webhooks
+from dashboard.account import login, settings
 from dashboard.call import views as call
 from dashboard.call import work_views as work
-from dashboard.calls import views as calls
-from dashboard.inbox import group_views as group
+from dashboard.inbox import group_answer as group
 from dashboard.inbox import views as inbox
 from dashboard.insights import views as insights
-from dashboard.playground import views as playground
-from dashboard.shared import components, live
+from dashboard.shared import components
+from dashboard.shared.responses import live
 from dashboard.tools import views as tools
-from dashboard.webhooks import views as webhooks
 
 app_name = "dashboard"
 urlpatterns = [
@@ -33,12 +27,12 @@ urlpatterns = [
     path("calls/<slug:public_id>/claim/", work.claim, name="claim"),
     path("calls/<slug:public_id>/snooze/", work.snooze, name="snooze"),
     path("calls/<slug:public_id>/group/", group.group, name="group"),
-    path("undo/<slug:batch>/", undo.undo, name="undo"),
+    path("undo/<slug:batch>/", call.undo, name="undo"),
     path("next/", work.take_next, name="next"),
     path("calls/<slug:public_id>/keep-reply/", call.keep_reply, name="keep_reply"),
-    path("hints/", hints.hints, name="hints"),
-    path("hints/<int:hint_id>/off/", hints.switch_off, name="switch_off_hint"),
-    path("agent-responses/", agent_responses.log, name="agent_responses"),
+    path("hints/", answers.hints, name="hints"),
+    path("hints/<int:hint_id>/off/", answers.switch_off, name="switch_off_hint"),
+    path("agent-responses/", agents.log, name="agent_responses"),
     path("insights/", insights.insights, name="insights"),
     path("insights/<slug:table>.<slug:kind>", insights.export_insights, name="export_insights"),
     path("playground/", playground.playground, name="playground"),
@@ -52,12 +46,12 @@ urlpatterns = [
     path("agents/<int:agent_id>/", agents.agent, name="agent"),
     path("agents/<int:agent_id>/keys/", agents.issue, name="issue_key"),
     path("agents/<int:agent_id>/keys/<int:key_id>/revoke/", agents.revoke, name="revoke_key"),
-    path("live/", live.live, name="live"),
+    path("live/", live, name="live"),
     path("settings/", settings.settings, name="settings"),
-    path("settings/replies/", hints.replies, name="replies"),
-    path("settings/replies/<int:reply_id>/", hints.reply, name="reply"),
-    path("settings/replies/<int:reply_id>/delete/", hints.delete, name="delete_reply"),
-    path("settings/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("settings/replies/", answers.replies, name="replies"),
+    path("settings/replies/<int:reply_id>/", answers.reply, name="reply"),
+    path("settings/replies/<int:reply_id>/delete/", answers.delete, name="delete_reply"),
+    path("settings/second-factor/", settings.second_factor, name="second_factor"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/new/", webhooks.new_webhook, name="new_webhook"),
     path("settings/webhooks/<slug:endpoint_id>/", webhooks.webhook, name="webhook"),

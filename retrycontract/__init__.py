@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from retrycontract.contract.codes import ErrorCode
     from retrycontract.contract.configuration import RetryConfiguration
     from retrycontract.contract.errors import ErrorSeverity, ValidationError
-    from retrycontract.contract.feedback.aggregator import ErrorAggregator
     from retrycontract.contract.feedback.escalation import EscalationFormatter
     from retrycontract.contract.feedback.feedback_text import parse_feedback
     from retrycontract.contract.feedback.formatter import ErrorFormatter
+    from retrycontract.contract.feedback.hints import ErrorAggregator
     from retrycontract.contract.feedback.tool_result import ToolResult
     from retrycontract.contract.kinds import Kind
     from retrycontract.contract.redaction.sanitizer import ValueSanitizer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ErrorAggregator": "retrycontract.contract.feedback.aggregator",
+    "ErrorAggregator": "retrycontract.contract.feedback.hints",
     "ErrorCode": "retrycontract.contract.codes",
     "ErrorFormatter": "retrycontract.contract.feedback.formatter",
     "ErrorSeverity": "retrycontract.contract.errors",

@@ -24,7 +24,7 @@ from retrycontract.contract.feedback.answer import examine, shown_output, write_
 from retrycontract.contract.feedback.escalation import EscalationFormatter
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
-from retrycontract.contract.feedback.formatters import Formatter
+from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked

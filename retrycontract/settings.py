@@ -56,15 +56,18 @@ PAGE_MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.account.sessions.SessionLimits",
-    "dashboard.shared.typed.TypedKept",
+    "dashboard.account.login.SessionLimits",
+    "dashboard.shared.forms.TypedKept",
     "retrycontract.front.middleware.PageLoginRequired",
     "dashboard.account.settings.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 # They look for what stands in PAGE_MIDDLEWARE: messages, logins and sessions of the admin, and the forms' token.
-SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410", "security.W003"]
+# Subdomains and preloading of HSTS are their owner's to ask for: W005, W021.
+SILENCED_SYSTEM_CHECKS = [
+    "admin.E408", "admin.E409", "admin.E410", "security.W003", "security.W005", "security.W021",
+]  # fmt: skip
 ROOT_URLCONF = "retrycontract.urls"
 WSGI_APPLICATION = None
 
@@ -103,10 +106,10 @@ SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "dashboard.shared.typed.out_of_date"
+CSRF_FAILURE_VIEW = "dashboard.shared.forms.out_of_date"
 SECURE_SSL_REDIRECT = RETRYCONTRACT.https
-SECURE_HSTS_SECONDS = 31_536_000 if RETRYCONTRACT.https else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = RETRYCONTRACT.https
+SECURE_HSTS_SECONDS = RETRYCONTRACT.hsts_seconds if RETRYCONTRACT.https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS, SECURE_HSTS_PRELOAD = RETRYCONTRACT.hsts_include_subdomains, RETRYCONTRACT.hsts_preload
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if RETRYCONTRACT.https else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -161,6 +164,8 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         # Whoever sends a foreign Host is refused; a traceback for each would let strangers fill the log.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        # An agent whose key may not read would do the same with each of its calls to /mcp.
+        "mcp.server._streamable_http_modern": {"level": "CRITICAL"},
         # One shape for every line; of requests ours say more than uvicorn's own.
         "uvicorn": {"handlers": [], "propagate": True},
         "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},

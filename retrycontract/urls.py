@@ -5,7 +5,7 @@ from django.urls import include, path
 
 from retrycontract.api.routes import api
 
-handler500 = "dashboard.shared.typed.failed"
+handler500 = "dashboard.shared.forms.failed"
 
 urlpatterns = [
     path("api/v1/", api.urls),

@@ -45,12 +45,12 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "FR-032",
-        "contract/feedback/aggregator.py",
+        "contract/feedback/hints.py",
         "if key not in unique or error.severity > unique[key].severity:",
         "if True:",
     ),
-    Mutation("FR-034", "contract/feedback/aggregator.py", "return -error.severity,", "return error.severity,"),
-    Mutation("FR-035", "contract/feedback/aggregator.py", "return groups[: self._max_errors],", "return groups,"),
+    Mutation("FR-034", "contract/feedback/hints.py", "return -error.severity,", "return error.severity,"),
+    Mutation("FR-035", "contract/feedback/hints.py", "return groups[: self._max_errors],", "return groups,"),
     Mutation("FR-036", "contract/tracker.py", "track.attempts += 1", "track.attempts = 1"),
     Mutation(
         "FR-038",
@@ -90,7 +90,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "NFR-002",
-        "contract/feedback/aggregator.py",
+        "contract/feedback/hints.py",
         "ordered = in_order(whole_errors(errors))",
         "ordered = [in_order(whole_errors(errors)) for _ in range(20)][-1]",
     ),
@@ -101,7 +101,7 @@ MUTATIONS: Final = (
         "            [str(each) for each in self._tracks]\n            track.attempts",
     ),
     Mutation("NFR-004", "contract/tracker.py", "MAX_HISTORY_BYTES = 10_000 ", "MAX_HISTORY_BYTES = 10_000_000 "),
-    Mutation("NFR-006", "contract/feedback/aggregator.py", "in_order(whole_errors(errors))", "in_order(errors or ())"),
+    Mutation("NFR-006", "contract/feedback/hints.py", "in_order(whole_errors(errors))", "in_order(errors or ())"),
     Mutation(
         "NFR-008",
         "contract/tracker.py",

@@ -48,6 +48,7 @@ CLOSED_DOORS: Final = {
     "retrycontract.client": AGENTS_CLOSED,
     "retrycontract.loops": AGENTS_CLOSED,
     "retrycontract.mcp": AGENTS_CLOSED,
+    "retrycontract.proxy": tuple(name for name in AGENTS_CLOSED if name != "uvicorn"),  # which serves it
 }
 
 
@@ -153,6 +154,9 @@ def test_nobody_imports_what_its_layer_may_not() -> None:
         pytest.param("library", "retrycontract/mcp/process.py", "import retrycontract.store", id="mcp-store"),
         pytest.param("agent", "retrycontract/mcp/process.py", "import django.conf", id="mcp-django"),
         pytest.param("agent", "retrycontract/mcp/gateway.py", "from celery import shared_task", id="mcp-celery"),
+        pytest.param("proxy", "retrycontract/proxy/wrong.py", "import django.conf", id="proxy-django"),
+        pytest.param("proxy", "retrycontract/proxy/wrong.py", "import openai", id="proxy-provider"),
+        pytest.param("library", "retrycontract/loops/engine.py", "import retrycontract.proxy.app", id="loops-proxy"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import django.conf", id="contract-django"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "from ninja import Schema", id="contract-ninja"),
         pytest.param("pure", "retrycontract/contract/wrong.py", "import redis", id="contract-redis"),

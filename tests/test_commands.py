@@ -26,7 +26,7 @@ from pytest_django import Settings
 from dashboard.navigation import Role, may_answer
 from retrycontract.management import demo
 from retrycontract.management.commands import up
-from retrycontract.management.data_lock import sole_service
+from retrycontract.management.private_files import sole_service
 from retrycontract.store.models import Agent, ApiKey, Tool
 from tests.file_database import file_database as file_database
 
@@ -220,7 +220,7 @@ def test_up_says_when_its_address_is_taken(data_dir: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from retrycontract.management.data_lock import sole_service
+from retrycontract.management.private_files import sole_service
 with sole_service(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

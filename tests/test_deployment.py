@@ -6,19 +6,22 @@ import importlib
 import re
 import subprocess
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import yaml
-from django.core.management import get_commands
 
+from retrycontract.cli.program import COMMANDS
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, load
+from retrycontract.contract.configuration import SETTINGS
+from retrycontract.management.doctor.surroundings import OLDEST_PATCH
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 COMPOSE: Any = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = ("web", "worker", "migrate")
+MADE_BY_COMPOSE = {"database_url", "redis_url"}  # of the passwords
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 OPERATING = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 
@@ -42,18 +45,34 @@ def test_the_settings_are_taken_as_they_stand(tmp_path: Path) -> None:
         f"{PREFIX}ALLOWED_HOSTS": "desk.example",
     }  # fmt: skip
 
-    def value(match: re.Match[str]) -> str:
-        return given.get(match[1]) or (match[3] if match[2] == "-" else "")
-
-    def filled(text: str) -> str:
-        return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
-
     for service in OURS:
-        environ = {name: filled(value) for name, value in variables(service).items()}
-        settings = load(environ | {f"{PREFIX}DATA_DIR": str(tmp_path)})
+        settings = load(in_container(service, given) | {f"{PREFIX}DATA_DIR": str(tmp_path)})
         assert (settings.judge, settings.https) == ("worker", True)
         assert settings.doorbell_class == "worker.celery_doorbell.CeleryDoorbell"
         assert settings.database_url == "postgresql://retrycontract:p1@postgres:5432/retrycontract"
+
+
+def in_container(service: str, given: dict[str, str]) -> dict[str, str]:
+    """What compose makes of an .env file: the whole of it, then what is said for the service."""
+
+    def value(match: re.Match[str]) -> str:
+        return given.get(match[1]) or (match[3] if match[2] == "-" else "")
+
+    assert SERVICES[service]["env_file"][0]["path"] == ".env"
+    filled = {name: re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text) for name, text in variables(service).items()}
+    return given | filled
+
+
+@pytest.mark.parametrize("name", sorted((ServiceSettings.model_fields.keys() | SETTINGS) - MADE_BY_COMPOSE))
+@pytest.mark.parametrize("service", OURS)
+def test_every_setting_reaches_the_containers_from_the_env_file(service: str, name: str) -> None:
+    assert in_container(service, {f"{PREFIX}{name.upper()}": "said"})[f"{PREFIX}{name.upper()}"] == "said"
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_a_proxy_that_is_trusted_is_known_to_uvicorn_too(service: str) -> None:
+    assert in_container(service, {f"{PREFIX}TRUSTED_PROXIES": "172.18.0.1"})["FORWARDED_ALLOW_IPS"] == "172.18.0.1"
+    assert in_container(service, {})["FORWARDED_ALLOW_IPS"] == "127.0.0.1"
 
 
 def test_whatever_is_secret_must_be_given_and_has_no_default() -> None:
@@ -65,28 +84,26 @@ def test_whatever_is_secret_must_be_given_and_has_no_default() -> None:
     assert not re.search(r"(?im)^\s*\w*password: (?!\$\{)", TEXT)
 
 
-# The oldest patch of each series that may be pinned, and what an older one would bring back. Renew it with the pins.
-OLDEST_PATCH: Final = {
-    "redis:7.4": (6, "7.4.5 has CVE-2025-49844 (code execution through Lua), CVE-2025-46817 and CVE-2025-46818"),
-    "postgres:17": (8, "the security releases of November 2025 and February 2026 are 17.7 and 17.8"),
-    "python:3.11": (14, "3.11.14 is the security release of October 2025"),
-}
-
-
 def test_images_are_pinned_and_none_has_a_known_hole() -> None:
     images = [service["image"] for service in SERVICES.values()] + re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     foreign = [image for image in images if not image.startswith("retrycontract:")]
     pins = [re.fullmatch(r"([\w/]+:\d+(?:\.\d+)?)\.(\d+)(?:-\w+)*", image) for image in foreign]
-    assert {pin[1] for pin in pins if pin} == set(OLDEST_PATCH)
+    assert {pin[1] for pin in pins if pin} <= set(OLDEST_PATCH)
     for pin in pins:
         assert pin is not None
         oldest, why = OLDEST_PATCH[pin[1]]
         assert int(pin[2]) >= oldest, why
 
 
+def test_the_image_copies_a_database_with_the_programs_of_its_servers_version() -> None:
+    [client] = re.findall(r"postgresql-client-(\d+)", DOCKERFILE)
+    assert SERVICES["postgres"]["image"].startswith(f"postgres:{client}.")
+
+
 def test_every_command_exists() -> None:
-    assert SERVICES["migrate"]["command"][:3] == ["python", "manage.py", "migrate"]
-    assert "migrate" in get_commands()
+    assert SERVICES["migrate"]["command"] == ["retrycontract", "migrate"]
+    assert "migrate" in COMMANDS
+    assert (ROOT / "packaging" / "retrycontract.sh").read_text().endswith('exec python -m retrycontract "$@"\n')
     program, application, *_ = SERVICES["web"]["command"]
     module, _, name = application.partition(":")
     assert (program, module, name) == ("uvicorn", "retrycontract.asgi", "application")
@@ -119,7 +136,8 @@ def test_everything_that_runs_has_a_health_check_and_the_migration_comes_first()
 
 
 def test_the_image_is_made_of_what_is_there_and_runs_as_nobody_in_particular() -> None:
-    copied = [word for line in re.findall(r"^COPY (.+)", DOCKERFILE, re.MULTILINE) for word in line.split()[:-1]]
+    lines = re.findall(r"^COPY (?:--\S+ )?(.+)", DOCKERFILE, re.MULTILINE)
+    copied = [word for line in lines for word in line.split()[:-1]]
     assert [name for name in copied if not (ROOT / name).exists()] == []
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert [name for name in copied if f"!{name}" not in ignored] == []

@@ -17,7 +17,7 @@ from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.feedback.agent_events import DETAILS, AgentEvent
+from retrycontract.contract.feedback.guidance import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.webhooks import WebhookEvent, secret_of, sign

@@ -22,8 +22,7 @@ from retrycontract.contract.feedback.feedback_text import (
     WITHOUT_DESK,
     ParsedFeedback,
 )
-from retrycontract.contract.feedback.formatter import SHORT_POINTER
-from retrycontract.contract.feedback.formatters import Feedback
+from retrycontract.contract.feedback.formatter import SHORT_POINTER, Feedback
 from retrycontract.contract.feedback.tool_result import FORMAT
 from tests.contract.test_formatter import ONE_ERROR, TWO_ERRORS
 

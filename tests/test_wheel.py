@@ -152,6 +152,9 @@ def test_what_needs_an_extra_names_it(installed: Installed) -> None:
         assert (done.returncode, done.stderr) == (
             2, 'retrycontract: this needs the package mcp: pip install "retrycontract[mcp]"\n'
         )  # fmt: skip
+    done = installed.tried("-m", "retrycontract", "proxy", "--upstream", "http://127.0.0.1:9")
+    assert done.returncode == 2
+    assert done.stderr == 'retrycontract: this needs httpx2 and uvicorn: pip install "retrycontract[proxy]"\n'
 
 
 def test_the_client_brings_one_http_package_and_no_server(client: Installed) -> None:

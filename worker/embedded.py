@@ -15,12 +15,9 @@ from retrycontract.front.waiting import bells
 from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.check_output import bound_children
-from retrycontract.usecases.calls.forget_calls import forget_calls
 from retrycontract.usecases.calls.repeat_request import forget_requests
-from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
-from retrycontract.usecases.calls.tidy_queue import forget_answers, tidy_queue
-from retrycontract.usecases.counts.recount import fold_rollups
-from retrycontract.usecases.counts.sum_up_counts import sum_up_counts
+from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, judge_waiting, tidy_queue
+from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 from worker.courier import OutboxDrain
 from worker.names import worker_name

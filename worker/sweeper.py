@@ -75,12 +75,9 @@ class Sweeper:
         """Sweep once."""
         from retrycontract.store.models import Attempt, WorkerBeat
         from retrycontract.usecases.answers.send_answer import send_held
-        from retrycontract.usecases.calls.forget_calls import forget_calls
         from retrycontract.usecases.calls.repeat_request import forget_requests
-        from retrycontract.usecases.calls.sweep import BATCH, expire_overdue
-        from retrycontract.usecases.calls.tidy_queue import forget_answers, tidy_queue
-        from retrycontract.usecases.counts.recount import fold_rollups
-        from retrycontract.usecases.counts.sum_up_counts import sum_up_counts
+        from retrycontract.usecases.calls.sweep import BATCH, expire_overdue, forget_answers, forget_calls, tidy_queue
+        from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]

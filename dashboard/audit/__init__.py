@@ -1,0 +1,186 @@
+"""The audit trail: who did what, when, to which call, and through which door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar, Final
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_GET
+
+from dashboard.navigation import is_staff
+from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain
+from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
+from dashboard.shared.responses import TYPES, export
+from retrycontract.store.models import Call, Door, Event
+from retrycontract.store.statements import different
+
+MOST_TOLD: Final = 4  # details that stand in one line
+DOORS: Final = {
+    Door.API: ("the API", "agents"),
+    Door.DASHBOARD: ("the desk", "person"),
+    Door.ADMIN: ("the admin", "admin"),
+    Door.WORKER: ("the worker", "clock"),
+    Door.COMMAND: ("a command", "keys"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventChoices(TimedChoices):
+    """Hold which events are looked for."""
+
+    unsaid: ClassVar[frozenset[str]] = frozenset({"call"})
+
+    actor: str = ""
+    event: str = ""
+    door: str = ""
+    call: str = ""
+
+    @classmethod
+    def offers(cls, name: str, value: str) -> bool:
+        """Tell whether something may be chosen."""
+        return name != "door" or value in DOORS
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Say each choice in words, by its name."""
+        return self.time_words | {
+            "actor": f"By {self.actor}",
+            "event": event_word(self.event),
+            "door": self.door and f"Through {DOORS[Door(self.door)][0]}",
+        }
+
+    @property
+    def search(self) -> Search[Event]:
+        """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
+        rows = self.in_time(Event.objects.select_related("call"), "at")
+        indexed, others = list(self._indexed()), [Q(door=Door.API)] if self.door == Door.API else []
+        if indexed:
+            rows = rows.filter(indexed.pop(0))
+        return Search(rows, reduce(and_, indexed + others, Q()))
+
+    def _indexed(self) -> Iterator[Q]:
+        """List what an index knows; what keeps few events stands first."""
+        if self.call:
+            yield Q(call=Call.objects.filter(public_id=self.call).values("pk")[:1])
+        if self.actor:
+            yield Q(actor=self.actor)
+        if self.event:
+            yield Q(name=self.event)
+        if self.door and self.door != Door.API:
+            yield ~Q(door=Door.API.value) & Q(door=self.door)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """Show one event."""
+
+    event: Event
+
+    @property
+    def word(self) -> str:
+        """Say what happened."""
+        return event_word(self.event.name)
+
+    @property
+    def door(self) -> str:
+        """Say through which door."""
+        return DOORS[Door(self.event.door)][0]
+
+    @property
+    def icon(self) -> str:
+        """Name the icon of the door."""
+        return DOORS[Door(self.event.door)][1]
+
+    @property
+    def has_moved(self) -> bool:
+        """Tell whether the call came into another state by it."""
+        return bool(self.event.from_state) and self.event.from_state != self.event.to_state
+
+    @property
+    def gist(self) -> str:
+        """Say its first details in a line, those that are single words and numbers."""
+        told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in self.event.data.items() if _is_one(value)]
+        return " · ".join(told[:MOST_TOLD])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """Hold what the filters offer: what the trail has."""
+
+    actors: list[str]
+    events: list[tuple[str, str]]
+    doors: list[tuple[str, str]]
+
+
+def read_options() -> AuditOptions:
+    """Read what there is to choose from."""
+    names = different(Event, "name", most=MAX_OPTIONS)
+    actors = different(Event, "actor", most=MAX_OPTIONS)
+    doors = [(door.value, f"Through {words}") for door, (words, _) in DOORS.items()]
+    return AuditOptions(plain(actors), [(name, event_word(name)) for name in names], doors)
+
+
+def event_word(name: str) -> str:
+    """Say in words what a name of an event says: Guidance given, Key revoked."""
+    return name.replace(".", " ").replace("_", " ").capitalize()
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, str | int | float) or (
+        isinstance(value, list) and all(isinstance(one, str) for one in value)
+    )
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) or "none" if isinstance(value, list) else str(value)
+
+
+COLUMNS: Final = ("number", "at", "actor", "door", "event", "call_id", "from_state", "to_state", "details")
+
+
+@require_GET
+@never_cache
+@gzip_page
+def audit(request: HttpRequest) -> HttpResponse:
+    """Show a page of it."""
+    if not is_staff(request.user):
+        raise PermissionDenied
+    choices, after = EventChoices.of(request.GET), request.GET.get("after", "")
+    page = read_page(choices.search, after)
+    context: dict[str, Any] = {
+        "title": "Audit", "route": "dashboard:audit", "files": "dashboard:export_audit", "noun": "events",
+        "choices": choices, "page": page, "lines": [AuditLine(event) for event in page.rows], "after": after,
+        "now": timezone.now(), "options": read_options(), "most": MOST_EXPORTED,
+    }  # fmt: skip
+    return render(request, "audit/audit.html", context)
+
+
+@require_GET
+@never_cache
+def export_audit(request: HttpRequest, kind: str) -> HttpResponseBase:
+    """Give what was chosen as a file, from the page on that one looks at."""
+    if not is_staff(request.user):
+        raise PermissionDenied
+    if kind not in TYPES:
+        raise Http404
+    return export("audit", kind, COLUMNS, _lines(EventChoices.of(request.GET).search, request.GET.get("after", "")))
+
+
+def _lines(search: Search[Event], after: str) -> Iterator[tuple[Any, ...]]:
+    for event in read_all(search, after):
+        yield (
+            event.pk, event.at, event.actor, event.door, event.name, event.call.public_id if event.call else "",
+            event.from_state, event.to_state, event.data,
+        )  # fmt: skip

@@ -12,8 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dashboard.call.changes import Change, compare
-from dashboard.call.diagnosis import TONES, Course, Diagnosis, Mark
+from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
 from dashboard.shared.json_view import is_long
 from dashboard.shared.mistakes import MistakePattern, by_pattern
 from retrycontract.contract.decisions import Decision
@@ -31,7 +30,7 @@ from retrycontract.store.models import (
     HeldAnswer,
     StandingHint,
 )
-from retrycontract.usecases.answers.give_guidance import redacted_places
+from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 
 _AT_LINE = re.compile(r" at line (\d{1,6})\b")
@@ -76,6 +75,16 @@ class AttemptEntry:
     def mistakes(self) -> tuple[MistakePattern, ...]:
         """Give its errors, those that are alike as one."""
         return by_pattern(self.attempt.errors)
+
+    @property
+    def account(self) -> list[tuple[str, str]]:
+        """Say how the output came about, as far as the agent told it: the model, its tokens, the time it took."""
+        attempt = self.attempt
+        told = [("Model", attempt.model or "")]
+        ways = (("in", attempt.tokens_in), ("out", attempt.tokens_out))
+        told.append(("Tokens", ", ".join(f"{amount:,} {way}" for way, amount in ways if amount is not None)))
+        told.append(("Took", "" if attempt.seconds is None else f"{attempt.seconds:g} s"))
+        return [(name, value) for name, value in told if value]
 
     @property
     def failing_lines(self) -> tuple[int, ...]:
@@ -335,6 +344,11 @@ class CallHistory:
         """Tell what the suggested arguments change."""
         attempt, proposed = self.newest_judged, self._proposed
         return () if attempt is None or proposed is None else compare(attempt.output, proposed)
+
+    @property
+    def unmended(self) -> int:
+        """Count the mistakes that the suggested arguments would still have."""
+        return 0 if self._proposed is None else len(check_correction(self.call, self._proposed))
 
     @property
     def _proposed(self) -> Any | None:

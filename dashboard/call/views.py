@@ -1,9 +1,10 @@
-"""The page of one call: what happened, the answer, and what became of it."""
+"""The page of one call: what happened, the answer, what became of it, and how it is taken back."""
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -15,31 +16,24 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.answers.hint_views import keep_words
+from dashboard.answers import keep_words
 from dashboard.call.call_history import CallHistory, read_story, read_version
-from dashboard.call.filling import filled, is_asked
-from dashboard.call.suggestions import AtHand, read_at_hand
-from dashboard.call.undo import taken_back
+from dashboard.call.suggestions import AtHand, filled, is_asked, read_at_hand
 from dashboard.call.work import read_work
-from dashboard.inbox.queue import next_blocked
+from dashboard.inbox.views import next_blocked
 from dashboard.navigation import may_answer
+from dashboard.shared.choices import choices_for
 from dashboard.shared.forms import AnswerForm
-from dashboard.shared.json_lines import line_at, lines_of
-from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx
-from dashboard.shared.sent import say_sent
-from dashboard.shared.wording import choices_for
+from dashboard.shared.json_view import line_at, lines_of
+from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
 from dashboard.templatetags.desk import bare
 from retrycontract.contract.errors import ValidationError
-from retrycontract.store.models import Call, Escalation
-from retrycontract.usecases.answers.give_guidance import (
-    AlreadyAnsweredError,
-    RefusedAnswerError,
-    draft_guidance,
-)
+from retrycontract.store.models import Call, Escalation, HeldAnswer
+from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
 from retrycontract.usecases.answers.save_reply import UnusableReplyError
-from retrycontract.usecases.answers.send_answer import send_answer
+from retrycontract.usecases.answers.send_answer import send_answer, take_back
 from retrycontract.usecases.calls.claim_call import claim_next
 
 
@@ -237,3 +231,42 @@ def _story_context(request: HttpRequest, story: CallHistory) -> dict[str, Any]:
 
 def _get(public_id: str) -> Call:
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
+
+
+TAKEN_BACK: Final = "taken_back"  # in the session: what was typed, until its form is shown again
+
+
+@require_POST
+@never_cache
+def undo(request: HttpRequest, batch: str) -> HttpResponse:
+    """Take back what was sent by one press; the page of the call or of the group shows it as it was typed."""
+    if not may_answer(request.user):
+        raise PermissionDenied
+    taken = take_back(batch, cast(User, request.user))
+    if not taken:
+        messages.warning(request, "Too late: your answer was sent.")
+        return redirect("dashboard:inbox")
+    first = taken[0]
+    if all(held.has_missed for held in taken):
+        messages.success(request, "Put away: it was not sent, and its agent needs it no more.")
+        return redirect("dashboard:inbox")
+    request.session[TAKEN_BACK] = _typed(first) | {"call": first.call.public_id}
+    page = "dashboard:call" if len(taken) == 1 else "dashboard:group"
+    messages.success(request, f"Taken back: {'no agent' if len(taken) > 1 else 'the agent'} saw it.")
+    return redirect(page, public_id=first.call.public_id)
+
+
+def taken_back(request: HttpRequest, public_id: str) -> dict[str, Any]:
+    """Give what was typed for a call and taken back, once; empty where there is nothing."""
+    if request.session.get(TAKEN_BACK, {}).get("call") != public_id:
+        return {}
+    return cast(dict[str, Any], request.session.pop(TAKEN_BACK))
+
+
+def _typed(held: HeldAnswer) -> dict[str, Any]:
+    typed: dict[str, Any] = {"decision": held.decision, "text": held.text, "grant": str(held.grant or 1)}
+    if held.arguments is not None:
+        typed["arguments"] = json.dumps(held.arguments, ensure_ascii=False, indent=2)
+    if held.stands_days is not None:
+        typed |= {"standing": True, "lasts": str(held.stands_days)}
+    return typed

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Claim, Snooze
-from retrycontract.usecases.calls.claim_call import claim_of
-from retrycontract.usecases.calls.snooze_call import snooze_of
+from retrycontract.usecases.calls.claim_call import claim_of, snooze_of
 
 AFTERNOON: Final = 14  # hours of the clock
 MORNING: Final = 9

@@ -24,12 +24,14 @@ from retrycontract.store.models import Call
 from retrycontract.usecases.calls.claim_call import (
     ClaimedError,
     NotBlockedError,
+    UnusableTimeError,
     claim_call,
     claim_next,
     release_claim,
     renew_claim,
+    snooze_call,
+    wake_call,
 )
-from retrycontract.usecases.calls.snooze_call import UnusableTimeError, snooze_call, wake_call
 
 DONE = "desk:done"  # tells our script to close the dialog and to ask for what has changed
 

@@ -1,0 +1,153 @@
+"""All calls, found by an id and by what was chosen."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+from django.db.models import Exists, OuterRef, Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_GET
+
+from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
+from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain, state_word
+from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
+from dashboard.shared.responses import TYPES, export
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.store.statements import different
+
+DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
+HAS_FAILED: Final = ~Q(fingerprint="")
+IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChoices(TimedChoices):
+    """Hold which calls are looked for."""
+
+    q: str = ""
+    tool: str = ""
+    agent: str = ""
+    state: str = ""
+    kind: str = ""
+    model: str = ""
+    version: str = ""
+    code: str = ""
+    field: str = ""
+
+    @classmethod
+    def offers(cls, name: str, value: str) -> bool:
+        """Tell whether something may be chosen."""
+        known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode)}
+        if name == "version":
+            return value.isascii() and value.isdecimal() and len(value) < 18
+        return value in known.get(name, (value,))
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Say each choice in words, by its name."""
+        state = {"state": self.state and state_word(self.state)}
+        more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}"}
+        return self.time_words | state | more | call_words(self.tool, self.agent, self.kind, self.code)
+
+    @property
+    def search(self) -> Search[Call]:
+        """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
+        calls = Call.objects.select_related("agent")
+        rows = self.in_time(calls.search(self.q) if self.q else calls, "created_at")
+        indexed, others = list(self._indexed()), list(self._others())
+        if indexed and not self.q:
+            rows = rows.filter(indexed.pop(0))
+        return Search(rows, reduce(and_, indexed + others, Q()))
+
+    def _indexed(self) -> Iterator[Q]:
+        """List what an index knows; what keeps few calls stands first."""
+        if self.state and self.state != CallState.VALID:
+            yield Q(state=self.state)
+        if self.tool:
+            yield Q(tool_name=self.tool)
+        if self.model:
+            yield Q(model=self.model)
+        if self.agent:
+            yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
+        if self.kind and self.kind != Kind.TOOL_CALL:
+            yield IS_RARE & Q(kind=self.kind)
+        if self.code or self.field:
+            yield HAS_FAILED
+        if self.state == CallState.VALID:
+            yield Q(state=self.state)
+
+    def _others(self) -> Iterator[Q]:
+        if self.kind == Kind.TOOL_CALL:
+            yield Q(kind=self.kind)
+        if self.version:
+            yield Q(version=int(self.version))
+        if self.code or self.field:
+            failed = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False)
+            if self.code:
+                failed = failed.filter(errors_json__contains=f'"{self.code}"')
+            if self.field:
+                failed = failed.filter(errors_json__regex=_at(self.field))
+            yield Q(Exists(failed))
+
+
+def _at(field: str) -> str:
+    """Write what an error's place looks like in stored errors; `*` stands for an item, and its own fields lie in it."""
+    steps = ['[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in field.split("/")]
+    deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
+    return f'"field_path":"{"/".join(steps)}{deeper}"'
+
+
+STATES: Final = [(state.value, state_word(state)) for state in CallState]
+COLUMNS: Final = (
+    "number", "call_id", "state", "kind", "tool", "agent", "model", "session_id", "task_id", "correlation_id",
+    "last_tool_call_id", "attempts_made", "attempts_allowed", "created_at", "updated_at",
+)  # fmt: skip
+
+
+@require_GET
+@never_cache
+@gzip_page
+def calls(request: HttpRequest) -> HttpResponse:
+    """Show a page of them."""
+    choices, after = CallChoices.of(request.GET), request.GET.get("after", "")
+    page = read_page(choices.search, after)
+    context: dict[str, Any] = {
+        "title": "Calls", "route": "dashboard:calls", "files": "dashboard:export_calls", "noun": "calls",
+        "choices": choices, "page": page, "lines": rows_of(page.rows, {}, {}), "after": after, "now": timezone.now(),
+        "options": read_options(),
+        "models": plain(different(Call, "model", most=MAX_OPTIONS)), "states": STATES, "most": MOST_EXPORTED,
+    }  # fmt: skip
+    if not page.rows and not choices.is_any:
+        context["address"] = request.build_absolute_uri("/").rstrip("/")
+    return render(request, "calls/calls.html", context)
+
+
+@require_GET
+@never_cache
+def export_calls(request: HttpRequest, kind: str) -> HttpResponseBase:
+    """Give what was chosen as a file, from the page on that one looks at."""
+    if kind not in TYPES:
+        raise Http404
+    return export("calls", kind, COLUMNS, _lines(CallChoices.of(request.GET).search, request.GET.get("after", "")))
+
+
+def _lines(search: Search[Call], after: str) -> Iterator[tuple[Any, ...]]:
+    for call in read_all(search, after):
+        yield (
+            call.pk, call.public_id, call.state, call.kind, call.tool_name, call.agent.name, call.model,
+            call.session_id, call.task_id, call.correlation_id, call.last_tool_call_id, call.attempts_made,
+            call.attempts_allowed, call.created_at, call.updated_at,
+        )  # fmt: skip

@@ -1,8 +1,14 @@
-"""The inbox: what waits for a person."""
+"""The inbox: tabs with bounded counts, and one page of what waits for a person."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -12,11 +18,205 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
-from dashboard.inbox.filters import Filters, read_options
-from dashboard.inbox.queue import Queue, Tab, answered_today, read_queue
+from dashboard.inbox.groups import Filters, Found, Group, find_groups, first_calls, grouped, read_options, rows_of
 from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
-from retrycontract.store.models import Call
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
+from retrycontract.store.models.calls import ENDED, CallQuerySet
+from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
+
+PAGE = 25
+MOST_UNSENT = 5  # shown at once: those behind them come when these are put away
+MOST_COUNTED = 10_000  # exact up to here, 8 ms; beyond, whether a list grows or shrinks is seen elsewhere
+AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Tab(StrEnum):
+    """Name the tabs."""
+
+    OPEN = "open"
+    MINE = "mine"
+    AGENT = "agent"
+    ANSWERED = "answered"
+    ALL = "all"
+    SNOOZED = "snoozed"  # a line below the tabs, where anything is put off
+
+    @property
+    def label(self) -> str:
+        """Say what the tab holds."""
+        return "Waiting for agent" if self is Tab.AGENT else self.value.capitalize()
+
+    @property
+    def waits_for_us(self) -> bool:
+        """Tell whether the tab's calls wait for a person."""
+        return self in (Tab.OPEN, Tab.MINE, Tab.SNOOZED)
+
+    @property
+    def holds_few(self) -> bool:
+        """Tell whether the tab's calls are few: those of now, not those of all time."""
+        return self.waits_for_us or self is Tab.AGENT
+
+    def calls(self, operator: int, now: datetime) -> CallQuerySet:
+        """Give the tab's calls in their order: what waits for a person by how long it waits, others newest first."""
+        match self:
+            case Tab.OPEN:
+                return awake_calls(now)
+            case Tab.MINE:
+                return claimed_calls(operator, now)
+            case Tab.AGENT:
+                return Call.objects.filter(state__in=AGENTS_TURN).order_by("-pk")
+            case Tab.ANSWERED:
+                answered = Guidance.objects.order_by().values("call_id")
+                return Call.objects.filter(state__in=ENDED, pk__in=answered).order_by("-pk")
+            case Tab.ALL:
+                return Call.objects.order_by("-pk")
+            case Tab.SNOOZED:
+                return snoozed_calls(now)
+
+    def counted(self, filters: Filters, operator: int, now: datetime) -> TabCount:
+        """Count what the tab would list, as far as a person wants to know."""
+        calls = self.calls(operator, now)
+        if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
+            newest = Guidance.objects.order_by("-pk").values("call_id")[: MOST_COUNTED + 1]
+            calls = Call.objects.filter(state__in=ENDED, pk__in=newest)
+        calls = filters.bounded(are_few=self.holds_few).apply(calls, now)
+        return TabCount(calls.order_by()[: MOST_COUNTED + 1].count())
+
+
+SHOWN_TABS: Final = tuple(tab for tab in Tab if tab is not Tab.SNOOZED)
+
+
+@dataclass(frozen=True, slots=True)
+class TabCount:
+    """Hold how many calls a tab has, counted up to a bound."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"over {MOST_COUNTED:,}" if self.number > MOST_COUNTED else f"{self.number:,}"
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Hold one page of a tab, as far as a poll needs it; errors are read when they are asked for."""
+
+    tab: Tab
+    filters: Filters
+    counts: dict[Tab, TabCount]
+    calls: tuple[Call, ...]
+    found: tuple[Found, ...]  # empty where calls stand one by one
+    claims: dict[int, Claim]  # of the calls, by their keys
+    snoozes: dict[int, Snooze]
+    next_page: str
+    after: str = ""
+    unsent: tuple[HeldAnswer, ...] = ()  # the operator's own answers that no agent got
+
+    @cached_property
+    def version(self) -> str:
+        """Digest what the page shows: equal digests need no new page."""
+        parts = [f"{call.pk}:{call.state}:{call.updated_at.timestamp()}" for call in self.calls]
+        parts += [f"{group.keys[0]}:{group.size}" for group in self.found]
+        parts += [f"{call}:{claim.operator_id}" for call, claim in sorted(self.claims.items())]
+        parts += [f"{call}:{snooze.until.timestamp()}" for call, snooze in sorted(self.snoozes.items())]
+        parts += [f"unsent:{held.pk}" for held in self.unsent]
+        counted = [str(count) for count in self.counts.values()]
+        return hashlib.sha256("|".join([self.tab, *counted, self.next_page, *parts]).encode()).hexdigest()[:16]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Give the page's calls, those with the same mistake together where the first of them stands."""
+        rows = rows_of(self.calls, self.claims, self.snoozes)
+        if self.tab is Tab.ANSWERED:
+            given = Guidance.objects.filter(call__in=self.calls).select_related("operator").order_by("pk")
+            answers = {answer.call_id: answer for answer in given}  # the newest of a call is the last
+            rows = [replace(row, answer=answers.get(row.call.pk)) for row in rows]
+        return grouped(rows, self.found) if self.found else tuple(Group((row,), 1) for row in rows)
+
+    @property
+    def longest_waiting(self) -> Call | None:
+        """Give the call that waits longest, when the page begins with it."""
+        is_first = self.tab is Tab.OPEN and not self.after
+        return self.calls[0] if is_first and self.calls else None
+
+    @property
+    def tabs(self) -> list[tuple[Tab, TabCount]]:
+        """Give each tab with its count."""
+        return [(tab, self.counts[tab]) for tab in SHOWN_TABS]
+
+
+def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
+    """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
+    counts = {each: each.counted(filters, operator, now) for each in Tab}
+    filters = filters.bounded(are_few=tab.holds_few)
+    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
+    if tab is Tab.OPEN and not filters.like:
+        listed, found, next_page = _grouped_page(calls, _parse(after))
+    else:
+        listed, next_page = _page(calls, _parse(after), is_oldest_first=tab.waits_for_us)
+        found = ()
+    claims, snoozes = read_claims(listed, now), read_snoozes(listed, now)
+    unsent = (
+        HeldAnswer.objects.unsent().select_related("call__agent", "operator", "escalation").filter(operator=operator)
+    )
+    return Queue(tab, filters, counts, listed, found, claims, snoozes, next_page, after, tuple(unsent[:MOST_UNSENT]))
+
+
+def next_blocked(*, now: datetime, beside: Call | None = None) -> Call | None:
+    """Give the Blocked call that waits longest and that nobody has or put off, other than the one at hand."""
+    calls = free_calls(now)
+    return (calls.exclude(pk=beside.pk) if beside else calls).first()
+
+
+def read_claims(calls: Collection[Call], now: datetime) -> dict[int, Claim]:
+    """Read who has some calls, by their keys."""
+    active = Claim.objects.active(now).filter(escalation__call__in=calls)
+    return {claim.escalation.call_id: claim for claim in active.select_related("operator", "escalation")}
+
+
+def read_snoozes(calls: Collection[Call], now: datetime) -> dict[int, Snooze]:
+    """Read until when some calls are put off, by their keys."""
+    active = Snooze.objects.active(now).filter(escalation__call__in=calls)
+    return {snooze.escalation.call_id: snooze for snooze in active.select_related("operator", "escalation")}
+
+
+def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ...], tuple[Found, ...], str]:
+    found = find_groups(calls, beyond=_moment(place), number=PAGE + 1)
+    shown = tuple(found[:PAGE])
+    listed = tuple(first_calls(shown))
+    last = next((call for call in listed if call.pk == shown[-1].keys[0]), None) if len(found) > PAGE else None
+    return listed, shown, _key(last) if last else ""
+
+
+def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tuple[tuple[Call, ...], str]:
+    calls = calls.order_by("pk" if is_oldest_first else "-pk")
+    if len(place) == 1:
+        calls = calls.filter(pk__gt=place[0]) if is_oldest_first else calls.filter(pk__lt=place[0])
+    listed = tuple(calls[: PAGE + 1])
+    return listed[:PAGE], str(listed[PAGE - 1].pk) if len(listed) > PAGE else ""
+
+
+def _key(call: Call) -> str:
+    """Write where a page of groups ends: the microsecond of blocking, then the primary key."""
+    assert call.blocked_at is not None
+    return f"{(call.blocked_at - EPOCH) // timedelta(microseconds=1)}.{call.pk}"
+
+
+def _parse(after: str) -> list[int]:
+    """Read a page's key; one that nobody gave out is as good as none."""
+    parts = after.split(".")
+    return [int(part) for part in parts] if all(part.isdecimal() and len(part) < 18 for part in parts) else []
+
+
+def _moment(place: list[int]) -> tuple[datetime, int] | None:
+    return (EPOCH + timedelta(microseconds=place[0]), place[1]) if len(place) == 2 else None
+
+
+def answered_today(operator: int, now: datetime) -> int:
+    """Count what an operator has answered since midnight by their clock; what is held counts once it is sent."""
+    midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Guidance.objects.filter(operator=operator, given_at__gte=midnight).count()
 
 
 @require_GET

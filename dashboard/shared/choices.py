@@ -1,22 +1,107 @@
-"""What somebody chose to see of a list: read from the address, and kept in it."""
+"""What somebody chose to see of a list, the desk's words for it, and what the settings tell people at the desk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime, tzinfo
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 
+from retrycontract.config.service_settings import ServiceSettings
+from retrycontract.contract.configuration import shown_duration
+from retrycontract.contract.decisions import DECISIONS, Decision
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models.moments import within
-from retrycontract.usecases.calls.identifiers import safe_identifier
+from retrycontract.store.models.events import within
+from retrycontract.store.models.outbox import shortened
+from retrycontract.usecases.calls.repeat_request import safe_identifier
 from retrycontract.usecases.people.admit_operator import is_time_zone
+
+NOBODY = "nobody"
+
+
+def service_facts() -> list[tuple[str, str]]:
+    """Say how long history is kept, who is told of escalations and how often, and when sessions end."""
+    return list(_facts(settings.RETRYCONTRACT))
+
+
+def _facts(service: ServiceSettings) -> Iterable[tuple[str, str]]:
+    days = service.retention_days
+    yield "Calls that ended are kept", shown_duration(timedelta(days=days)) if days else "for good"
+    yield "A Blocked call waits", shown_duration(timedelta(days=service.blocked_expires_after_days))
+    yield (
+        "Escalations go by webhook to",
+        shortened(address) if (address := service.notify_webhook_url) else NOBODY,
+    )
+    yield "and by e-mail to", ", ".join(service.notify_email) or NOBODY
+    if service.notify_webhook_url or service.notify_email:
+        yield "Pause between two messages", shown_duration(timedelta(seconds=service.notify_pause_seconds))
+    yield "You must log in again when idle for", shown_duration(timedelta(minutes=service.session_idle_minutes))
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWords:
+    """Name an output of one kind, and what its agent does with it."""
+
+    noun: str  # what a person corrects
+    whole: str  # what the agent sent
+    these: str
+    use: str
+    used: str
+    judge: str  # what an output may be too good for
+
+
+WORDINGS: Final = {
+    Kind.TOOL_CALL: OutputWords("arguments", "call", "these", "runs it", "executed", "schema"),
+    Kind.AGENT_RESPONSE: OutputWords("response", "response", "this", "goes on with it", "used", "schema"),
+    Kind.SOURCE_FILE: OutputWords("file", "file", "this", "writes it", "written", "check"),
+    Kind.EXTRACTION: OutputWords("extraction", "extraction", "this", "goes on with it", "used", "schema"),
+}
+
+
+STATE_WORDS: Final = {
+    CallState.GUIDED: "Waiting for agent",
+    CallState.PENDING: "Being checked",
+    CallState.RETRYING: "Agent retries",
+}
+
+
+def state_word(state: str) -> str:
+    """Say what a state of a call means."""
+    return STATE_WORDS.get(CallState(state), state.capitalize())
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChoice:
+    """Offer one decision."""
+
+    decision: Decision
+    title: str
+    what: str
+
+
+def choices_for(kind: str) -> list[DecisionChoice]:
+    """Offer what may be decided about an output of a kind."""
+    words = asdict(WORDINGS[Kind(kind)])
+    return [
+        DecisionChoice(decision, entry.title.format(**words), entry.what.format(**words))
+        for decision, entry in DECISIONS.items()
+        if kind not in entry.not_of
+    ]
+
+
+def given_word(decision: str, kind: str) -> str:
+    """Name an answer that was given."""
+    return Decision(decision).entry.given.format(**asdict(WORDINGS[Kind(kind)]))
+
 
 MAX_SEARCH: Final = 200  # the longest id
 MAX_OPTIONS: Final = 200  # of a list to choose from; the search finds the rest

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.call.changes import compare
+from dashboard.call.diagnosis import compare
 from dashboard.navigation import is_staff
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError

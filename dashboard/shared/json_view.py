@@ -1,12 +1,13 @@
-"""Render a model's JSON for people: pretty, escaped, every character visible, the failing places marked."""
+"""Render a model's JSON for people: pretty, escaped, every character visible, the lines of failing places marked."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -14,8 +15,66 @@ from django.utils.safestring import SafeString, mark_safe
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.redaction.marks import MARK_PATTERN
+from retrycontract.contract.redaction.foreign import MARK_PATTERN
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+@dataclass(slots=True)
+class _Container:
+    """Follow an object or an array while it is read."""
+
+    pointer: str
+    is_object: bool
+    index: int = 0
+    name: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Give the pointer of the member that is read."""
+        return pointers.join(self.pointer, self.index if self.name is None else self.name)
+
+    def go_on(self) -> None:
+        """Step behind a comma."""
+        self.index, self.name = self.index + 1, None
+
+
+def lines_of(text: str) -> dict[str, int]:
+    """Tell by pointer on which line of a valid JSON text each value begins, counted from 1; of members, the name."""
+    lines: dict[str, int] = {}
+    within: list[_Container] = []
+    line = end = 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", end, match.start())
+        end, token = match.start(), match.group()
+        if token in ("}", "]"):
+            within.pop()
+        elif token == ",":
+            within[-1].go_on()
+        elif token != ":":
+            _read(token, line + 1, lines, within)
+    return lines
+
+
+def _read(token: str, line: int, lines: dict[str, int], within: list[_Container]) -> None:
+    inner = within[-1] if within else None
+    if inner is not None and inner.is_object and inner.name is None:
+        inner.name = str(json.loads(token))
+        lines[inner.place] = line
+        return
+    place = inner.place if inner is not None else pointers.ROOT
+    lines.setdefault(place, line)
+    if token in ("{", "["):
+        within.append(_Container(place, token == "{"))
+
+
+def line_at(lines: dict[str, int], pointer: str) -> int:
+    """Give the line of a value, or of the container that lacks it."""
+    while pointer and pointer not in lines:
+        pointer = pointers.parent(pointer)
+    return lines.get(pointer, 1)
+
 
 MAX_LINES = 500  # a person reads no more; the rest is counted
 MAX_STRING = 2000

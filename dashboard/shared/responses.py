@@ -1,15 +1,26 @@
-"""What all pages share: how htmx asks, and the statuses that mean something to our script."""
+"""What pages answer with: statuses that our script knows, the stream of changes, notices, and tables as files."""
 
 from __future__ import annotations
 
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 from django_htmx.middleware import HtmxDetails
 
-from retrycontract.store.models import Door
+from retrycontract.front.pending import PENDING
+from retrycontract.store.models import Door, Event, Guidance, HeldAnswer
+from retrycontract.usecases.notify.doorbell import DESK_BELL
 
 UNCHANGED: Final = 204  # htmx swaps nothing
 LOGIN_FIRST: Final = 401
@@ -32,3 +43,79 @@ def is_htmx(request: HttpRequest) -> bool:
 def by(request: HttpRequest) -> dict[str, Any]:
     """Say who does it, when, and through which door, as the use cases want to know."""
     return {"now": timezone.now(), "actor": cast(User, request.user).get_username(), "door": Door.DASHBOARD}
+
+
+MEDIA_TYPE: Final = "text/event-stream"
+MAX_DIGITS: Final = 18
+
+
+@login_not_required  # a redirect would be an error in the browser's console; 204 tells it to come no more
+@require_GET
+@never_cache
+def live(request: HttpRequest) -> HttpResponse:
+    """Write a frame when anything happened to a call since the event `after`; the front of house asks again."""
+    if not request.user.is_authenticated:
+        return HttpResponse(status=UNCHANGED)
+    after, newest = request.GET.get("after", ""), Event.objects.newest_id()
+    is_known = after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS
+    has_news = is_known and int(after) < newest
+    response = HttpResponse("data: changed\n\n" if has_news else "", content_type=MEDIA_TYPE)
+    response[PENDING.decode()] = f"{DESK_BELL}; {reverse('dashboard:live')}?after={newest}"
+    return response
+
+
+SENT: Final = "sent"  # tells our script that the draft of what was sent may go
+
+
+def say_sent(request: HttpRequest, sent: HeldAnswer | Guidance | None, words: str) -> None:
+    """Tell the operator that an answer was sent, on whatever page comes next; one that is held can be taken back."""
+    tags = f"{SENT}-{sent.batch}-{sent.send_at.timestamp():.0f}" if isinstance(sent, HeldAnswer) else SENT
+    messages.success(request, words, extra_tags=tags)
+
+
+def undo_of(tags: str) -> dict[str, Any] | None:
+    """Read from the tags of a message what it lets an operator take back, and until when."""
+    name, _, held = (tags or "").partition("-")
+    batch, _, until = held.partition("-")
+    return {"batch": batch, "until": datetime.fromtimestamp(int(until), UTC)} if name == SENT and until else None
+
+
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+
+
+class _CsvLine:
+    """Stand for a file: what is written is given back."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def export(name: str, kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
+    """Answer with a file of rows, in the kind csv or jsonl."""
+    lines = csv_lines(columns, rows) if kind == "csv" else json_lines(columns, rows)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    return StreamingHttpResponse(lines, content_type=TYPES[kind], headers=headers)
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Write rows as CSV; text that a spreadsheet would run begins with an apostrophe."""
+    writer = csv.writer(_CsvLine())
+    yield str(writer.writerow(columns))
+    for row in rows:
+        yield str(writer.writerow([_cell(value) for value in row]))
+
+
+def json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Write each row as an object on a line of its own."""
+    for row in rows:
+        yield json.dumps(dict(zip(columns, map(_plain, row), strict=True))) + "\n"
+
+
+def _cell(value: Any) -> Any:
+    plain = json.dumps(value) if isinstance(value, dict) else _plain(value)
+    return f"'{plain}" if isinstance(plain, str) and plain.startswith(FORMULA_STARTS) else plain
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

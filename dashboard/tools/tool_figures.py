@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from dashboard.call.changes import Change, compare
-from dashboard.insights.plots import percent
-from dashboard.insights.time_range import TimeRange
+from dashboard.call.diagnosis import Change, compare
+from dashboard.insights.plots import TimeRange, percent
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.durations import shown_duration
+from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Tool, ToolVersion

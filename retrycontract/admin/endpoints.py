@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from retrycontract.admin.pages import EditablePage, by
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import WebhookEndpoint
-from retrycontract.store.models.endpoints import MAX_ADDRESS
+from retrycontract.store.models.outbox import MAX_ADDRESS
 from retrycontract.usecases.notify.tend_endpoint import (
     CHANGEABLE,
     UnusableAddressError,

@@ -28,8 +28,7 @@ from retrycontract.usecases.people.admit_operator import (
     end_sessions,
     role_of,
 )
-from retrycontract.usecases.people.log_in import free_operator
-from retrycontract.usecases.people.second_factor import take_factor_away
+from retrycontract.usecases.people.log_in import free_operator, take_factor_away
 
 if TYPE_CHECKING:
     _NewUser = AdminUserCreationForm[User]

@@ -13,8 +13,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, by, json_block, line
-from retrycontract.contract.configuration import RANGES
-from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.configuration import RANGES, parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.tools.contracts import sanitizer
 from retrycontract.usecases.tools.register_tool import CHANGEABLE, change_tool, release_version

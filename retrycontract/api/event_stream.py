@@ -10,10 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from retrycontract.api.problems import Problem
 from retrycontract.api.schemas import Identifier, Strict
-from retrycontract.contract.feedback.agent_events import AgentEvent
+from retrycontract.contract.feedback.guidance import AgentEvent
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.event_position import Position
 from retrycontract.store.models import Agent, Event
+from retrycontract.store.transactions import Position
 from retrycontract.usecases.notify.follow_events import EventBatch
 
 MEDIA_TYPE: Final = "text/event-stream"

@@ -1,16 +1,45 @@
-"""What pydantic's types do not say of the API's fields: the document must allow what is taken, and nothing else."""
+"""What pydantic's types do not say of the API's fields, and the examples of the OpenAPI document; a test sends each."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
 
-from retrycontract.contract.durations import LONGEST, SHORTEST, parse_duration
+from retrycontract.contract.configuration import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.generation import MAX_TOKENS
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, MAX_TOOLS
+
+READ_FILE: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "limit": {"type": "integer", "minimum": 1}},
+    "required": ["path"],
+}
+TOOL: Final[dict[str, Any]] = {
+    "input_schema": READ_FILE,
+    "description": "Read a file.",
+    "max_attempts": 3,
+    "expires_after": "12h",
+}
+CALL: Final[dict[str, Any]] = {
+    "tool": "read_file",
+    "tool_call_id": "call_abc",
+    "arguments": {"path": 5},
+    "session_id": "s-1",
+    "turn": 4,
+    "render": "openai",
+    "context": {"goal": "Summarise the report"},
+}
+RAW_CALL: Final[dict[str, Any]] = {"tool": "read_file", "tool_call_id": "call_abc", "raw": '{"path": "report.txt"}'}
+CHECK: Final[dict[str, Any]] = {"input_schema": READ_FILE, "arguments": {"path": 5}, "tool": "read_file"}
+TOOL_LISTS: Final[dict[str, Any]] = {
+    "OpenAI": {"value": [{"type": "function", "function": {"name": "read_file", "parameters": READ_FILE}}]},
+    "Anthropic": {"value": [{"name": "read_file", "input_schema": READ_FILE}]},
+    "MCP": {"value": {"tools": [{"name": "read_file", "inputSchema": READ_FILE}]}},
+}
+
 
 MAX_TURN = 2**53 - 1
 MAX_SECONDS = 365 * 86_400

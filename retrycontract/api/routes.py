@@ -16,7 +16,7 @@ from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WO
 from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_stream import EventFilters, EventOut
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
-from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
+from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.config.logs import follow
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
@@ -29,7 +29,7 @@ from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.dry_run import dry_run
-from retrycontract.usecases.calls.identifiers import opened_identifier, safe_query, sealed_identifier
+from retrycontract.usecases.calls.repeat_request import opened_identifier, safe_query, sealed_identifier
 from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
 from retrycontract.usecases.notify.doorbell import agent_bell
 from retrycontract.usecases.notify.follow_events import follow_events

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from retrycontract.api import examples
+from retrycontract.api import fields as examples
 from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
@@ -33,7 +33,7 @@ from retrycontract.contract.feedback.feedback_forms import (
 from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.lifecycle import CallState, Status
-from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
+from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]

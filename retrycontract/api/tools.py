@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Body, Router, Status
 from ninja.params.functions import Query
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from retrycontract.api import examples, presenters, problems
+from retrycontract.api import fields as examples
+from retrycontract.api import presenters, problems
 from retrycontract.api.auth import READ, TOOLS_WORK
-from retrycontract.api.fields import ToolList
+from retrycontract.api.fields import AttemptCount, Duration, InputSchema, ToolList
 from retrycontract.api.preconditions import (
     IdempotencyKey,
     IfMatch,
@@ -25,22 +27,106 @@ from retrycontract.api.preconditions import (
     once,
     tag_of,
 )
-from retrycontract.api.refusals import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
-from retrycontract.api.tool_schemas import (
-    ImportOut,
-    RefusedTool,
-    ToolDetail,
-    ToolIn,
-    ToolOut,
-    ToolPage,
-    ToolQuery,
-    ToolSummary,
-)
+from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
+from retrycontract.api.schemas import Kinds, Strict, ToolName
 from retrycontract.checking import AT_ONCE
+from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Agent, Tool
 from retrycontract.usecases.tools.contracts import attempts_allowed
 from retrycontract.usecases.tools.register_tool import Registration, ToolSettings, import_tools, register_tool
+
+
+class ToolIn(Strict):
+    """A tool to register."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.TOOL]})
+
+    kind: Kinds | None = Field(None, description="What is checked against the schema (default tool_call).")
+    input_schema: InputSchema = Field(description="The JSON Schema of the tool's arguments.")
+    description: Annotated[str, StringConstraints(max_length=20_000)] | None = None
+    strict: StrictBool | None = Field(
+        None, description="Refuse fields that the schema does not declare (default true)."
+    )
+    hold: StrictBool | None = Field(None, description="Keep a Blocked call closed until a person answered.")
+    mode: Literal["enforce", "observe"] | None = None
+    max_attempts: AttemptCount | None = None
+    expires_after: Duration | None = Field(
+        None, description="How long a Blocked call waits for an answer: seconds, or text such as 30m, 12h or 7d."
+    )
+    on_expiry: Literal["expire", "reject"] | None = Field(
+        None, description="What becomes of a Blocked call that nobody answered in time (default expire)."
+    )
+
+
+class ToolOut(BaseModel):
+    """A registered tool."""
+
+    name: str
+    namespace: str
+    version: int
+    schema_hash: str
+    created: bool = Field(description="The tool was not known before.")
+    changed: bool = Field(description="The schema made a new version.")
+    max_attempts: int = Field(description="Of its calls that name none themselves.")
+
+
+class RefusedTool(BaseModel):
+    """A tool of an imported list that was refused."""
+
+    name: str
+    pointer: str
+    code: str
+    detail: str
+
+
+class ImportOut(BaseModel):
+    """What became of an imported list."""
+
+    registered: list[ToolOut]
+    refused: list[RefusedTool]
+
+
+class ToolQuery(Strict):
+    """Which tools are asked for."""
+
+    kind: Kind | None = None
+    cursor: ToolName | None = Field(None, description="The name after which the page begins.")
+    limit: int = Field(50, ge=1, le=100)
+
+
+class ToolSummary(BaseModel):
+    """A tool without its schema; what is null is as the configuration says."""
+
+    name: str
+    kind: Kind
+    description: str
+    strict: bool
+    hold: bool
+    mode: Literal["enforce", "observe"] | None
+    max_attempts: int | None
+    expires_after: int | None = Field(description="Seconds.")
+    on_expiry: Literal["expire", "reject"] | None
+    version: int
+    schema_hash: str
+    etag: str = Field(description="Names this revision; send it as If-Match to change no other.")
+    created_at: datetime
+    updated_at: datetime
+    link: str = Field(description="Its address.")
+
+
+class ToolDetail(ToolSummary):
+    """A tool with its present schema."""
+
+    input_schema: Any = Field(description="Redacted, where secrets were written into it.")
+
+
+class ToolPage(BaseModel):
+    """Some tools, by name."""
+
+    tools: list[ToolSummary]
+    next: str | None = Field(description="The address of the next page; null on the last one.")
+
 
 router = Router(tags=["tools"])
 

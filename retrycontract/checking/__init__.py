@@ -16,7 +16,7 @@ from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
 from retrycontract.contract.tool import Tool
 
 AT_ONCE = 2  # requests of one agent that wait for a child: the threads that wait are needed by the others, too

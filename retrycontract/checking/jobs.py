@@ -11,7 +11,7 @@ from retrycontract.contract.feedback.answer import examine_and_redact
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import admit
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.languages.compiling import compiler_here
 

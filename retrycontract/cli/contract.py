@@ -1,4 +1,4 @@
-"""The contract from a shell: check a file, and stand before MCP servers. Needs no service."""
+"""The contract from a shell: check a file, and stand before models and MCP servers. Needs no service."""
 
 from __future__ import annotations
 
@@ -53,6 +53,59 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     return VALID if outcome.status == "valid" else INVALID
 
 
+@click.command()
+@click.option("--upstream", required=True, metavar="URL", help="The API to stand before: https://api.openai.com, …")
+@click.option("--listen", default="127.0.0.1:8400", show_default=True, metavar="HOST:PORT")
+@click.option(
+    "--mode",
+    type=click.Choice(["observe", "enforce"]),
+    default="observe",
+    show_default=True,
+    help="Only report what is wrong, or have it mended. The configuration file may say otherwise by tool.",
+)
+@click.option("--url", metavar="URL", help="The service with the desk; RETRYCONTRACT_API_KEY holds its key.")
+@click.option("--lenient", is_flag=True, help="Let fields pass that a schema does not declare.")
+@click.option(
+    "--broken-schemas",
+    type=click.Choice(["pass", "refuse"]),
+    default="pass",
+    show_default=True,
+    help="What becomes of a request whose schema is no valid one.",
+)
+@click.option(
+    "--stall",
+    type=float,
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the upstream may be silent.",
+)
+@click.option("--max-request", type=int, default=64 * 1024 * 1024, show_default=True, metavar="BYTES")
+@click.option(
+    "--max-answer",
+    type=int,
+    default=8 * 1024 * 1024,
+    show_default=True,
+    metavar="BYTES",
+    help="How much of an answer is held to be judged.",
+)
+@click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}")
+def proxy(**options: Any) -> int:
+    """Put the contract in front of a model's API.
+
+    Clients of OpenAI's or Anthropic's API change their base URL, and nothing else.
+
+    \b
+    retrycontract proxy --upstream https://api.openai.com
+    OPENAI_BASE_URL=http://127.0.0.1:8400/v1 my-agent
+    """
+    try:
+        from retrycontract.proxy import commands  # the extra may be missing
+    except ModuleNotFoundError as error:
+        raise ValueError('this needs httpx2 and uvicorn: pip install "retrycontract[proxy]"') from error
+    return commands.run(options)
+
+
 def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that both MCP commands share."""
     for option in (
@@ -61,6 +114,7 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-attempts", type=int, metavar="N", help="Attempts before a call is Blocked: 1 to 10."),
         click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}"),
         click.option("--session", metavar="NAME", help="What the service calls this conversation."),
+        click.option("--model", metavar="NAME", help="The model that calls, for the service's figures."),
         click.option("--url", metavar="URL", help="The service to use; RETRYCONTRACT_API_KEY holds its key."),
     ):
         command = option(command)

@@ -12,10 +12,11 @@ from retrycontract.cli.program import django_command
 def backup(file: str) -> None:
     """Copy the database to a new FILE.
 
-    The service may run meanwhile. The keys are not in the copy.
+    The service may run meanwhile. The keys are not in the copy. - is standard output.
 
     \b
     retrycontract backup /backups/monday.sqlite3
+    retrycontract backup - | gzip > monday.gz
     """
     django_command("backup", file)
 
@@ -26,7 +27,7 @@ def backup(file: str) -> None:
 def restore(file: str, yes: bool) -> None:
     """Put a copy into the database's place.
 
-    FILE is what 'backup' wrote. Stop the service first.
+    FILE is what 'backup' wrote, or - for standard input. Stop the service first.
     """
     django_command("restore", file, yes=yes)
 
@@ -50,7 +51,7 @@ def export(file: str, with_sealed: bool) -> None:
 def import_(file: str) -> None:
     """Take in what 'export' wrote.
 
-    Into an empty database: everything or nothing.
+    Into an empty database: everything or nothing. - is standard input.
     """
     django_command("import", file)
 
@@ -63,3 +64,13 @@ def rotate_keys(step: str) -> None:
     make, restart the service, reseal, retire, restart: no submission is lost on the way.
     """
     django_command("rotate_keys", step)
+
+
+@click.command("rebuild-metrics")
+@click.option("--since", metavar="DATE", help="2030-01-31 or 2030-01-31T12; default: all that history still has.")
+def rebuild_metrics(since: str | None) -> None:
+    """Count history anew.
+
+    For metrics and insights, while the service runs; the hour under way is left alone.
+    """
+    django_command("rebuild_metrics", *([f"--since={since}"] if since is not None else []))

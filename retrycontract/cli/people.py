@@ -11,7 +11,7 @@ import click
 from retrycontract.cli.program import django_command, start_django
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def agent() -> None:
     """Let agents in: create, list, revoke."""
 
@@ -67,9 +67,9 @@ def revoke_agent_key(key: str) -> None:
     click.echo(f"{found[0].prefix} of {found[0].agent.name}: {said}.")
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def operator() -> None:
-    """Let people in: create."""
+    """Let people in: create, free."""
 
 
 @operator.command("create")
@@ -81,6 +81,14 @@ def create_operator(name: str, role: str, as_json: bool) -> None:
     password = _printed("create_operator", name, f"--role={role}")
     click.echo(f"The password of {name} ({role}), shown this once; they log in at the desk.", err=True)
     click.echo(json.dumps({"operator": name, "role": role, "password": password}) if as_json else password)
+
+
+@operator.command("free")
+@click.argument("name")
+@click.option("--second-factor", is_flag=True, help="Take a second factor away that is lost.")
+def free_operator(name: str, second_factor: bool) -> None:
+    """Let an operator log in again who failed too often."""
+    django_command("free_operator", name, second_factor=second_factor)
 
 
 def _printed(command: str, *arguments: str) -> str:

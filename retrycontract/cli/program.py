@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from retrycontract import __version__
 
@@ -18,10 +19,11 @@ INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
 # Command -> module that holds it. A module is imported when its command runs: `--help` needs neither Django nor the
 # MCP SDK, and says its first words at once.
 COMMANDS: Final = {
-    "up": "service", "doctor": "service", "seed": "service", "migrate": "service",
+    "up": "service", "doctor": "service", "seed": "service", "migrate": "service", "collectstatic": "service",
     "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
+    "rebuild-metrics": "data",
     "agent": "people", "operator": "people",
-    "check": "contract", "mcp": "contract", "mcp-gateway": "contract",
+    "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract",
     "completion": "shell", "version": "shell",
 }  # fmt: skip
 SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")
@@ -70,9 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done or valid, 1 not valid or failing, 2 wrong use."""
     try:
         result = program.main(args=arguments, prog_name="retrycontract", standalone_mode=False)
+    except NoArgsIsHelpError as alone:
+        click.echo(alone.format_message(), err=True)
+        return WRONG_USE
     except click.UsageError as wrong:
         where = wrong.ctx.command_path if wrong.ctx else "retrycontract"
-        reason = wrong.format_message()
+        reason = " ".join(wrong.format_message().split())
         return _say(f"{reason}{'' if reason[-1] in '.?' else '.'} See '{where} --help'.")
     except click.ClickException as wrong:
         return _say(wrong.format_message())
@@ -104,7 +109,7 @@ def _foreseen(error: Exception) -> str | None:
             return f"{error.filename}: {error.strerror}"
         case ValueError():  # settings, configuration, tool lists: each says what it expects
             return " ".join(str(error).split("\n"))
-        case _ if name in ("django.OperationalError", "django.ProgrammingError"):
+        case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
             return _of_the_database(str(error))
         case _ if name == "django.CommandError":
             return str(error)
@@ -115,6 +120,10 @@ def _of_the_database(reason: str) -> str:
     first = reason.strip().split("\n")[0]
     if "no such table" in first or "does not exist" in first or "no such column" in first:
         return "the database is not migrated: run 'retrycontract migrate' (or 'retrycontract up', which does it)."
+    if "unable to open" in first or "readonly" in first:
+        return (
+            f"the database cannot be used ({first}): is RETRYCONTRACT_DATA_DIR right, and may this account write there?"
+        )
     return f"the database cannot be used: {first}"
 
 

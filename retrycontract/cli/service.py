@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from retrycontract import __version__
-from retrycontract.cli.program import django_command
+from retrycontract.cli.program import django_command, start_django
 
 
 def _first_words(what: str) -> None:
@@ -59,8 +59,24 @@ def migrate() -> None:
     _first_words("migrating the database")
     # The settings give a migration the time that it needs; they look at the command line for it.
     sys.argv[1:] = ["migrate"]
+    start_django()
+    from django.conf import settings
+
+    if not settings.RETRYCONTRACT.database_url:  # where keys are given, nobody made the folder yet
+        settings.RETRYCONTRACT.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     django_command("migrate", interactive=False, verbosity=0)
     click.echo("The database is at this version.")
+
+
+@click.command()
+def collectstatic() -> None:
+    """Gather the files of the pages.
+
+    Once for each new version, where processes are started one by one. 'up' does it by itself.
+    """
+    _first_words("gathering the files of the pages")
+    django_command("collectstatic", interactive=False, verbosity=0)
+    click.echo("The files of the pages are this version's.")
 
 
 @click.command()

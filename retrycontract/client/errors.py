@@ -43,7 +43,7 @@ class UnreachableError(ClientError):
     def __init__(self, url: str, reason: str) -> None:
         self.url, self.reason = url, reason
         super().__init__(
-            f"no answer from {url} ({reason}): is the service running there? Start it with 'python manage.py up', or "
+            f"no answer from {url} ({reason}): is the service running there? Start it with 'retrycontract up', or "
             "say where it is with RETRYCONTRACT_URL"
         )
 
@@ -80,9 +80,7 @@ class InvalidRequestError(RefusedError):
 class NotAuthenticatedError(RefusedError):
     """Raised when the API key is missing, unknown, revoked or expired."""
 
-    advice = (
-        "Make a key with 'python manage.py create_agent NAME', and give it as api_key= or in RETRYCONTRACT_API_KEY."
-    )
+    advice = "Make a key with 'retrycontract agent create NAME', and give it as api_key= or in RETRYCONTRACT_API_KEY."
 
 
 class NotFoundError(RefusedError):
@@ -111,7 +109,7 @@ class TooLargeError(RefusedError):
 class UnavailableError(RefusedError):
     """Raised when the service failed, or was still too busy when patience ended; `retry_after` seconds are asked."""
 
-    advice = "Try again later; 'python manage.py doctor' tells the service's operator what is wrong."
+    advice = "Try again later; 'retrycontract doctor' tells the service's operator what is wrong."
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
@@ -141,7 +139,7 @@ class ToolDeclarationError(ClientError):
         super().__init__(f"{name} cannot be described as a tool: {reason}")
 
 
-NEW_KEY = "give api_key=, or set RETRYCONTRACT_API_KEY; 'python manage.py create_agent NAME' makes a key"
+NEW_KEY = "give api_key=, or set RETRYCONTRACT_API_KEY; 'retrycontract agent create NAME' makes a key"
 
 REFUSALS: dict[int, type[RefusedError]] = {
     400: InvalidRequestError,

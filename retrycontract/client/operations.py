@@ -31,7 +31,7 @@ from retrycontract.client.results import (
 )
 from retrycontract.client.submissions import Submissions
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status

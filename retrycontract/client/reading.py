@@ -26,7 +26,7 @@ from retrycontract.client.results import (
 from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 

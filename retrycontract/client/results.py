@@ -10,7 +10,7 @@ from retrycontract.client.errors import CorrectionError
 from retrycontract.client.submissions import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch

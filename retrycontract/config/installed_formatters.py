@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from retrycontract.contract import events
-from retrycontract.contract.feedback.formatters import Formatter, Formatters
+from retrycontract.contract.feedback.formatter import Formatter, Formatters
 
 GROUP = "retrycontract.formatters"  # an entry point's name is the tool's name or a glob
 

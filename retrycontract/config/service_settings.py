@@ -8,6 +8,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -49,6 +50,17 @@ class ServiceSettings(BaseModel):
         [], description="Origins (scheme and host) that forms may come from, comma separated; needed behind a proxy."
     )
     https: bool = Field(False, description="The service is reached over HTTPS: secure cookies, HSTS, redirects.")
+    hsts_seconds: int = Field(
+        31_536_000,
+        ge=0,
+        description="How long browsers ask for HTTPS only, once they were here over HTTPS; 0: no HSTS.",
+    )
+    hsts_include_subdomains: bool = Field(
+        False, description="HSTS holds for every name below this one too; hard to take back on a whole domain."
+    )
+    hsts_preload: bool = Field(
+        False, description="Let browsers ship this name as HTTPS only; needs the subdomains and a year."
+    )
     secret_key: str = Field("", description="Signs sessions and hashes; made at first start when empty.")
     encryption_keys: list[str] = Field(
         [], description="Fernet keys, newest first, comma separated; made at first start when empty."
@@ -98,6 +110,12 @@ class ServiceSettings(BaseModel):
         90,
         ge=0,
         description="How long calls that ended are kept, with all that belongs to them; 0 keeps them for good.",
+    )
+
+    backup_days: float = Field(
+        7,
+        ge=0,
+        description="How old the newest `backup` may be before `doctor` warns; 0: copies are made by other means.",
     )
 
     public_url: str = Field(
@@ -163,19 +181,21 @@ class ServiceSettings(BaseModel):
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     trusted_proxies: list[str] = Field(
         [],
-        description="Addresses of proxies whose `X-Forwarded-For` `manage.py up` believes, comma separated; `*` all.",
+        description="Addresses or networks of proxies whose `X-Forwarded-For` is believed, comma separated; `*` all.",
     )
     connections: int = Field(
-        0, ge=0, description="Connections that `manage.py up` holds at once; 0: as many as descriptors allow, less 256."
+        0,
+        ge=0,
+        description="Connections that `retrycontract up` holds at once; 0: as many as descriptors allow, less 256.",
     )
     connections_per_address: int = Field(
-        4_096, ge=0, description="Connections that one address may hold at `manage.py up`; 0: any number."
+        4_096, ge=0, description="Connections that one address may hold at `retrycontract up`; 0: any number."
     )
     header_seconds: float = Field(
-        10, ge=0, description="How long a connection may take to say what it wants, at `manage.py up`; 0: any time."
+        10, ge=0, description="How long a connection may take to say what it wants, at `retrycontract up`; 0: any time."
     )
     body_seconds: float = Field(
-        60, ge=0, description="How long the body of a request may take, at `manage.py up`; 0: any time."
+        60, ge=0, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
     )
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
     session_max_hours: float = Field(
@@ -184,7 +204,9 @@ class ServiceSettings(BaseModel):
         description="When an operator must log in again, however busy.",
     )
 
-    @field_validator("allowed_hosts", "trusted_origins", "encryption_keys", "notify_email", mode="before")
+    @field_validator(
+        "allowed_hosts", "trusted_origins", "trusted_proxies", "encryption_keys", "notify_email", mode="before"
+    )
     @classmethod
     def _split(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -198,6 +220,24 @@ class ServiceSettings(BaseModel):
             except ValueError:
                 raise ValueError("each must be a Fernet key: 32 bytes in URL-safe base64") from None
         return keys
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, proxies: list[str]) -> list[str]:
+        for proxy in proxies:
+            try:
+                proxy == "*" or ip_network(proxy)
+            except ValueError:
+                raise ValueError("each must be an address, a network such as 10.0.0.0/8, or *") from None
+        return proxies
+
+    @model_validator(mode="after")
+    def _may_be_preloaded(self) -> ServiceSettings:
+        if self.hsts_preload and not (self.hsts_include_subdomains and self.hsts_seconds >= 31_536_000):
+            raise ValueError(
+                f"{PREFIX}HSTS_PRELOAD: needs {PREFIX}HSTS_INCLUDE_SUBDOMAINS=true and a year of {PREFIX}HSTS_SECONDS"
+            )
+        return self
 
     @field_validator("notify_email", "email_from")
     @classmethod

@@ -1,4 +1,4 @@
-"""Post to one address of the internet: checked and pinned, no redirects, little read, soon over."""
+"""Post to one address of the internet: checked and pinned, no redirects, little read, soon over whatever it does."""
 
 from __future__ import annotations
 
@@ -6,14 +6,39 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Thread
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from retrycontract.delivery.time_limits import within
-from retrycontract.usecases.notify.addresses import Resolve, is_public, resolve
 from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.tend_endpoint import Resolve, is_public, resolve
+
+Result = TypeVar("Result")
+
+
+def within(seconds: float, work: Callable[[], Result], *, abort: Callable[[], None]) -> Result:
+    """Run the work, at most so long; then `abort` it and raise UndeliveredError. Gives and raises what the work does.
+
+    A thread of its own, because looking up a name cannot be interrupted; the abandoned one ends soon after.
+    """
+    ended: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            ended.set_exception(error)
+
+    Thread(target=run, name="retrycontract-delivery", daemon=True).start()
+    if not wait([ended], timeout=seconds).done:
+        abort()
+        raise UndeliveredError(f"no answer within {seconds:g} seconds")
+    return ended.result()
+
 
 SECONDS = 5.0
 MAX_RESPONSE = 4_096  # bytes of an answer that are read; its first words are all that anybody sees

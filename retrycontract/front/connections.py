@@ -1,15 +1,26 @@
-"""Bound what a connection may take: how long to say what it wants, and how many there may be."""
+"""Bound what a connection may take, and hear the signal that ends the server before it waits for requests."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
+import threading
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from retrycontract.front.bridge import Receive, Send
+
 
 # The database, its log, the receivers of webhooks and the service's own files need descriptors too: without some kept
 # back, twenty thousand idle sockets of strangers once left the database unable to open its file.
@@ -54,14 +65,21 @@ class Doorkeeper:
         if self.most and len(self._open) >= self.most:
             return False
         of_one = self._of_address[address]
-        is_trusted = address in self.trusted or "*" in self.trusted
-        if self.most_of_one_address and not is_trusted and of_one >= self.most_of_one_address:
+        if self.most_of_one_address and of_one >= self.most_of_one_address and not self._trusts(address):
             return False
         self._open.add(connection)
         self._of_address[address] += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOKS_EVERY, self._look)
         return True
+
+    def _trusts(self, address: str) -> bool:
+        if "*" in self.trusted:
+            return True
+        try:
+            return any(ip_address(address) in ip_network(proxy) for proxy in self.trusted)
+        except ValueError:  # a socket file has no address
+            return False
 
     def forget(self, connection: GuardedConnection, address: str) -> None:
         """Count a connection out."""
@@ -127,3 +145,70 @@ class GuardedConnection(Protocol):  # type: ignore[misc] # which parser it is de
 def guarded(doorkeeper: Doorkeeper) -> type[GuardedConnection]:
     """Give the protocol for a server whose connections this doorkeeper counts."""
     return type("GuardedConnection", (GuardedConnection,), {"doorkeeper": doorkeeper})
+
+
+logger = logging.getLogger(__name__)
+
+
+async def live(
+    receive: Receive,
+    send: Send,
+    on_startup: Callable[[], None] | None,
+    on_shutdown: Callable[[], None] | None,
+    *,
+    on_signal: Callable[[], None],
+) -> None:
+    """Speak ASGI's lifespan protocol; hooks run in a thread, `on_signal` on the loop.
+
+    uvicorn sends lifespan.shutdown only after the last open request has ended, so held requests would keep a
+    deploy waiting for a minute. Hence `on_signal` runs as soon as SIGTERM or SIGINT arrives, and once more
+    at the shutdown for servers that were told to end in another way.
+    """
+    await receive()
+    if not await _succeeds(on_startup):
+        await send({"type": "lifespan.startup.failed", "message": "A startup hook failed; the log has why."})
+        return
+    with _hearing(on_signal):
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+    on_signal()
+    ended = await _succeeds(on_shutdown)
+    await send({"type": "lifespan.shutdown.complete" if ended else "lifespan.shutdown.failed"})
+
+
+async def _succeeds(hook: Callable[[], None] | None) -> bool:
+    try:
+        if hook is not None:
+            await asyncio.to_thread(hook)  # a hook may ask the database, which refuses the loop's thread
+    except Exception:
+        logger.exception("A lifespan hook failed")
+        return False
+    return True
+
+
+@contextmanager
+def _hearing(listener: Callable[[], None]) -> Iterator[None]:
+    with ExitStack() as handlers:
+        if threading.current_thread() is threading.main_thread():  # only there Python hears signals
+            for number in (signal.SIGTERM, signal.SIGINT):
+                handlers.enter_context(_heard_before_the_server(number, listener))
+        yield
+
+
+@contextmanager
+def _heard_before_the_server(number: int, listener: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    server = signal.getsignal(number)
+    if not callable(server):  # behind a handler of ours the default action would be lost
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(listener)
+        server(number, frame)
+
+    signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, server)

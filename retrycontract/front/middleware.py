@@ -20,7 +20,7 @@ from retrycontract.config.logs import follow, forget
 from retrycontract.contract.events import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
-from retrycontract.usecases.calls.identifiers import safe_identifier
+from retrycontract.usecases.calls.repeat_request import safe_identifier
 
 API_PREFIX = "/api/"
 AGENTS_PREFIX = "/api/v1/"

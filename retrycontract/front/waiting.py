@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from urllib.request import parse_http_list
 
-from retrycontract.front.lifespan import live
+from retrycontract.front.connections import live
 from retrycontract.front.pending import PENDING, Pending, disconnected, question
 from retrycontract.front.streaming import Pace, Rhythm, Streams, is_stream
 

@@ -2,13 +2,172 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import re
+import tokenize
+import tomllib
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
-from retrycontract.languages import data_files, grammars, python_source
+from retrycontract.languages import grammars
+
+TOO_DEEP = SourceFault(FaultKind.DEPTH, "too deeply nested to be read")
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def read_toml(source: str) -> Iterator[SourceFault]:
+    """Yield why a text is no TOML."""
+    try:
+        if not tomllib.loads(source):
+            yield placeholder("comments")
+    except tomllib.TOMLDecodeError as error:
+        yield _toml_fault(str(error), source)
+    except RecursionError:
+        yield TOO_DEEP
+
+
+def _toml_fault(said: str, source: str) -> SourceFault:
+    place = _PLACE.search(said)
+    reason = said[: place.start()] if place else said
+    if place and place[1]:
+        return SourceFault(FaultKind.SYNTAX, reason, int(place[1]), int(place[2]))
+    end = source.rstrip()
+    line, column = end.count("\n") + 1, len(end) - end.rfind("\n")
+    return SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line, column)
+
+
+def read_yaml(source: str) -> Iterator[SourceFault]:
+    """Yield why a text is no YAML; tags may be any, and nothing is made of them or of aliases."""
+    import yaml  # here, so that a child process that reads no YAML stays small
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        if all(_is_null(document) for document in yaml.compose_all(source, Loader=loader)):
+            yield placeholder("comments")
+    except yaml.MarkedYAMLError as error:
+        yield _yaml_fault(error.problem or error.context or "syntax error", error.problem_mark, source)
+    except yaml.YAMLError:
+        yield SourceFault(FaultKind.SYNTAX, "it holds a character that YAML does not allow")
+    except RecursionError:
+        yield TOO_DEEP
+
+
+def _is_null(document: Any) -> bool:
+    return document is None or document.tag == "tag:yaml.org,2002:null"
+
+
+def _yaml_fault(reason: str, mark: object, source: str) -> SourceFault:
+    line, column = getattr(mark, "line", None), getattr(mark, "column", None)
+    if line is None or column is None:
+        return SourceFault(FaultKind.SYNTAX, reason)
+    *before, last = source.rstrip().split("\n")
+    if (line, column) >= (len(before), len(last)):
+        return SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line + 1, column + 1)
+    return SourceFault(FaultKind.SYNTAX, reason, line + 1, column + 1)
+
+
+# CPython's own flag, by which its console tells a statement that goes on from one that is wrong (codeop has it).
+ALLOW_INCOMPLETE_INPUT = 0x4000
+INCOMPLETE = "incomplete input"
+MAX_WARNINGS = 10
+FILE = "<file>"
+# What an expression has that does something when a file is run.
+EFFECTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+
+
+def compile_python(source: str) -> Iterator[SourceFault]:
+    """Yield why the source does not compile, or what the compiler warns of."""
+    source = source.removeprefix("\ufeff")  # a file may begin so, a text may not
+    if fault := _encoding_fault(source):
+        yield fault
+        return
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            tree = ast.parse(source, FILE)
+            compile(tree, FILE, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            yield _syntax_fault(error, source)
+            return
+        except (RecursionError, MemoryError, OverflowError):
+            yield SourceFault(FaultKind.DEPTH, "too deeply nested, or too large, to be compiled")
+            return
+        except ValueError as error:
+            yield SourceFault(FaultKind.SYNTAX, str(error))
+            return
+    for warning in islice(told, MAX_WARNINGS):
+        yield SourceFault(FaultKind.SYNTAX, str(warning.message), warning.lineno, is_warning=True)
+
+    if idle := _placeholder(tree.body):
+        yield idle
+
+
+def _placeholder(statements: list[ast.stmt]) -> SourceFault | None:
+    """Find that no statement does anything: words that happen to be Python are names and operators."""
+    # A string alone is a file's documentation; whether it is a refusal is asked elsewhere.
+    said = [each for each in statements if not (isinstance(each, ast.Expr) and _is_text(each.value))]
+    if not said:
+        return None if statements else placeholder("comments")
+    if all(
+        isinstance(each, ast.Expr) and not any(isinstance(node, EFFECTS) for node in ast.walk(each)) for each in said
+    ):
+        return placeholder("`...`" if any(map(_is_ellipsis, said)) else "names")
+    return None
+
+
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.JoinedStr) or (
+        isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
+    )
+
+
+def _is_ellipsis(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
+    )
+
+
+def _encoding_fault(source: str) -> SourceFault | None:
+    """Look at the line that declares an encoding, which the compiler reads in files only: ours are UTF-8."""
+    text = source.encode()
+    try:
+        declared, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+        is_same = text.decode(declared) == source
+    except SyntaxError as error:
+        return SourceFault(FaultKind.ENCODING, str(error))
+    except (LookupError, ValueError):
+        is_same = False
+    return None if is_same else SourceFault(FaultKind.ENCODING, "it declares another encoding than UTF-8")
+
+
+def _syntax_fault(error: SyntaxError, source: str) -> SourceFault:
+    kind, reason = FaultKind.SYNTAX, error.msg
+    if _is_cut_off(error, source):
+        kind, reason = FaultKind.TRUNCATED, f"the file was cut off: {error.msg}"
+    return SourceFault(kind, reason, error.lineno or None, error.offset if error.offset and error.offset > 0 else None)
+
+
+def _is_cut_off(error: SyntaxError, source: str) -> bool:
+    """Tell a file that ends too early from one that is wrong on its way."""
+    if not source.endswith(("\n", "\r")) and error.lineno is not None:
+        lines = source.split("\n")
+        is_last, last = error.lineno >= len(lines), lines[-1]
+        if is_last and ((error.offset or 0) > len(last.rstrip()) or error.msg.startswith("unterminated string")):
+            return True
+    try:
+        compile(source, FILE, "exec", flags=ALLOW_INCOMPLETE_INPUT, dont_inherit=True)
+    except SyntaxError as again:
+        return again.msg == INCOMPLETE
+    except (RecursionError, MemoryError, OverflowError, ValueError):
+        return False
+    return False
+
 
 MAX_FAULTS = 20
 MAX_REASON = 300  # characters of a compiler's text
@@ -61,7 +220,7 @@ READERS: dict[Language, Callable[[str], Iterator[SourceFault]]] = {
     Language.JSON: read_json_file,
     Language.TEXT: read_words,
     Language.MARKDOWN: read_words,
-    Language.PYTHON: python_source.compile_python,
-    Language.TOML: data_files.read_toml,
-    Language.YAML: data_files.read_yaml,
+    Language.PYTHON: compile_python,
+    Language.TOML: read_toml,
+    Language.YAML: read_yaml,
 }

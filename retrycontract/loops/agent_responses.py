@@ -12,7 +12,7 @@ from typing import Any, Literal
 from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.agent_events import ResponseStatus, response_status
+from retrycontract.contract.feedback.guidance import ResponseStatus, response_status
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status

@@ -59,13 +59,13 @@ class ClientPatience:
         return max(self.until - anyio.current_time(), 0)
 
 
-def connection_details(session: str) -> dict[str, Any]:
+def connection_details(session: str, model: str | None = None) -> dict[str, Any]:
     """Give what goes along with every attempt of a connection.
 
     The session is this connection's alone: an earlier one's calls are not ours. One turn for all of it, so that a call
-    is continued by its call_id only.
+    is continued by its call_id only. MCP names no model: whoever starts the connection may.
     """
-    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0}
+    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0} | ({"model": model} if model else {})
 
 
 async def settled(steps: Steps[T]) -> T:

@@ -36,7 +36,7 @@ logger = logging.getLogger("retrycontract.mcp")
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 # What a command line that says nothing means. The wait is as long as a person at a desk needs, and within what a
 # client with progress waits.
-DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None}
+DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None, "model": None}
 
 
 def run_gateway(options: argparse.Namespace) -> int:
@@ -92,7 +92,10 @@ def _read(path: Path | None) -> list[DeclaredTool]:
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
         raise ValueError(f"{path} is not JSON: {fault.reason}")
-    return read_tool_list(value)
+    try:
+        return read_tool_list(value)
+    except ValueError as wrong:
+        raise ValueError(f"{path}: {wrong}") from None
 
 
 def _service(options: argparse.Namespace) -> AsyncClient | None:
@@ -108,7 +111,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 async def _judge(
     options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
 ) -> AsyncIterator[Judge]:
-    settings, details = _asked_settings(options), connection_details(options.session)
+    settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:
         contract = RetryContract(configuration=configuration)
         # In a thread: hostile schemas take their time, and other calls go on meanwhile.

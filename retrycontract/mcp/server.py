@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,6 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
@@ -38,6 +40,7 @@ INPUTS: dict[str, dict[str, Any]] = {
             "tool": {"type": "string", "minLength": 1, "description": "The name of the tool that is to be called."},
             "arguments": {"description": "Its arguments."},
             "call_id": {"type": "string", "description": "From the answer to an earlier attempt of the same call."},
+            "model": {"type": "string", "maxLength": MAX_MODEL, "description": "The name of the model that calls."},
         },
         "required": ["tool", "arguments"],
     },
@@ -115,15 +118,27 @@ class ContractServer:
         done = SUBMITTED if request.step is ExtractionStep.SUBMIT else request.advice
         return await self._judged(request.name, data, call_id, kind=Kind.EXTRACTION, done=done)
 
-    async def _check(self, tool: str, arguments: Any, call_id: str | None = None) -> types.CallToolResult:
-        return await self._judged(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID)
+    async def _check(
+        self, tool: str, arguments: Any, call_id: str | None = None, model: str | None = None
+    ) -> types.CallToolResult:
+        told = {"model": model} if model else {}
+        return await self._judged(tool, arguments, call_id, kind=Kind.TOOL_CALL, done=VALID, told=told)
 
     async def _judged(
-        self, tool: str, arguments: Any, call_id: str | None, *, kind: Kind, done: str
+        self,
+        tool: str,
+        arguments: Any,
+        call_id: str | None,
+        *,
+        kind: Kind,
+        done: str,
+        told: Mapping[str, Any] = MappingProxyType({}),
     ) -> types.CallToolResult:
         call = self._calls.take(tool, call_id)
         try:
-            verdict = await verdict_on(self._judge, ModelOutput(tool, as_text(arguments), kind, call.call_id))
+            verdict = await verdict_on(
+                self._judge, ModelOutput(tool, as_text(arguments), kind, call.call_id, generation=told)
+            )
             call.take_over(verdict)
         except CallNotOpenError:
             call.has_ended = True

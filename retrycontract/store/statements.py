@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from django.db import connection, connections, models, transaction
 from django.db.models.query import get_related_populators
 from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row", bound=models.Model)
+
+DIFFERENT: Final = """
+WITH RECURSIVE found(value) AS (
+  SELECT MIN({1}) FROM {0} WHERE {1} IS NOT NULL
+  UNION ALL
+  SELECT (SELECT MIN({1}) FROM {0} WHERE {1} > found.value) FROM found WHERE found.value IS NOT NULL
+)
+SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
+"""
 
 
 class Given(models.Expression):
@@ -145,3 +154,11 @@ def _adapted(values: dict[str, Any]) -> dict[str, Any]:
     """Write values as the database compares them; only moments differ between the two that we know."""
     adapt = connection.ops.adapt_datetimefield_value
     return {name: adapt(value) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+def different(rows: type[models.Model], field: str, *, most: int) -> list[str]:
+    """List the first different values of an indexed field, one look into the index for each."""
+    quote = connection.ops.quote_name
+    with connection.cursor() as cursor:
+        cursor.execute(DIFFERENT.format(quote(rows._meta.db_table), quote(field)), [most])
+        return [value for (value,) in cursor.fetchall()]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from django.db import OperationalError, connection, transaction
@@ -32,3 +35,70 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
             yield
             if time.monotonic() - began > longest:
                 raise OperationalError("the transaction took too long and was rolled back; do it again")
+
+
+WRITTEN = re.compile(r"[0-9]{1,18}(?:\.[0-9a-z]{1,11}(?:-[0-9a-z]{1,11})*)?")
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """Name a row of the log; `is_settled` when no row before it can appear any more."""
+
+    id: int
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Everything up to the id `settled` was read or is passed over, and these ids `beyond` it.
+
+    Between them rows may still appear: transactions do not end in the order in which they took their ids.
+    """
+
+    settled: int = 0
+    beyond: frozenset[int] = frozenset()
+
+    def rows_to_look_at(self, size: int) -> int:
+        """Say how many rows after `settled` are sure to hold the next `size` unread ones."""
+        return len(self.beyond) + size
+
+    def unread(self, rows: Sequence[EventRow], size: int) -> list[int]:
+        """List the next ids of these rows, which follow `settled` in order."""
+        return [row.id for row in rows if row.id not in self.beyond][:size]
+
+    def after(self, read: Collection[int], rows: Sequence[EventRow]) -> Position:
+        """Go on behind what was read, and settle what no row can precede any more."""
+        known = self.beyond | set(read)
+        settled = self.settled
+        for row in rows:
+            if row.id not in known:
+                break
+            if row.is_settled:
+                settled = row.id
+        return Position(settled, frozenset(row_id for row_id in known if row_id > settled))
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """Read what `str` has written; raises ValueError."""
+        if not WRITTEN.fullmatch(text):
+            raise ValueError("no position")
+        settled, _, steps = text.partition(".")
+        last, beyond = int(settled), []
+        for step in steps.split("-") if steps else ():
+            last += int(step, 36)
+            beyond.append(last)
+        return cls(int(settled), frozenset(beyond))
+
+    def __str__(self) -> str:
+        """Write it short: a stream has one in every address that it asks."""
+        steps = (_base36(after - before) for before, after in pairwise((self.settled, *sorted(self.beyond))))
+        return f"{self.settled}.{'-'.join(steps)}" if self.beyond else str(self.settled)
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = DIGITS[digit] + digits
+    return digits

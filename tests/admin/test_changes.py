@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.navigation import Role, may_answer
-from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.configuration import parse_duration
 from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
 from retrycontract.usecases.people.admit_operator import role_of
 from tests.admin.conftest import post

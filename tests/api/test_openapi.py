@@ -14,8 +14,7 @@ import pytest
 from django.test import Client
 
 from retrycontract.api import problems
-from retrycontract.api.problems import CONTENT_TYPE
-from retrycontract.api.refusals import STATUS
+from retrycontract.api.problems import CONTENT_TYPE, STATUS
 from tests.api.conftest import Door, Reply, check_against_document, document
 from tests.factories import RIGHT, make_tool
 

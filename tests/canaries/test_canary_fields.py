@@ -14,9 +14,9 @@ from django.apps import apps
 from django.db import models
 from django.urls import get_resolver
 
-from dashboard.audit.trail import EventChoices
-from dashboard.calls.call_list import CallChoices
-from dashboard.inbox.filters import Filters
+from dashboard.audit import EventChoices
+from dashboard.calls import CallChoices
+from dashboard.inbox.groups import Filters
 from retrycontract.api.routes import api
 from retrycontract.store.fields import JSONText
 from tests.canaries import fields as rows

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import pytest
 
@@ -16,42 +16,24 @@ from retrycontract.cli.program import COMMANDS, program
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: str, data: Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+DATA: Final = {"encryption_key", "retrycontract.sqlite3", "secret_key", "service.lock"}
+
+
+def run(
+    *arguments: str,
+    data: Path,
+    cwd: Path | None = None,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RETRYCONTRACT_")}
     kept.pop("DJANGO_SETTINGS_MODULE", None)
     given = {"RETRYCONTRACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "retrycontract", *arguments], cwd=cwd or data.parent, env=kept | given | environment,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
+        stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
     )  # fmt: skip
-
-
-WRONG: Final = {
-    "nothing-of-the-kind": (["chek"], "did you mean 'check'?"),
-    "unknown-option": (["doctor", "--jsno"], "--json"),
-    "up-port": (["up", "--port", "99999"], "1<=x<=65535"),
-    "up-argument": (["up", "now"], "unexpected extra argument"),
-    "doctor": (["doctor", "everything"], "unexpected extra argument"),
-    "seed": (["seed", "--calls", "many"], "'many' is not a valid integer"),
-    "seed-none": (["seed", "--calls", "0"], "at least one call"),
-    "migrate": (["migrate", "0001"], "unexpected extra argument"),
-    "backup": (["backup"], "Missing argument 'FILE'"),
-    "restore": (["restore", "nowhere.sqlite3"], "nowhere.sqlite3"),
-    "export": (["export"], "Missing argument 'FILE'"),
-    "import": (["import", "nowhere.jsonl"], "nowhere.jsonl"),
-    "rotate-keys": (["rotate-keys", "twist"], "'make', 'reseal', 'retire'"),
-    "agent": (["agent", "creat"], "No such command 'creat'"),
-    "agent-create": (["agent", "create", "planner", "--scopes", "rule"], "submit, read, tools"),
-    "agent-name": (["agent", "create", "plan\nner"], "An agent's name"),
-    "agent-revoke": (["agent", "revoke", "rc_00000000"], "no key begins with rc_00000000"),
-    "operator": (["operator", "create", "ana", "--role", "king"], "'viewer', 'operator', 'admin'"),
-    "check": (["check", "output.json"], "Missing option '--schema'"),
-    "mcp": (["mcp"], "name the tools"),
-    "mcp-gateway": (["mcp-gateway", "--", "no-such-command"], "there is no such command"),
-    "mcp-gateway-empty": (["mcp-gateway"], "Missing argument"),
-    "completion": (["completion", "tcsh"], "'bash', 'zsh', 'fish'"),
-    "version": (["version", "please"], "unexpected extra argument"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -60,43 +42,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     migrated = run("migrate", data=folder)
     assert migrated.returncode == 0, migrated.stderr
     return folder
-
-
-@pytest.mark.parametrize(("arguments", "reason"), WRONG.values(), ids=WRONG)
-def test_wrong_use_is_one_line_and_exit_status_two(data: Path, arguments: list[str], reason: str) -> None:
-    done = run(*arguments, data=data)
-    assert done.returncode == 2, done.stderr
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(f"retrycontract {__version__}:")]
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("retrycontract: ")
-    assert reason in lines[0]
-    assert done.stdout == ""
-
-
-def test_every_command_is_tried_wrongly() -> None:
-    assert {arguments[0] for arguments, _ in WRONG.values()} >= set(COMMANDS)
-
-
-@pytest.mark.parametrize("command", ["doctor", "backup copy", "export all.jsonl", "agent list", "operator create ana"])
-def test_a_database_that_is_not_migrated_says_what_to_do(tmp_path: Path, command: str) -> None:
-    done = run(*command.split(), data=tmp_path / "data", cwd=tmp_path)
-    assert done.returncode in (1, 2)
-    assert re.search("migrat|no database yet", done.stderr + done.stdout)
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "copy").exists()
-
-
-@pytest.mark.parametrize(
-    ("environment", "reason"),
-    [
-        ({"RETRYCONTRACT_LOG_LEVEL": "loud"}, "RETRYCONTRACT_LOG_LEVEL"),
-        ({"RETRYCONTRACT_DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}, "the database cannot be used"),
-    ],
-)
-def test_settings_that_cannot_work_are_one_line(data: Path, environment: dict[str, str], reason: str) -> None:
-    done = run("agent", "list", data=data, **environment)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-    assert reason in done.stderr
 
 
 def test_keys_go_to_standard_output_alone_and_words_to_the_terminal(data: Path) -> None:
@@ -124,6 +69,35 @@ def test_the_version_is_the_products(data: Path) -> None:
     assert run("version", data=data).stdout == f"{__version__}\n"
     assert run("--version", data=data).stdout == f"retrycontract, version {__version__}\n"
     assert json.loads(run("version", "--json", data=data).stdout)["retrycontract"] == __version__
+
+
+@pytest.mark.parametrize(("out", "back"), [("export -", "import -"), ("backup -", "restore - --yes")])
+def test_data_goes_through_a_pipe_and_words_beside_it(data: Path, tmp_path: Path, out: str, back: str) -> None:
+    run("agent", "create", "piped", data=data)
+    there = tmp_path / "there"
+    keys = {}
+    for name, file in (("SECRET_KEY", "secret_key"), ("ENCRYPTION_KEYS", "encryption_key")):
+        keys[f"RETRYCONTRACT_{name}"] = (data / file).read_text()
+    run("migrate", data=there, **keys)
+    with (tmp_path / "pipe").open("w+b") as pipe:
+        written = run(*out.split(), data=data, stdout=pipe)
+        assert (written.returncode, len(written.stderr.splitlines())) == (0, 1), written.stderr
+        pipe.seek(0)
+        taken = run(*back.split(), data=there, stdin=pipe, **keys)
+    assert taken.returncode == 0, taken.stderr
+    agents = json.loads(run("agent", "list", "--json", data=there, **keys).stdout)
+    assert "piped" in {agent["agent"] for agent in agents}
+    left = {path.name for path in data.iterdir()} - DATA
+    assert all(name.startswith("retrycontract.sqlite3-") for name in left), "nothing but SQLite's log is left behind"
+
+
+def test_what_is_cut_off_is_not_taken_in(data: Path, tmp_path: Path) -> None:
+    run("migrate", data=tmp_path / "there")
+    (tmp_path / "half").write_text(run("export", "-", data=data).stdout[:-200])
+    with (tmp_path / "half").open("rb") as pipe:
+        taken = run("import", "-", data=tmp_path / "there", stdin=pipe)
+    assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)
+    assert "cut off" in taken.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -25,7 +25,7 @@ PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
     "unknown key": (
         problem(401, "unknown-key", "The API key is unknown."),
         errors.NotAuthenticatedError,
-        ["The API key is unknown. (HTTP 401, unknown-key)", "manage.py create_agent NAME", "RETRYCONTRACT_API_KEY"],
+        ["The API key is unknown. (HTTP 401, unknown-key)", "retrycontract agent create NAME", "RETRYCONTRACT_API_KEY"],
     ),
     "not found": (problem(404, "not-found"), errors.NotFoundError, ["Do this.", "Agents see their own calls only"]),
     "conflict": (
@@ -39,7 +39,7 @@ PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
         errors.InvalidRequestError,
         ["Correct it. (HTTP 422, invalid-request)\n  /turn: No."],
     ),
-    "broken": (problem(500, "internal"), errors.UnavailableError, ["HTTP 500", "manage.py doctor"]),
+    "broken": (problem(500, "internal"), errors.UnavailableError, ["HTTP 500", "retrycontract doctor"]),
     "a proxy's page": (httpx2.Response(502, content=b"<html>"), errors.UnavailableError, ["HTTP 502", "a proxy"]),
     "teapot": (httpx2.Response(418, content=b"[]"), RefusedError, ["HTTP 418", "a proxy may have given it"]),
     "problem of another shape": (
@@ -50,7 +50,7 @@ PROBLEMS: dict[str, tuple[httpx2.Response, type[Exception], list[str]]] = {
     "refused connection": (
         httpx2.ConnectError("[Errno 111] Connection refused"),
         errors.UnreachableError,
-        [f"no answer from {URL}", "Connection refused", "manage.py up", "RETRYCONTRACT_URL"],
+        [f"no answer from {URL}", "Connection refused", "retrycontract up", "RETRYCONTRACT_URL"],
     ),
     "another server": (httpx2.Response(200, content=b"<html>"), errors.UnexpectedAnswerError, [URL, "HTTP 200"]),
     "a redirect": (httpx2.Response(301), errors.UnexpectedAnswerError, ["HTTP 301"]),
@@ -121,7 +121,7 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) ->
 
 def test_without_a_key_the_error_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RETRYCONTRACT_API_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match=r"RETRYCONTRACT_API_KEY.*create_agent NAME"):
+    with pytest.raises(MissingKeyError, match=r"RETRYCONTRACT_API_KEY.*agent create NAME"):
         Client(URL)
 
 

@@ -267,6 +267,6 @@ def test_a_wrong_key_and_a_stopped_service_say_what_to_do(service: Service, flav
         client.register_tools([])
     with (
         opened(flavour, "http://127.0.0.1:9", "rc_wrong", patience=0) as client,
-        pytest.raises(UnreachableError, match=r"no answer from http://127.0.0.1:9 .*manage.py up"),
+        pytest.raises(UnreachableError, match=r"no answer from http://127.0.0.1:9 .*retrycontract up"),
     ):
         client.register_tools([])

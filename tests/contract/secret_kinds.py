@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from retrycontract.contract.redaction.credentials import CREDENTIALS
-from retrycontract.contract.redaction.detectors import Detector
-from retrycontract.contract.redaction.heads import compiled
+from retrycontract.contract.redaction.detectors import Detector, compiled
 from tests.contract.credentials import sample
 
 DIGITS = "hunter" + "2two"

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from retrycontract import ErrorAggregator, ErrorCode, ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.hints import in_order
 
 MISSING, TYPE = ErrorCode.REQUIRED_FIELD_MISSING, ErrorCode.TYPE_MISMATCH
 

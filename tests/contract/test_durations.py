@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.durations import parse_duration, shown_duration
+from retrycontract.contract.configuration import parse_duration, shown_duration
 
 
 @pytest.mark.parametrize(

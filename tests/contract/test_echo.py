@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.feedback.echo import echo
+from retrycontract.contract.feedback.feedback_forms import echo
 from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.examples import example_of
-from retrycontract.contract.schemas.pattern_text import text_for
+from retrycontract.contract.schemas.patterns import text_for
 from retrycontract.contract.tool import CompiledTool, Tool
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
-from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.feedback.feedback_text import (
     LAST_ATTEMPT_TEXT,
     MAX_POINTER,
@@ -20,6 +19,7 @@ from retrycontract.contract.feedback.feedback_text import (
     shown_pointer,
 )
 from retrycontract.contract.feedback.formatter import SHORT_POINTER
+from retrycontract.contract.feedback.hints import in_order
 
 SECRETS = ("sk-proj-" + "aB3dE5fG7hJ9kL2mN4pQ" * 2, "AKIA" + "QWERTYUIOPASDFGH", "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8")
 FAMILY = "👩\u200d👩\u200d👧\u200d👦"

@@ -11,8 +11,7 @@ import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse_feedback
 from retrycontract.config.installed_formatters import _installed, gather_formatters
-from retrycontract.contract.feedback.formatter import ErrorFormatter
-from retrycontract.contract.feedback.formatters import Feedback, Formatter, Formatters
+from retrycontract.contract.feedback.formatter import ErrorFormatter, Feedback, Formatter, Formatters
 from tests.contract.polite_words import install_polite_words
 
 ERRORS = (

@@ -10,9 +10,8 @@ import pytest
 from retrycontract.contract.checks.compiled_schema import MANY_WRITTEN, CompiledSchema, Explainer
 from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.explaining.members import NAME, STRETCH, MemberRule, Members
 from retrycontract.contract.explaining.outline import NOTHING
-from retrycontract.contract.explaining.patience import OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import NAME, STRETCH, MemberRule, Members, OutOfPatienceError, Patience
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 

@@ -8,7 +8,7 @@ import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.explaining.patience import MAX_STEPS, OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import MAX_STEPS, OutOfPatienceError, Patience
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 

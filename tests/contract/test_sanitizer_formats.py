@@ -10,11 +10,9 @@ import pytest
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.credentials import CREDENTIALS
-from retrycontract.contract.redaction.detectors import Detector
-from retrycontract.contract.redaction.heads import Allowance
+from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, Sieve, loosened
 from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.redaction.sieve import Finder, Sieve, loosened
 from tests.contract.credentials import sample
 
 BALANCED = ValueSanitizer()

@@ -12,14 +12,13 @@ import pytest
 
 from retrycontract import Tool, ValidationError, ValueSanitizer
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_PATCHES, _joined, _mended, _options
-from retrycontract.contract.advice.trial import MAX_NODES
+from retrycontract.contract.advice.trial import MAX_NODES, Discretion
 from retrycontract.contract.checks import schema_engine
-from retrycontract.contract.explaining.patience import Patience
+from retrycontract.contract.explaining.parts import Patience
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.patches import Patch
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.tool import CompiledTool
 from tests.corpus.mutations import mutated_calls
 

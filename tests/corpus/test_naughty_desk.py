@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.audit.trail import EventChoices
-from dashboard.calls.call_list import CallChoices
+from dashboard.audit import EventChoices
+from dashboard.calls import CallChoices
 from dashboard.navigation import Role
 from retrycontract.store.models import Agent, SavedReply, Snooze, StandingHint, Tool, WebhookEndpoint
 from tests.api.conftest import open_door

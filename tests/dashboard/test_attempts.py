@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from retrycontract.contract.generation import Generation
 from tests.dashboard.conftest import text_of
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, submit
 
@@ -82,3 +83,12 @@ def test_an_answer_that_is_sent_with_next_leads_to_the_call_that_waits_longest(d
     assert sent["Location"] == f"/calls/{second.public_id}/#main"
     sent = desk.post(f"/calls/{second.public_id}/", form | {"escalation": second.escalations.get().public_id})
     assert sent["Location"] == f"/calls/{second.public_id}/#main"
+
+
+def test_an_attempt_says_which_model_wrote_it_and_what_that_took(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    told = Generation(model="opus \u202e4", tokens_in=1_200, tokens_out=80, seconds=2.5)
+    page = read(desk, make_call(agent, [WRONG], generation=told))
+    assert "Model opus \\u202e4 Tokens 1,200 in, 80 out Took 2.5 s" in page
+    assert "Model" not in read(desk, make_call(agent, [WRONG]))

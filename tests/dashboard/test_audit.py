@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.audit.trail import DOORS
+from dashboard.audit import DOORS
 from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.usecases.people.admit_agent import issue_key

@@ -15,9 +15,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dashboard.calls.call_list import CallChoices
+from dashboard.calls import CallChoices
 from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.store.identifiers import new_call_id
 from retrycontract.store.models import Call
 from tests.dashboard.conftest import Page, text_of
@@ -90,6 +91,15 @@ def test_filters_narrow_each_other(desk: Client, query: str, found: str) -> None
         "c": make_call(other, [RIGHT], tool="scale", kind="agent_response"),
     }
     assert set(ids(desk.get(f"/calls/?{query}"))) == {calls[name].public_id for name in found}
+
+
+def test_calls_are_found_by_their_model_and_the_models_are_offered(desk: Client) -> None:
+    make_tool(make_agent())
+    by_opus, _ = (make_call(make_agent(), [RIGHT], generation=Generation(model=name)) for name in ("opus", "haiku"))
+    make_call(make_agent(), [RIGHT])
+    page = desk.get("/calls/?model=opus")
+    assert ids(page) == [by_opus.public_id]
+    assert ['value="haiku"' in page.content.decode(), "Model opus" in text_of(page)] == [True, True]
 
 
 def begun(hours: float) -> str:

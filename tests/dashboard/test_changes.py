@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.call.changes import Change, ChangeKind, compare
+from dashboard.call.diagnosis import Change, ChangeKind, compare
 
 ADDED, REMOVED, CHANGED = ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED
 JSON = st.recursive(

@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from dashboard.inbox import group_answer
 from retrycontract.store.models import Call, Guidance
-from retrycontract.usecases.calls.claim_call import claim_call
-from retrycontract.usecases.calls.snooze_call import snooze_call
+from retrycontract.usecases.calls.claim_call import claim_call, snooze_call
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from dashboard.inbox import queue
+from dashboard.inbox import views as queue
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.cancel_call import cancel_call

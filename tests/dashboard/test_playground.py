@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.playground.trial import EXAMPLES, TITLES
+from dashboard.playground import EXAMPLES, TITLES
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.usecases.calls.dry_run import dry_run
 from tests.dashboard.conftest import HTMX, text_of

@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.navigation import Role
-from dashboard.webhooks.views import PAGE
+from dashboard.webhooks import PAGE
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Channel,

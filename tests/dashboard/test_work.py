@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from dashboard.call.work import snooze_choices
 from retrycontract.store.models import Call, Claim, Snooze
-from retrycontract.usecases.calls.claim_call import claim_call, claim_of
-from retrycontract.usecases.calls.snooze_call import snooze_call
+from retrycontract.usecases.calls.claim_call import claim_call, claim_of, snooze_call
 from tests.dashboard.conftest import HTMX, Page, logged_in, text_of
 from tests.factories import answer, make_agent, make_blocked, make_user
 

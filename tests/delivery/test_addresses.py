@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.usecases.notify.addresses import is_public, resolve
+from retrycontract.usecases.notify.tend_endpoint import is_public, resolve
 
 CLOSED = {
     "unspecified": "0.0.0.0",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from retrycontract.delivery.email import send_email
+from retrycontract.delivery.courier import send_email
 from retrycontract.usecases.notify.courier import UndeliveredError
 from tests.serving.receivers import Mailbox, lead_mail_to, taking_mail
 

@@ -240,7 +240,7 @@ def test_the_next_address_is_tried_when_one_is_dead(receiver: Receiver) -> None:
 # TLS
 
 
-def certificate(folder: Path, *names: str) -> ssl.SSLContext:
+def certificate(folder: Path, *names: str, days: int = 1) -> ssl.SSLContext:
     """Make a server's certificate that signs itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
@@ -252,7 +252,7 @@ def certificate(folder: Path, *names: str) -> ssl.SSLContext:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
-        .not_valid_after(start + timedelta(days=1))
+        .not_valid_after(start + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([general_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())

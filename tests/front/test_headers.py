@@ -21,6 +21,14 @@ EVERYWHERE = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+HSTS = """
+import django; django.setup()
+from django.http import HttpResponse
+from django.middleware.security import SecurityMiddleware
+from django.test import RequestFactory
+asked = RequestFactory().get("/", HTTP_HOST="localhost", secure=True, HTTP_X_FORWARDED_PROTO="https")
+print(SecurityMiddleware(lambda _: HttpResponse())(asked).headers.get("Strict-Transport-Security"))
+"""
 # Kind -> method, path, who asks, status, how long a browser may keep it.
 ANSWERS: dict[str, tuple[str, str, str, int, str]] = {
     "the inbox": ("GET", "/", "ada", 200, "no-store"),
@@ -115,3 +123,27 @@ def test_django_would_say_so(tmp_path: Path, variable: str, warning: str) -> Non
     done = deployed(tmp_path, **({variable: "1", "HTTPS": "1"} if variable else {}))
     assert done.returncode == 1
     assert warning in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "header"),
+    [
+        ({}, "max-age=31536000"),
+        ({"HSTS_SECONDS": "0"}, None),
+        ({"HSTS_SECONDS": "300", "HSTS_INCLUDE_SUBDOMAINS": "true"}, "max-age=300; includeSubDomains"),
+        (
+            {"HSTS_INCLUDE_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+    ],
+)
+def test_subdomains_are_bound_to_https_only_when_somebody_says_so(
+    tmp_path: Path, asked: dict[str, str], header: str | None
+) -> None:
+    given = {"HTTPS": "true", "DATA_DIR": str(tmp_path), **asked}
+    done = subprocess.run(
+        [sys.executable, "-c", HSTS], cwd=ROOT, capture_output=True, text=True, check=True,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
+        | {f"RETRYCONTRACT_{name}": value for name, value in given.items()},
+    )  # fmt: skip
+    assert done.stdout.strip() == str(header)

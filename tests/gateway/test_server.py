@@ -99,13 +99,16 @@ def test_resources_are_the_tools_their_schemas_and_the_open_calls(tmp_path: Path
 
 
 def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
-    desk = Desk(service)
+    desk, key, told = Desk(service), service.new_key("mcp-server"), list[str]()
+    agent = AgentClient(service, key)
     desk.log_in()
 
     async def story(client: Client) -> None:
-        for _ in range(3):
+        await client.call_tool("check_tool_call", {**WRONG, "model": "haiku"})
+        for _ in range(2):
             blocked = await client.call_tool("check_tool_call", WRONG)
         call_id = twin_of(blocked)["call_id"]
+        told.extend(attempt["model"] for attempt in agent.send("GET", f"/calls/{call_id}").body["attempts"])
         nobody = await client.call_tool("get_guidance", {"call_id": call_id, "wait": 0})
         assert "Nobody has answered" in text_of(nobody)
         await run_sync(lambda: desk.answer(call_id, text="Absolute paths.", grant="1"))
@@ -117,7 +120,8 @@ def test_guidance_comes_from_the_desk(tmp_path: Path, service: Service) -> None:
         assert unknown.is_error
         assert "the service says not-found" in text_of(unknown)
 
-    serve(story, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": service.new_key("mcp-server")})
+    serve(story, tmp_path, "--url", service.url, "--model", "opus", env={"RETRYCONTRACT_API_KEY": key})
+    assert told == ["haiku", "opus", "opus"], "a call's own word counts more than the connection's"
 
 
 def test_with_a_service_the_open_calls_are_the_agents_whoever_made_them(tmp_path: Path, service: Service) -> None:

@@ -27,15 +27,14 @@ from retrycontract.store.models import (
     Tool,
     WebhookDelivery,
 )
-from retrycontract.usecases.answers.save_reply import save_reply
-from retrycontract.usecases.answers.set_hint import set_hint_from
-from retrycontract.usecases.calls.snooze_call import snooze_call
+from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.calls.claim_call import snooze_call
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.admit_operator import keep_preferences
-from retrycontract.usecases.people.second_factor import begin_factor
+from retrycontract.usecases.people.log_in import begin_factor
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 
-MOVES = ("data.imported", "data.restored")
+MOVES = ("data.imported", "data.restored", "data.backed_up")
 
 
 def printed(*arguments: str, **options: Any) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import sys
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
@@ -23,10 +26,12 @@ from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.doctor.examination import examine
 from retrycontract.management.doctor.findings import Finding, Level
+from retrycontract.management.doctor.surroundings import IMAGE, patches
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor
+from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
+from tests.delivery.test_webhook import certificate, serve_once
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 
@@ -158,6 +163,19 @@ def nobody(_: Setup) -> None:
     User.objects.update(is_active=False)
 
 
+def never_copied(_: Setup) -> None:
+    make_tool(make_agent())
+    submit(make_agent(), RIGHT, at=timezone.now() - timedelta(days=8))
+
+
+def copied(*, days: int) -> Callable[[Setup], None]:
+    def copy(setup: Setup) -> None:
+        never_copied(setup)
+        Event.record("data.backed_up", actor="x", door=Door.COMMAND, at=timezone.now() - timedelta(days=days), file="f")
+
+    return copy
+
+
 def quarantined(_: Setup) -> None:
     make_tool(make_agent())
     ToolVersion.objects.get().quarantine(timezone.now())
@@ -235,20 +253,22 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (setting(allowed_hosts=["*"]), "warn", "hosts", "list the names"),
     (setting(allowed_hosts=["a.example"]), "warn", "https", "RETRYCONTRACT_HTTPS=true"),
     (setting(allowed_hosts=["a.example"], https=True), "warn", "https", "RETRYCONTRACT_TRUSTED_ORIGINS"),
-    (forget_migration, "FAIL", "migrations", "'manage.py up' applies them"),
+    (forget_migration, "FAIL", "migrations", "'retrycontract up' applies them"),
     (newer_release, "FAIL", "migrations", r"newer release was here \(retrycontract\.0999_later\)"),
     (without_log, "FAIL", "database", "set WAL"),
     (careless, "FAIL", "database", "synchronous=FULL"),
     (setting(sweep_seconds=0), "warn", "sweep", "turns it off"),
-    (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h: no worker works"),
+    (waits_long, "FAIL", "queue", "1 submissions wait, the oldest for 3 h, and none is lost: no worker works"),
     (lost_encryption_key, "FAIL", "sealed", "1 of 1 waiting submissions cannot be opened: add the key"),
     (closed_schema, "FAIL", "schemas", "1 cannot be opened, such as that of deploy v1, so nothing is judged"),
-    (rotation_begun, "warn", "rotation", "needed for 1 that it sealed: manage.py rotate_keys reseal"),
-    (rotation_done, "warn", "rotation", "manage.py rotate_keys retire"),
+    (rotation_begun, "warn", "rotation", "needed for 1 that it sealed: retrycontract rotate-keys reseal"),
+    (rotation_done, "warn", "rotation", "retrycontract rotate-keys retire"),
     (dropped_triggers, "FAIL", "history", "retrycontract_event_kept.* is gone"),
     (left_open, "FAIL", "history", "let everybody change history: empty the table"),
     (event_of_tomorrow, "warn", "clock", "in the future"),
-    (nobody, "warn", "operators", "create_operator"),
+    (nobody, "warn", "operators", "retrycontract operator create"),
+    (never_copied, "warn", "backups", "There is no copy, and calls since .*: retrycontract backup FILE"),
+    (copied(days=8), "warn", "backups", "The newest copy is of .*: retrycontract backup FILE"),
     (message(tries=9, given_up_at=timezone.now()), "warn", "messages", "1 were given up"),
     (message(tries=2, last_error="no such host"), "warn", "messages", r"email does not take them \(no such host\)"),
     (stubborn_endpoint, "warn", "messages", r"of ep_\w+ \(https://x.example/\) does not take them \(no\)"),
@@ -263,7 +283,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (setting(database_url="postgresql://me:Postgres@db/x"), "FAIL", "passwords", "DATABASE_URL is one that everybody"),
     (known_token, "warn", "passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed"),
     (first_password, "warn", "passwords", "still the one in .*operator_password: change it"),
-    (collected, "FAIL", "static files", "manage.py collectstatic"),
+    (collected, "FAIL", "static files", "retrycontract collectstatic"),
     (lose_a_static_file, "FAIL", "static files", "1 are gone"),
     (quarantined, "warn", "quarantine", "deploy v1 crashed"),
 ]
@@ -281,6 +301,88 @@ def test_an_illness_is_found_with_what_to_do(
     assert re.search(advice, findings[0].text)
     others = {finding.name for finding in examine(timezone.now()) if finding.level is Level.FAIL} - {name}
     assert others == set(), "one illness, one failure"
+
+
+@pytest.mark.parametrize(("fall_ill", "days", "told"), [(never_copied, 0, []), (copied(days=1), 7, [Level.OK])])
+def test_a_service_that_is_copied_is_found_so(
+    service: Setup, fall_ill: Callable[[Setup], None], days: int, told: list[Level]
+) -> None:
+    service.set(backup_days=days)
+    fall_ill(service)
+    assert [finding.level for finding in found("backups")] == told
+
+
+def test_a_backup_is_known_to_the_next_examination(service: Setup, tmp_path: Path) -> None:
+    never_copied(service)
+    call_command("backup", str(tmp_path / "copy"))
+    assert [finding.level for finding in found("backups")] == [Level.OK]
+
+
+@pytest.mark.parametrize("name", ["RETRYCONTRCT_HTTPS", "RETRYCONTRACTS_HTTPS", "retrycontract_HTTPS"])
+def test_a_variable_whose_first_word_is_misspelt_is_named(
+    service: Setup, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "true")
+    assert [(finding.level, finding.text) for finding in found("variables")] == [
+        (Level.WARN, f"Nothing reads {name}: did you mean RETRYCONTRACT_HTTPS?")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "version", "told"),
+    [
+        ("redis", (7, 4, 5), "redis 7.4.5 is old: CVE-2025-49844, .*Take 6 or newer"),
+        ("redis", (7, 4, 6), ""),
+        ("redis", (8, 9, 0), ""),
+        ("postgres", (17, 7, 0), "postgres 17.7 is old"),
+        ("postgres", (17, 10, 0), ""),
+        ("python", (3, 11, 7), "python 3.11.7 is old"),
+        ("python", (3, 14, 0), ""),
+    ],
+)
+def test_a_version_with_a_known_hole_is_named(program: str, version: tuple[int, int, int], told: str) -> None:
+    findings = list(patches(program, *version))
+    assert len(findings) == bool(told)
+    assert all(re.search(told, finding.text) for finding in findings)
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_the_python_of_our_image_is_looked_at(service: Setup, monkeypatch: pytest.MonkeyPatch, is_ours: bool) -> None:
+    service.settings.BASE_DIR = IMAGE if is_ours else IMAGE / "elsewhere"
+    monkeypatch.setattr(sys, "version_info", (3, 11, 13, "final", 0))
+    assert [finding.level for finding in found("versions")] == ([Level.WARN] if is_ours else [])
+
+
+def test_a_folder_that_nothing_needs_may_be_read_only(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container with a read-only root, its keys in the environment and its database elsewhere."""
+    service.set(data_dir=Path("/proc/self/nowhere"), database_url="postgresql://me:aZ3kQ9xW7b@db/x")
+    assert [finding.level for finding in found("data folder")] == [Level.FAIL]
+    for name in ("SECRET_KEY", "ENCRYPTION_KEYS"):
+        monkeypatch.setenv(f"RETRYCONTRACT_{name}", "given")
+    assert [finding.level for finding in (*found("data folder"), *found("disk"))] == [Level.OK]
+
+
+@pytest.mark.parametrize(
+    ("days", "is_trusted", "told"),
+    [
+        (90, True, "ok    certificates That of the notifications' webhook holds until "),
+        (3, True, "warn  certificates That of the notifications' webhook ends on .*renew it"),
+        (90, False, "warn  certificates the notifications' webhook cannot be reached safely .*self-signed"),
+    ],
+)
+def test_the_certificates_of_whom_we_tell_are_looked_at(
+    service: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, is_trusted: bool, told: str
+) -> None:
+    context = certificate(tmp_path, "127.0.0.1", days=days)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve_once, args=(server, context, []), daemon=True).start()
+        if is_trusted:
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        port = server.getsockname()[1]
+        service.set(notify_webhook_url=f"https://127.0.0.1:{port}/canary", allow_private_webhooks=True)
+        (finding,) = found("certificates")
+    assert re.match(told, str(finding))
+    assert "canary" not in finding.text
 
 
 def test_what_waits_for_a_worker_that_is_there_is_no_illness(service: Setup) -> None:

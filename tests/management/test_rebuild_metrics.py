@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from retrycontract.store.models import Door, Rollup, hour_of
-from retrycontract.usecases.calls.forget_calls import forget_calls
+from retrycontract.usecases.calls.sweep import forget_calls
 from retrycontract.usecases.counts.recount import rebuild_rollups
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool
 from tests.management.conftest import printed

@@ -18,7 +18,7 @@ from retrycontract.store.models import ApiKey, Attempt, Call, Door, Event, Secon
 from retrycontract.usecases import reseal
 from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.second_factor import begin_factor
+from retrycontract.usecases.people.log_in import begin_factor
 from tests.factories import RIGHT, make_agent, make_tool, make_user, submit
 from tests.management.conftest import printed
 

@@ -17,7 +17,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.management.transfer.exporting import export_to
+from retrycontract.management.transfer.importing import export_to
 from retrycontract.management.transfer.rows import moved_models, references
 from retrycontract.store.models import Agent, Attempt, Call, Event
 from retrycontract.usecases.calls.sweep import judge_waiting

@@ -16,9 +16,8 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from retrycontract.config.database_url import read_database_url
-from retrycontract.store.event_position import Position
 from retrycontract.store.models import Agent, Call, Door, Event
-from retrycontract.store.transactions import write_transaction
+from retrycontract.store.transactions import Position, write_transaction
 from retrycontract.usecases.notify.follow_events import follow_events
 from tests.factories import RIGHT, make_agent, make_tool, submit
 from tests.file_database import file_database as file_database

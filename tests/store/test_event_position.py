@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.store.event_position import EventRow, Position
+from retrycontract.store.transactions import EventRow, Position
 
 IDS = st.integers(1, 10**12)
 

@@ -21,7 +21,7 @@ from retrycontract.store.history import (
 )
 from retrycontract.store.models import Attempt, Call, Event, Guidance, GuidanceVersion
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.calls.forget_calls import forget_calls
+from retrycontract.usecases.calls.sweep import forget_calls
 from tests.factories import answer, make_blocked, make_user
 
 pytestmark = pytest.mark.django_db

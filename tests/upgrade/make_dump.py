@@ -54,7 +54,7 @@ def fill() -> None:
     from retrycontract.usecases.calls.cancel_call import cancel_call
     from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
     from retrycontract.usecases.calls.sweep import expire_overdue
-    from retrycontract.usecases.counts.sum_up_counts import sum_up_everything
+    from retrycontract.usecases.counts.recount import sum_up_everything
     from retrycontract.usecases.people.log_in import LoginTry, begin_login
     from tests import factories
     from tests.management.conftest import fill as fill_what_moves

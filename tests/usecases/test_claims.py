@@ -9,18 +9,22 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import Call, Claim, Event, Snooze
-from retrycontract.store.models.claims import awake_calls, claimed_calls, snoozed_calls
+from retrycontract.store.models.escalations import awake_calls, claimed_calls, snoozed_calls
 from retrycontract.usecases.calls.claim_call import (
+    LONGEST,
     ClaimedError,
     NotBlockedError,
+    UnusableTimeError,
     claim_call,
     claim_next,
     claim_of,
     release_claim,
     renew_claim,
+    snooze_call,
+    snooze_of,
+    wake_call,
 )
-from retrycontract.usecases.calls.snooze_call import LONGEST, UnusableTimeError, snooze_call, snooze_of, wake_call
-from retrycontract.usecases.calls.tidy_queue import tidy_queue
+from retrycontract.usecases.calls.sweep import tidy_queue
 from tests.factories import RIGHT, WRONG, answer, make_blocked, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import NOON, configure

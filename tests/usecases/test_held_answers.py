@@ -12,7 +12,7 @@ from django.utils import timezone
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint
-from retrycontract.store.models.claims import awake_calls
+from retrycontract.store.models.escalations import awake_calls
 from retrycontract.usecases.answers.answer_group import answer_group
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError
 from retrycontract.usecases.answers.send_answer import send_answer, send_held, take_back

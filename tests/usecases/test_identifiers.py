@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.store.models import Call, Tool
-from retrycontract.usecases.calls.identifiers import (
+from retrycontract.usecases.calls.repeat_request import (
     opened_identifier,
     safe_identifier,
     safe_tool_name,

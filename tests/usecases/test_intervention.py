@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.webhooks import WebhookEvent
-from retrycontract.store.event_position import Position
 from retrycontract.store.models import Door, Event, OutboxMessage
+from retrycontract.store.transactions import Position
 from retrycontract.usecases.notify.follow_events import follow_events
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_call, make_tool

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyotp
 import pytest
 
-from retrycontract.usecases.people.second_factor import address_for_apps, matching_step
+from retrycontract.usecases.people.log_in import address_for_apps, matching_step
 
 SECRET = pyotp.random_base32()
 CODES = pyotp.TOTP(SECRET)

@@ -21,9 +21,9 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
 )
-from retrycontract.usecases.calls import forget_calls as retention
+from retrycontract.usecases.calls import sweep as retention
 from retrycontract.usecases.calls.cancel_call import cancel_call
-from retrycontract.usecases.calls.forget_calls import forget_calls
+from retrycontract.usecases.calls.sweep import forget_calls
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_user, submit
 from tests.usecases.conftest import NOON, configure
 
@@ -93,19 +93,19 @@ def test_a_message_that_is_still_to_be_delivered_stays() -> None:
 
 def test_a_sweep_takes_one_batch_and_the_next_one_the_rest() -> None:
     agent = make_agent()
-    for number in range(retention.BATCH + 3):
+    for number in range(retention.FORGOTTEN_AT_ONCE + 3):
         cancel_call(submit(agent, {}, tool="unknown", tool_call_id=f"id {number}", at=NOON).call, now=NOON)
     no_time = iter(range(9))
-    assert forget_calls(now=LATER, clock=lambda: float(next(no_time))) == retention.BATCH
+    assert forget_calls(now=LATER, clock=lambda: float(next(no_time))) == retention.FORGOTTEN_AT_ONCE
     assert [forget_calls(now=LATER) for _ in range(2)] == [3, 0]
     assert Event.objects.filter(name="history.forgotten").count() == 2
 
 
 def test_a_sweep_forgets_batch_after_batch_while_there_is_time() -> None:
     agent = make_agent()
-    for number in range(2 * retention.BATCH + 1):
+    for number in range(2 * retention.FORGOTTEN_AT_ONCE + 1):
         cancel_call(submit(agent, RIGHT, tool="unknown", tool_call_id=str(number), at=NOON).call, now=NOON)
-    assert forget_calls(now=LATER) == 2 * retention.BATCH + 1
+    assert forget_calls(now=LATER) == 2 * retention.FORGOTTEN_AT_ONCE + 1
     assert Event.objects.filter(name="history.forgotten").count() == 3
 
 

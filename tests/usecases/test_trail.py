@@ -29,22 +29,26 @@ from retrycontract.store.models import (
     Tool,
 )
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.answers.save_reply import delete_reply, save_reply
-from retrycontract.usecases.answers.set_hint import set_hint_from, switch_off_hint
+from retrycontract.usecases.answers.save_reply import delete_reply, save_reply, set_hint_from, switch_off_hint
 from retrycontract.usecases.calls.cancel_call import cancel_call
-from retrycontract.usecases.calls.claim_call import claim_call, release_claim
-from retrycontract.usecases.calls.forget_calls import forget_calls
-from retrycontract.usecases.calls.snooze_call import snooze_call, wake_call
-from retrycontract.usecases.calls.sweep import expire_overdue
-from retrycontract.usecases.calls.tidy_queue import tidy_queue
+from retrycontract.usecases.calls.claim_call import claim_call, release_claim, snooze_call, wake_call
+from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, tidy_queue
 from retrycontract.usecases.counts.recount import rebuild_rollups
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.drain_outbox import drain_outbox, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
 from retrycontract.usecases.people.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
 from retrycontract.usecases.people.admit_operator import Role, admit_operator, change_operator, end_sessions
-from retrycontract.usecases.people.log_in import LoginTry, begin_login, finish_login, free_operator, note_failure
-from retrycontract.usecases.people.second_factor import begin_factor, confirm_factor, take_factor_away
+from retrycontract.usecases.people.log_in import (
+    LoginTry,
+    begin_factor,
+    begin_login,
+    confirm_factor,
+    finish_login,
+    free_operator,
+    note_failure,
+    take_factor_away,
+)
 from retrycontract.usecases.reseal import note_keys, reseal_all
 from retrycontract.usecases.tools.register_tool import change_tool, release_version
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit

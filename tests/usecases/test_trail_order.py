@@ -21,8 +21,14 @@ from retrycontract.usecases.answers.give_guidance import (
     mark_delivered,
 )
 from retrycontract.usecases.calls.cancel_call import cancel_call
-from retrycontract.usecases.calls.claim_call import ClaimedError, NotBlockedError, claim_call, release_claim
-from retrycontract.usecases.calls.snooze_call import snooze_call, wake_call
+from retrycontract.usecases.calls.claim_call import (
+    ClaimedError,
+    NotBlockedError,
+    claim_call,
+    release_claim,
+    snooze_call,
+    wake_call,
+)
 from retrycontract.usecases.calls.submit_attempt import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_user, submit

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.answers import sole_answer
 from retrycontract.contract.advice.names import unmistakable
-from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot, Step, added, moved, replaced
+from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot, Step, added, moved, replaced, sole_answer
 from retrycontract.contract.advice.values import decoded
 
 ENVELOPE = ("name", "tool", "tool_name", "function", "type", "id", "call_id")  # beside the arguments of a whole call

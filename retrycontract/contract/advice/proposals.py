@@ -10,9 +10,8 @@ from typing import Any
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import fields, values
-from retrycontract.contract.advice.discretion import Discretion
 from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot
-from retrycontract.contract.advice.trial import Judge, PatchTrial, written
+from retrycontract.contract.advice.trial import Discretion, Judge, PatchTrial, written
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError

@@ -1,8 +1,9 @@
-"""The place that an error names: what stands there, what the schema says of it, and what stands around it."""
+"""The place that an error names: what stands there and around it, and the one value that the schema leaves for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -141,3 +142,19 @@ def replaced(path: str, value: Any) -> Operation:
 def added(path: str, value: Any) -> Operation:
     """Write the operation that gives a field that is missing."""
     return {"op": "add", "path": path, "value": value}
+
+
+def sole_answer(place: InstancePlace) -> Any:
+    """Give the only value that is allowed, else the default, else [] for an array; ABSENT where one would guess."""
+    fixed = _only(options_of(place))
+    if fixed is not ABSENT:
+        return fixed
+    default = _only(schema["default"] for schema in place.schemas if "default" in schema)
+    if default is not ABSENT:
+        return default
+    return [] if set(types_of(place)) == {"array"} else ABSENT
+
+
+def _only(values: Iterable[Any]) -> Any:
+    distinct = {json.dumps(value, sort_keys=True): value for value in values}
+    return next(iter(distinct.values())) if len(distinct) == 1 else ABSENT

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from retrycontract.contract.advice.answers import sole_answer
 from retrycontract.contract.advice.names import unmistakable
-from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot, moved, options_of, replaced
+from retrycontract.contract.advice.spot import ABSENT, Proposal, Spot, moved, options_of, replaced, sole_answer
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs.json_text import parse_json
 

@@ -11,8 +11,7 @@ from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.explaining.explanations import Explanations
 from retrycontract.contract.explaining.gathering import Gathering, gather
 from retrycontract.contract.explaining.outline import NOTHING, Outline, split
-from retrycontract.contract.explaining.parts import count_compositions
-from retrycontract.contract.explaining.patience import OutOfPatienceError
+from retrycontract.contract.explaining.parts import OutOfPatienceError, count_compositions
 from retrycontract.contract.json_types import Schema, has_at_most
 from retrycontract.contract.schemas.admission import Admission, InvalidSchema, compile_schema
 

@@ -30,8 +30,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.explaining.explanations import Key, Path, key_of
 from retrycontract.contract.explaining.outline import Missing
-from retrycontract.contract.explaining.parts import Named
-from retrycontract.contract.explaining.patience import OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import Named, OutOfPatienceError, Patience
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer

@@ -10,14 +10,19 @@ from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.checks.tool_arguments import run_checks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.outputs.code_blocks import Candidate, find_code
+from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_code, is_statement
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt, without_thoughts
-from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, declared_language, may_be_empty
-from retrycontract.contract.outputs.source_excerpts import excerpt
-from retrycontract.contract.outputs.unfenced import doubt, is_statement
+from retrycontract.contract.outputs.source_code import (
+    Compiler,
+    Language,
+    SourceFault,
+    declared_language,
+    excerpt,
+    may_be_empty,
+)
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 

@@ -13,7 +13,7 @@ from retrycontract.contract.checks.reading import number_errors, read_output, sa
 from retrycontract.contract.checks.schema_engine import bounded, violations
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.aggregator import in_order
+from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.outputs.json_text import MAX_DEPTH, FaultKind, depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.tool import CompiledTool, PluginCheck

@@ -16,26 +16,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from retrycontract.contract.explaining.members import MEMBERWISE, NAME, Members, take_rules
 from retrycontract.contract.explaining.outline import Required
 from retrycontract.contract.explaining.parts import (
+    MEMBERWISE,
+    NAME,
     TABLES,
     UNIONS,
     Located,
+    Members,
     Named,
     Parts,
     Path,
+    Patience,
     Steps,
     compositions,
     may_divide,
     moved_place,
+    take_rules,
     union_of,
 )
-from retrycontract.contract.explaining.patience import Patience
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.admission import InvalidSchema, compile_names, compile_parts
-from retrycontract.contract.schemas.drafts import draft_of
-from retrycontract.contract.schemas.keywords import subschemas
+from retrycontract.contract.schemas.graph import subschemas
+from retrycontract.contract.schemas.metaschema import draft_of
 
 Way = tuple[str, Steps, Callable[[Schema], Schema]]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schemas.keywords import REFERENCES
+from retrycontract.contract.schemas.graph import REFERENCES
 
 DEFINITIONS = ("#/$defs/", "#/definitions/")  # a reference elsewhere may lead to a plain object, too
 

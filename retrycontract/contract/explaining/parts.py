@@ -1,20 +1,132 @@
-"""Ask the engine about one part of a composition at a time: asked for all, it writes every error before it tells one.
-
-A hundred alternatives of ten thousand items are a million errors, each with a copy of its instance. So the schema that
-explains says once for each value that a composition refuses it, and which errors its parts have is asked here, while
-there is patience for it.
-"""
+"""Ask the engine about one part of a value or a composition at a time: asked for all, it writes every error first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.contract.explaining.patience import Patience
-from retrycontract.contract.json_types import Schema, count_nodes
+from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
 from retrycontract.contract.schemas.engine_paths import EnginePaths
-from retrycontract.contract.schemas.keywords import REFERENCES, UNEVALUATED
+from retrycontract.contract.schemas.graph import REFERENCES, UNEVALUATED
+
+MAX_STEPS = 10_000  # of some 10 µs: an error of a union's branch, read and compared
+
+
+class OutOfPatienceError(Exception):
+    """Raised within a check that has used up its steps; it ends with what is known by then."""
+
+
+class Patience:
+    """Count the steps of one check down."""
+
+    def __init__(self, steps: int = MAX_STEPS) -> None:
+        self._left = steps
+        self._known = set[object]()
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps; raises OutOfPatienceError when there are no more."""
+        self._left -= steps
+        if self._left < 0:
+            raise OutOfPatienceError
+
+    def spend_once(self, steps: int, what: object) -> None:
+        """Take steps for what is dear the first time in a check, whatever was kept of it from another one."""
+        if what not in self._known:
+            self._known.add(what)
+            self.spend(steps)
+
+    def over(self, errors: Iterable[Any]) -> Iterator[Any]:
+        """Yield what takes a step each."""
+        for error in errors:
+            self.spend()
+            yield error
+
+
+STRETCH = 2_000  # values that are handed over at once, if no single member holds more
+MOST_BEFORE = 50  # items with schemas of their own: they come along with every stretch of those that follow
+NAME = "stretch"
+MEMBERWISE = ("items", "additionalItems", "patternProperties", "additionalProperties")
+Build = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRule:
+    """Hold a keyword that judges each member alone, in a schema that does nothing else.
+
+    It has nothing to say of the items `before`; each of its `patterns` may refuse the same member.
+    """
+
+    keyword: str
+    schema: dict[str, Schema]
+    before: int = 0
+    patterns: int = 1
+
+
+class Members:
+    """Hold the schema of a rule, compiled when it is first asked."""
+
+    def __init__(self, compile_schema: Callable[[], Any], rule: MemberRule) -> None:
+        self._compile, self._before = compile_schema, rule.before
+        self._room = STRETCH // rule.patterns
+        self._validator: Any = None
+
+    def errors(self, value: Any, patience: Patience) -> Iterator[Located]:
+        """Yield the errors of the members, located below a name of its own."""
+        if self._validator is None:
+            self._validator = self._compile()
+        if isinstance(value, dict):
+            build: Build = dict
+            members: Sequence[Any] = list(value.items())
+        else:
+            before, members = value[: self._before], value[self._before :]
+            build = lambda some: [*before, *some]  # noqa: E731 - one of two ways to put members together
+        for stretch, start in self._refused(members, 0, build):
+            yield from self._told(stretch, 0 if isinstance(value, dict) else start, patience)
+
+    def _refused(self, members: Sequence[Any], start: int, build: Build) -> Iterator[tuple[Any, int]]:
+        """Yield what is refused, in halves of halves until they are small, and how many members stand before it."""
+        stretch = build(members)
+        if self._validator.is_valid({NAME: stretch}):
+            return
+        if len(members) < 2 or has_at_most(self._room, members):
+            yield stretch, start
+            return
+        half = len(members) // 2
+        yield from self._refused(members[:half], start, build)
+        yield from self._refused(members[half:], start + half, build)
+
+    def _told(self, stretch: Any, start: int, patience: Patience) -> Iterator[Located]:
+        paths = EnginePaths({NAME: stretch})
+        for error in patience.over(self._validator.iter_errors({NAME: stretch})):
+            path, value = paths.locate(error)
+            where, seen = _moved(path, start), _moved(error.instance_path, start)
+            yield Named(error.kind, value, seen, error.schema_path, error.evaluation_path, where), where, value
+
+
+def _moved(path: Path, start: int) -> Path:
+    return [path[0], int(path[1]) + start, *path[2:]] if start else path
+
+
+def take_rules(holder: dict[str, Any], *, tuples: str) -> Iterator[MemberRule]:
+    """Take from a schema what judges each member alone; `tuples` is the keyword whose list is of items one by one."""
+    named, patterns = holder.get("properties", {}), holder.get("patternProperties", {})
+    if patterns:
+        holder["patternProperties"] = {pattern: {} for pattern in patterns}
+        yield MemberRule("patternProperties", {"patternProperties": patterns}, patterns=len(patterns))
+    if isinstance(holder.get("additionalProperties"), dict):
+        known: dict[str, Any] = {
+            "properties": {name: {} for name in named},
+            "patternProperties": {name: {} for name in patterns},
+        }
+        yield MemberRule("additionalProperties", known | {"additionalProperties": holder.pop("additionalProperties")})
+    before = holder.get(tuples)
+    first = before if isinstance(before, list) else []
+    keyword = "additionalItems" if first and tuples == "items" else "items"
+    if (isinstance(holder.get(keyword), dict) or holder.get(keyword) is False) and len(first) <= MOST_BEFORE:
+        passed: dict[str, Any] = {tuples: [{}] * len(first)} if first else {}
+        yield MemberRule(keyword, passed | {keyword: holder.pop(keyword)}, before=len(first))
+
 
 UNIONS = ("anyOf", "oneOf")
 LISTS = ("allOf", *UNIONS)

@@ -8,19 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retrycontract.contract.checks.catalogue import CHECKS
+from retrycontract.contract.checks.catalogue import CHECKS, instead_of_output, no_output
 from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.checks.missing_output import instead_of_output, no_output
 from retrycontract.contract.checks.reading import read_output
 from retrycontract.contract.checks.tool_arguments import Rejection, rejections, unknown_tool
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.aggregator import in_order
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions, ShownSchema, surrounded
 from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
-from retrycontract.contract.feedback.formatter import ErrorFormatter
-from retrycontract.contract.feedback.formatters import Feedback, Formatters
+from retrycontract.contract.feedback.formatter import ErrorFormatter, Feedback, Formatters
+from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Move, Status

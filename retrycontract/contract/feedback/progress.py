@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.missing_output import NO_OUTPUT
+from retrycontract.contract.checks.catalogue import NO_OUTPUT
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.escalation import Fingerprint, fingerprint

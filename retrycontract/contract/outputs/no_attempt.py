@@ -1,19 +1,212 @@
-"""Decide, for every kind of output and every door, whether an answer is an attempt at all.
-
-A refusal, small talk, an empty answer and thoughts alone are none: the model is told so in few words, a person reads
-what it said, and nothing of it is taken for the output.
-"""
+"""Decide, for every kind of output and every door, whether an answer is an attempt or a refusal or small talk."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FENCE, FaultKind
-from retrycontract.contract.outputs.talk import is_mostly_words, is_prose, refuses, talk_in
+
+OPENING = 600  # characters in which a refusal says that it is one; longer texts explain, or are no refusal
+SENTENCES = 4  # of them: thanks, an apology and what the model is come before "I cannot"
+MAX_PARAGRAPH = 4_000  # characters; a longer paragraph is somebody's text
+
+# How an apology begins a text. Each line is a language or a few that are near to each other.
+_APOLOGIES = """
+    i'?m (very |really |so |truly |deeply )?(sorry|afraid)|i am (very |really |so |truly |deeply )?(sorry|afraid)
+    sorry|so sorry|(my |our |sincere |deepest )*(apologies|apology)|i (do |must |sincerely )?apologi[sz]e|forgive me
+    unfortunately|regrettably|i regret|we regret|regretfully|alas\\b
+    lo siento|lo lamento|lamento|disculp|perd[oó]n|desafortunadamente|lamentablemente|mis disculpas
+    (je suis |nous sommes )?(vraiment |sincèrement )?d[eé]sol[eé]|je (regrette|m'excuse)|excuse[zs]|malheureusement
+    (toutes )?mes excuses|navr[eé]
+    (es |das )?tut mir( sehr| wirklich)? leid|entschuldig|verzeih|leider|bedauerlicherweise|(ich )?bedau[e]?re
+    mi dispiace|mi scuso|spiacente|purtroppo|scus[ai]|chiedo scusa
+    desculp|sinto muito|lamento|infelizmente|pe[cç]o desculpa
+    het spijt me|helaas|mijn excuses|excuses|neem me niet kwalijk
+    przepraszam|przykro mi|niestety|wybacz|omlouv|bohužel|promi[nň]te?|je mi l[ií]to|ospravedl|žiaľ|prepáč
+    îmi pare r[aă]u|din p[aă]cate|sajn|eln[eé]z[eé]st|žao mi je|nažalost|oprostite|žal
+    tyvärr|förlåt|jag beklagar|jag är ledsen|beklager|dessverre|unnskyld|desværre|undskyld|jeg er ked af
+    anteeksi|valitettavasti|pahoittelen|kahjuks|vabandust|diemžēl|atvainojiet|atsiprašau
+    üzgün|maalesef|özür|ne yazık|kusura bakma|maaf|mohon maaf|xin lỗi|rất tiếc|paumanhin|ikinalulungkot|samahani
+    извин|к сожалению|прости(те)?\\b|сожалею|мне жаль|приношу извинения|вибач|на жаль|перепрошую|мені шкода|
+    съжалявам|жал ми је
+    συγγν[ωώ]μη|λυπ[αά]μαι|δυστυχ[ωώ]ς|ζητώ συγγνώμη
+    (非常|很|真的|实在|實在|十分)?(抱歉|对不起|對不起|遗憾|遺憾|不好意思)|申し訳|すみません|ごめん|恐れ入り|残念
+    (정말 |대단히 )?(죄송|미안)|유감|안타깝
+    (أنا )?(آسف|أعتذر|عذر)|للأسف|معذرة|متأسف|متاسف|ببخش|معذرت
+    (אני )?(מצטער|מתנצל)|סליחה|לצערי|माफ़?|क्षमा|मुझे खेद|खेद|দুঃখিত|ক্ষমা|மன்னிக்க|ขอโทษ|ขออภัย|เสียใจ
+"""
+# How a sentence declines, wherever it stands among the first ones.
+_DECLINES = """
+    (but |however,? |so |as such,? |therefore,? |and )?(i|we)( simply| really| just| currently| also)? (can ?not|
+    can't|cant|
+    won't|will not|could not|couldn't|am (not able|unable|not allowed|not permitted|not comfortable|not going|
+    prevented)|
+    're (not able|unable)|must (decline|refuse)|have to (decline|refuse)|need to decline|refuse|decline|
+    (do not|don't) (have (access|permission|the ability|enough|any|the)|feel comfortable|think i can)|lack the)
+    i'?m (not able|unable|not allowed|not permitted|not comfortable|not going|just an? |only an? |an? (ai|large|
+    language))
+    as an? (ai|artificial|large|language|responsible|assistant)|(this|that|your|the) request (violates|
+    goes against|is against)
+    it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s| is) (not something|
+    something i can)
+    no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))|como (modelo|ia|inteligencia)
+    je (ne peux|ne suis|ne saurais|n'ai pas|refuse)|en tant qu
+    ich (kann|darf|werde|möchte)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht|als (ki|sprachmodell)
+    non (posso|sono in grado|mi è possibile)|n[aã]o (posso|consigo|sou capaz|tenho)|como (um )?modelo
+    ik (kan|mag|ben)\\b[^.!?]{0,120}\\b(niet|geen)|nie (mog[eę]|jestem)|nemohu|nemůžu|nu pot|nem tud
+    jag kan( tyvärr)? inte|jeg kan (desværre |dessverre )?ikke|en voi|ma ei saa|yapam|yardımcı olam
+    saya tidak (bisa|dapat)|(tôi|mình) không thể|hindi ko (magagawa|kaya)|siwezi
+    (но |однако )?я (не (могу|буду|умею|имею)|вынужден)|не могу|(але )?я не можу|не можу|не мога|не могу
+    δεν μπορ[ωώ]|(作为|作為|身为).{0,12}(ai|人工智能|语言模型|助手)|(但)?(我|本人)?(不能|无法|無法|没办法|沒辦法|
+    不可以)
+    .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}((할|드릴|될) 수 (는 )?없|불가능합니다)
+    لا (أستطيع|يمكنني|يمكن)|لن أ|نمی.?توانم|(אני )?(לא יכול|איני יכול|לא אוכל)|.{0,60}नहीं (कर )?सकत|
+    .{0,60}পারি না|.{0,20}ไม่สามารถ
+"""
+# How talk opens that announces, acknowledges or greets.
+_OPENERS = """
+    sure|sure thing|certainly|of course|absolutely|definitely|okay|ok|alright|all right|right|great|perfect|
+    excellent|done|
+    finished|complete[d]?|got it|understood|acknowledged|noted|thank you|thanks|hello|hi|hi there|hey|welcome|
+    no problem|happy to (help|assist)|glad to|gladly|as requested|as you (asked|requested)|yes|yep|no|nope|
+    good question|well
+    here('s| is| are| you go| it is| they are|'re)|(below|above|following) (is|are|you)|the following|this is (the|
+    your|a)|
+    (i've|i have|i just|i|we've|we have) (now |just |also |already )?(written|wrote|created|generated|made|saved|
+    added|updated|
+    prepared|implemented|finished|completed|put|fixed|corrected|attached|included|produced|drafted|submitted)|
+    (i'll|i will|i am going to|i'm going to|let me|let's|let us|we need|we should|i need|i should|i think|i would|
+    i'd|i hope|i see|
+    i understand|i want|i must|first,)|(the|your) (file|script|code|yaml|json|config|configuration|data|document|
+    page|query|answer|
+    output|result|function|class|module)s? (is|are|has|have|was|were|looks?|should|follows?|you|below|above)|
+    (what|which|could|can|would|do|does|did|is|are|please) (you|i|the|file|kind|should|want|need|note|find|see|let|
+    provide|specify|clarify)
+    claro|por supuesto|aqu[ií] (est[aá]|tienes?|va|tem|vai)|listo|entendido|a continuaci[oó]n|hecho|con gusto|vale|
+    seguro|hola
+    bien s[uû]r|voici|voil[aà]|d'accord|certainement|avec plaisir|fait|bonjour|ci-dessous|termin[eé]
+    nat[uü]rlich|gern[e]?|hier (ist|sind|kommt|is|zijn)|selbstverst[aä]ndlich|klar|fertig|erledigt|verstanden|
+    hallo|unten|ich habe
+    certo|certamente|ecco|fatto|ciao|di seguito|va bene|pronto|capito|com certeza|feito|ol[aá]|segue|abaixo|entendi
+    natuurlijk|zeker|klaar|begrepen|oczywi[sś]cie|oto|gotowe|zrobione|jasn[eé]|samozřejmě|tady je|hotovo|iat[aă]|
+    desigur|gata
+    självklart|här (är|kommer)|klart|selvfølgelig|her (er|kommer)|ferdig|færdig|tässä|toki|valmis|tabii|elbette|
+    i[sş]te|tamam|bitti
+    конечно|вот|готово|хорошо|понял|сделано|привет|ось|звичайно|зроблено|βέβαια|φυσικά|ορίστε|έτοιμο|έγινε
+    好的|当然|當然|没问题|沒問題|以下(是|为|為)?|这(是|里)|這(是|裡)|我已经?|我(会|将|來|来)|已完成|完成|明白|收到|
+    你好|您好
+    はい|もちろん|承知|了解|かしこまり|以下(は|に|の)|こちら|完了|わかりました|(네|예)(?=[\\s,.!]|$)|물론|알겠|
+    다음은|여기|완료|안녕
+    بالطبع|بالتأكيد|إليك|حسن(ا|اً)|تم(?=\\s)|نعم|مرحب|فيما يلي|بله|حتما|בטח|כמובן|הנה|בוצע|שלום|ज़रूर|जरूर|बेशक|
+    यहाँ|हाँ|ठीक|ได้เลย|แน่นอน|นี่คือ
+    tentu|berikut|baik|ini (adalah|dia)|selesai|chắc chắn|đây là|vâng|dưới đây|được rồi|xong|narito|sige
+"""
+# Words that a sentence holds and a command or a list of names hardly does.
+_FUNCTION_WORDS = re.compile(
+    r"\b(the|this|that|these|you|your|please|i|i'm|i'll|we|it|is|are|was|will|would|can|cannot|should|have|has|been|with|"
+    r"for|about|because|but|und|der|die|das|ist|nicht|ich|le|la|les|est|je|vous|pas|el|los|que|es|una?|il|di|che|non|o|"
+    r"não|het|een|niet|ik|nie|jest|to|я|не|что|это|и|в|на)\b",
+    re.IGNORECASE,
+)
+# What code and data hold and plain sentences do not.
+_SIGNS = re.compile(
+    r"[{}\[\]<>=|$\\@^~`]|;\s*$|\w\(|\(\)|::|->|&&|"
+    r"^\s*([-*+]|#{1,6}|\d{1,3}[.)]|[|>])\s|^(\t| {4})\S|(^|\s)--?[a-z]|^\s*[\w.-]+:\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
+_QUOTES = str.maketrans("‘’‚‛“”„‟´`′＇\u00a0\u202f", "''''\"\"\"\"'''' " + " ")
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟।])\s+|(?<=[。！？؟।])|\n+")
+
+
+def refuses(text: str, *, is_whole: bool = True) -> bool:
+    """Tell whether a text opens as a refusal; one that is not the whole answer is read less widely.
+
+    What stands in a fence was meant as a file, so only an apology or a denial as its very first words counts there.
+    """
+    sentences = _sentences(text)
+    if not sentences:
+        return False
+    if not is_whole:
+        return (
+            is_prose(text)
+            and (_alternatives(_DECLINES).match(sentences[0]) or _alternatives(_APOLOGIES).match(sentences[0]))
+            is not None
+        )
+    if _alternatives(_APOLOGIES).match(sentences[0]):
+        return True
+    # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
+    parts = [part for sentence in sentences for part in re.split(r"[:,;–—]\s+", sentence)]
+    return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
+
+
+def chats(text: str) -> bool:
+    """Tell whether a text opens as an announcement, a greeting or a reply to a person."""
+    sentences = _sentences(text)
+    return bool(sentences) and _alternatives(_OPENERS, ends=_WORD_END).match(sentences[0]) is not None
+
+
+def is_prose(text: str) -> bool:
+    """Tell whether a text is words alone: one or more paragraphs of sentences, without a sign of code or data."""
+    words = text.strip().strip("\"'`#/*-!<> \n\t")
+    if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words.translate(_QUOTES)):
+        return False
+    letters = sum(character.isalpha() or unicodedata.category(character)[0] == "M" for character in words)
+    return letters >= len(words.replace(" ", "")) * 3 // 4
+
+
+def is_mostly_words(text: str) -> bool:
+    """Tell whether at least every other line is words: a refusal may name a file, and code may hold an apology."""
+    # What stands in quotes or brackets was copied from the task.
+    words = _COPIED.sub(" ", text[:MAX_PARAGRAPH])
+    lines = [line for line in words.splitlines() if line.strip()]
+    return 2 * sum(map(is_prose, lines)) >= len(lines)
+
+
+def is_sentence(text: str) -> bool:
+    """Tell whether prose is a sentence, and no list of names or a command without options."""
+    words = text.strip()
+    if not is_prose(words):
+        return False
+    ends = words[-1] in ".!?…。！？؟।" and not words.endswith("..") and len(words.split()) > 1
+    is_unspaced = " " not in words and any(ord(character) > 0x2E7F for character in words) and len(words) > 3
+    return ends or is_unspaced or (len(words.split()) > 2 and _FUNCTION_WORDS.search(words) is not None)
+
+
+def talk_in(text: str) -> FaultKind | None:
+    """Tell that a text without a fence is a refusal or small talk; None when it may be something else."""
+    if refuses(text):
+        return FaultKind.REFUSED
+    return FaultKind.ONLY_TALK if chats(text) or is_sentence(text) else None
+
+
+def _sentences(text: str) -> list[str]:
+    """Give the first sentences as they are compared: plain quotes, lower case, without marks before the first word."""
+    plain = unicodedata.normalize("NFC", text[:OPENING].translate(_QUOTES)).casefold().replace("ß", "ss")
+    plain = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", plain)  # the emphasis of Markdown
+    found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(plain))
+    return [sentence for sentence in found if sentence][:SENTENCES]
+
+
+@cache
+def _alternatives(table: str, *, ends: str = "") -> re.Pattern[str]:
+    """Read a table, when it is first asked for: alternatives are parted by bars or stand on lines of their own."""
+    lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
+    joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
+    return re.compile(f"(?:{unicodedata.normalize('NFC', joined)}){ends}")
+
+
+_LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
+# Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
+_WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
+
 
 NO_ATTEMPT = frozenset({FaultKind.EMPTY, FaultKind.REFUSED, FaultKind.ONLY_THOUGHTS, FaultKind.ONLY_TALK})
+MAX_THOUGHTS = 50  # cut out of one answer; each is a walk through the rest of it
 METADATA = "no_attempt"  # the member of a ToolResult's metadata that names the reason
 # What is said of each; `{}` is what was due: "the file", "the arguments".
 SAID = {
@@ -30,22 +223,22 @@ def without_thoughts(text: str) -> str:
     Thoughts stand at the beginning, or between words and the first fence. Text that merely mentions a mark, in a
     string or inside a fence, is left alone.
     """
-    # Nearly every output begins as JSON does, or mentions no thought at all.
-    beginning = text.lstrip()[:7].upper()
-    if (beginning[:1] in ("{", "[", '"') and beginning != "[THINK]") or not _MAY_THINK.search(text):
+    # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
+    if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
         return text
-    rest, cut = _after_lone_end(text), True
-    while cut and rest:
+    if not _MAY_THINK.search(text):
+        return text
+    rest = _after_lone_end(text)
+    for _ in range(MAX_THOUGHTS):
         opening = _OPENS.match(rest)
         if opening is not None:
             rest = _after_thought(rest, opening)
             continue
-        within, fence, cut = _OPENS_LINE.search(rest), rest.find(FENCE), False
-        if within and (fence < 0 or within.start() < fence):
-            after = _after_thought(rest, within)
-            # Without a fence behind it, the mark may be the file's own.
-            if FENCE in after:
-                rest, cut = rest[: within.start()] + after, True
+        within = _OPENS_LINE.search(rest)
+        # Where no fence follows, in the thought or after it, the mark may be the file's own.
+        if within is None or within.start() >= rest.find(FENCE):
+            break
+        rest = rest[: within.start()] + _after_thought(rest, within)
     return rest
 
 
@@ -74,43 +267,92 @@ def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _after_lone_end(text: str) -> str:
-    """Cut off thoughts whose opening mark the provider's template has kept."""
-    end = _ENDS_LINE.search(text)
-    if end is None or text.lstrip()[:1] in ("{", "["):
-        return text
-    before = text[: end.start()]
-    if _OPENS_ANYWHERE.search(before) or before.count(FENCE) % 2:  # it has its opening, or stands inside a fence
-        return text
-    return text[end.end() :]
+    """Cut off thoughts whose opening mark the provider's template has kept: they end on a line's end."""
+    depth = fences = looked_at = 0
+    for mark in _ANY_MARK.finditer(text):
+        fences, looked_at = fences + text.count(FENCE, looked_at, mark.start()), mark.start()
+        if _is_quoted(text, mark):
+            continue
+        if mark["end"] is None:
+            depth += 1
+        elif depth:
+            depth -= 1
+        elif mark["final"]:
+            return text[mark.end() :]
+        # Inside a fence it is the file's own, and in a line of JSON a string's.
+        elif fences % 2 == 0 and (not _is_json(text) or _begins_a_line(text, mark)):
+            line_end = _LINE_END.match(text, mark.end())
+            if line_end is not None:
+                return text[line_end.end() :]
+    return text
 
 
 def _after_thought(text: str, opening: re.Match[str]) -> str:
-    mark = next(mark for mark, found in opening.groupdict().items() if found is not None)
-    name = opening.group("name") if mark == "tag" else ""
-    end = re.compile(_ENDS[mark].format(name=re.escape(name or "")), re.IGNORECASE).search(text, opening.end())
-    return text[end.end() :] if end else ""
+    """Give what follows a thought: thoughts inside it have ends of their own, if they have any."""
+    mark = next(mark for mark, found in opening.groupdict().items() if found is not None and mark != "name")
+    name = re.escape(opening["name"] or "")
+    either = rf"(?P<end>{_ENDS[mark].format(name=name)})|{_NESTED[mark].format(name=name)}"
+    depth, first = 1, None
+    for found in re.compile(either, re.IGNORECASE).finditer(text, opening.end()):
+        if _is_quoted(text, found):
+            continue
+        depth += 1 if found["end"] is None else -1
+        first = first or (found if found["end"] is not None else None)
+        if depth == 0:
+            return text[found.end() :]
+    return text[first.end() :] if first else ""
 
 
-_NAMES = r"(?:[a-z]+:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|antthinking|inner_?monologue)"
-# The marks of thoughts: tags of most models, Kimi's, Mistral's, gpt-oss's, Gemma's and those of some distilled ones.
+def _is_json(text: str) -> bool:
+    beginning = text.lstrip()[:7].upper()
+    return beginning[:1] in ("{", "[", '"') and beginning != "[THINK]"
+
+
+def _begins_a_line(text: str, mark: re.Match[str]) -> bool:
+    return not text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
+
+
+def _is_quoted(text: str, mark: re.Match[str]) -> bool:
+    """Tell whether a mark is only talked about: in quotes, or as Markdown's code."""
+    start, end = mark.start(), mark.start() + len(mark[0].rstrip())
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return before == after and before in ("`", "'", '"') and not text.endswith(FENCE, 0, start)
+
+
+_NAMES = (
+    r"(?:[a-z]+[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|antthinking|monologue|"
+    r"cot_budget_reflect|chain_of_thought)(?:_(?:process|content|never_used_\w+))?"
+)
+# The marks of thoughts: tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's and distilled ones'.
 _MARKS = {
-    "tag": rf"<(?P<name>{_NAMES})(?:\s[^<>\n]*)?>",
+    "tag": rf"<(?P<name>{_NAMES})(?:\s[^<>]{{0,200}})?>",
     "sign": r"◁think▷",
     "square": r"\[THINK\]",
     "channel": r"(?:<\|start\|>assistant)?<\|channel\|?>\s*(?:analysis|commentary|thought)\b(?:<\|message\|>)?",
-    "special": r"<\|(?:begin_of_thought|thinking|think|thought)\|>",
+    "special": r"<\|(?:begin_of_thought|start_thinking|thinking|think|thought)\|>|<unused94>\s*thought\b",
 }
+_SPECIAL_END = r"(?:<\|(?:end_of_thought|end_thinking|end_think|/think(?:ing)?|/thought)\|>|<unused95>)"
 _ENDS = {
     "tag": r"</\s*{name}\s*>\s*",
     "sign": r"◁/think▷\s*",
     "square": r"\[/THINK\]\s*",
     "channel": r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?"
     r"<\|channel\|>final<\|message\|>\s*|<(?:channel\||\|end\|)>\s*",
-    "special": r"<\|(?:end_of_thought|/thinking|/think|/thought|end_think)\|>\s*(?:<\|begin_of_solution\|>\s*)?",
+    "special": rf"{_SPECIAL_END}\s*(?:<\|begin_of_solution\|>\s*)?",
 }
+# What begins a thought inside one of the same marks; channels have none.
+_NESTED = {
+    "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"], "square": _MARKS["square"], "channel": r"(?!)",
+    "special": _MARKS["special"],
+}  # fmt: skip
 _ANY = "|".join(f"(?P<{mark}>{pattern})" for mark, pattern in _MARKS.items())
+_ANY_END = (
+    rf"</\s*{_NAMES}\s*>|◁/think▷|\[/THINK\]|{_SPECIAL_END}|"
+    r"(?P<final>(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>\s*)"
+)
+_SIGNS_OF_ENDS = ("</", "◁/", "[/", "|>", "<unused")
 _OPENS = re.compile(rf"\s*(?:\ufeff)?(?:{_ANY})", re.IGNORECASE)
 _OPENS_LINE = re.compile(rf"^[ \t]*(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
-_OPENS_ANYWHERE = re.compile(_ANY, re.IGNORECASE)
-_ENDS_LINE = re.compile(rf"(?:</{_NAMES}>|◁/think▷|\[/THINK\])[ \t]*(?:\r?\n\s*|\Z)", re.IGNORECASE)
-_MAY_THINK = re.compile(r"think|thought|reasoning|reflection|scratchpad|monologue|channel", re.IGNORECASE)
+_ANY_MARK = re.compile(rf"(?P<end>{_ANY_END})|{_ANY}", re.IGNORECASE)
+_LINE_END = re.compile(r"[ \t]*(?:\r?\n\s*|\Z)")
+_MAY_THINK = re.compile(r"think|thought|reasoning|reflect|scratchpad|monologue|channel|<unused9", re.IGNORECASE)

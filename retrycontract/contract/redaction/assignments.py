@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from retrycontract.contract.redaction.detectors import SecretSpan
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.field_names import NameVerdict, judge
-from retrycontract.contract.redaction.heads import Allowance, Find, Head
 from retrycontract.contract.redaction.literals import (
     Assignment,
     Literal,
@@ -17,7 +16,6 @@ from retrycontract.contract.redaction.literals import (
     read_literal,
 )
 from retrycontract.contract.redaction.scan_copies import FOREIGN
-from retrycontract.contract.redaction.sieve import Finder
 
 # Words of which a secret's name has at least one; a text without any of them is not looked at by name.
 NAME_WORDS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from retrycontract.contract.redaction.cards import CARD
 from retrycontract.contract.redaction.detectors import Detector, anywhere, mixed, prefixed, varied
+from retrycontract.contract.redaction.personal_data import CARD
 from retrycontract.contract.redaction.randomness import decode_base64, is_digest, is_json_header, looks_random
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from retrycontract.contract.redaction.detectors import Allowance, compiled
 from retrycontract.contract.redaction.field_names import NameVerdict, word_set
-from retrycontract.contract.redaction.heads import Allowance, compiled
 from retrycontract.contract.redaction.randomness import entropy, is_digest, is_uuid, looks_random
 from retrycontract.contract.redaction.scan_copies import FOREIGN, ascii_copy
 

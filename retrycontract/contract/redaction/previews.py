@@ -12,7 +12,7 @@ import re2
 import regex
 
 from retrycontract.contract.redaction.field_names import word_set
-from retrycontract.contract.redaction.marks import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
 
 ELLIPSIS = "..."
 # In a middle-elided text three quarters of the room go to the beginning, which tells most.

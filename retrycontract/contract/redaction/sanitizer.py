@@ -9,8 +9,7 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.field_names import judge
-from retrycontract.contract.redaction.foreign_values import items_of, plain_text
-from retrycontract.contract.redaction.marks import MARK, MARK_PATTERN
+from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, items_of, plain_text
 from retrycontract.contract.redaction.previews import elide_middle, fit, quote, relativize, render_number, visible
 from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
 from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor

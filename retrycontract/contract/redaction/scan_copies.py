@@ -12,7 +12,7 @@ from itertools import chain, compress, count
 from typing import Final
 
 from retrycontract.contract.redaction.detectors import SecretSpan
-from retrycontract.contract.redaction.foreign_words import FORMS
+from retrycontract.contract.redaction.foreign import FORMS
 
 # Stands for a character without an ASCII form; the text's own controls are left out of a copy.
 FOREIGN: Final = "\x7f"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retrycontract.contract.redaction.detectors import SecretSpan
-from retrycontract.contract.redaction.heads import Allowance, Find, Head
+from retrycontract.contract.redaction.detectors import Allowance, Find, Finder, Head, SecretSpan
 from retrycontract.contract.redaction.literals import Literal
 from retrycontract.contract.redaction.randomness import decode_base64, looks_random
-from retrycontract.contract.redaction.sieve import Finder
 
 _HEADER = Head(
     r"(?i)authori[sz]ation[\"'\\]{0,3}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,3}"

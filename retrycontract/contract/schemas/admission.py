@@ -15,14 +15,12 @@ import jsonschema_rs
 
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schemas.completion import SchemaWarning, complete
-from retrycontract.contract.schemas.document import read_document
-from retrycontract.contract.schemas.drafts import Draft, draft_of
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, excerpt, read_document
 from retrycontract.contract.schemas.expansion import MAX_INSTANCE_DEPTH, check_expansion
 from retrycontract.contract.schemas.graph import SchemaGraph
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault, excerpt
-from retrycontract.contract.schemas.metaschema import check_metaschema
+from retrycontract.contract.schemas.metaschema import Draft, check_metaschema, draft_of
 from retrycontract.contract.schemas.patterns import MAX_COMPILED, check_patterns
+from retrycontract.contract.schemas.tool_lists import SchemaWarning, complete
 
 __all__ = ["Admission", "InvalidSchema", "SchemaFault", "SchemaWarning", "admit", "compile_schema", "examine"]
 

@@ -1,4 +1,4 @@
-"""What judging costs, in nanoseconds of processor time; measured and written by benchmarks/calibrate_costs.py.
+"""What judging costs, in nanoseconds of processor time; benchmarks/calibrate_costs.py measured it.
 
 It decides what is judged at the door and what is reserved of an account; what it underrates elsewhere is still cut off
 in its child.

@@ -16,7 +16,7 @@ from retrycontract.contract.checks.schema_engine import PLAIN
 from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.schemas.pattern_text import text_for
+from retrycontract.contract.schemas.patterns import text_for
 from retrycontract.contract.tool import CompiledTool
 
 MAX_PARTS = 2_000  # places of one sample; a schema may describe far more

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from retrycontract.contract import pointers
-from retrycontract.contract.schemas.graph import Edge, SchemaGraph, SchemaPlace
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema, SchemaFault
-from retrycontract.contract.schemas.keywords import UNEVALUATED
+from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
+from retrycontract.contract.schemas.graph import UNEVALUATED, Edge, SchemaGraph, SchemaPlace
 
 MAX_EXPANSION = 10_000  # subschemas that one value may be held against
 # The engine recurses once per step; on recursive schemas times the depth of the value (100): 64 steps fit the

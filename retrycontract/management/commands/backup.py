@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
-from retrycontract.management.copies.copying import back_up
-from retrycontract.management.copies.errors import CopyError
+from retrycontract.management.copies.copying import CopyError, back_up, stream_copy
+from retrycontract.management.private_files import STANDARD
 
 
 class Command(BaseCommand):
     """Write a copy of the database while the service runs."""
 
-    help = "Copy the database to a new file while the service runs; the keys are not in it."
+    help = "Copy the database to a new file (- is standard output) while the service runs; the keys are not in it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file."""
@@ -23,12 +25,17 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
         """Write the copy."""
+        is_piped = str(file) == STANDARD
         try:
-            back_up(file)
+            if is_piped:
+                stream_copy(sys.stdout.buffer, now=timezone.now())
+            else:
+                back_up(file, now=timezone.now())
         except FileExistsError:
             raise CommandError(f"{file} exists already; backup writes a new file only.") from None
         except CopyError as error:
             raise CommandError(str(error)) from None
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
-        self.stdout.write(f"Wrote {file}. The keys are not in it: keep them elsewhere, and keep them.")
+        said = f"Wrote {'all' if is_piped else file}. The keys are not in it: keep them elsewhere, and keep them."
+        (self.stderr if is_piped else self.stdout).write(said)

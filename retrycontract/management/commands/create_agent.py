@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.configuration import parse_duration
 from retrycontract.store.models import Door, Scope
 from retrycontract.usecases.people.admit_agent import OtherNamespaceError, UnusableNameError, admit_agent, issue_key
 

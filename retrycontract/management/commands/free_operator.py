@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.store.models import Door
-from retrycontract.usecases.people.log_in import free_operator
-from retrycontract.usecases.people.second_factor import take_factor_away
+from retrycontract.usecases.people.log_in import free_operator, take_factor_away
 
 ACTOR = "free_operator"
 

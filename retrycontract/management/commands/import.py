@@ -9,13 +9,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from retrycontract.management.private_files import standard_input_or
 from retrycontract.management.transfer.importing import TargetNotEmptyError, UnreadableExportError, import_from
 
 
 class Command(BaseCommand):
     """Insert every row of an export."""
 
-    help = "Take in what 'export' wrote, into an empty database that was migrated: everything or nothing."
+    help = "Take in what 'export' wrote (- is standard input), into an empty, migrated database: everything or nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file."""
@@ -24,7 +25,8 @@ class Command(BaseCommand):
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
         """Read the file and say what came in."""
         try:
-            counts = import_from(file, now=timezone.now())
+            with standard_input_or(file) as given:
+                counts = import_from(given, now=timezone.now())
         except TargetNotEmptyError as error:
             raise CommandError(str(error)) from None
         except UnreadableExportError as error:

@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.store.models import Door
-from retrycontract.usecases.counts.recount import first_hour, first_whole_hour, rebuild_rollups
-from retrycontract.usecases.counts.sum_up_counts import sum_up_everything
+from retrycontract.usecases.counts.recount import first_hour, first_whole_hour, rebuild_rollups, sum_up_everything
 
 
 class Command(BaseCommand):

@@ -10,15 +10,14 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.copies.copying import restore
-from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
-from retrycontract.management.data_lock import DataInUseError, sole_service
+from retrycontract.management.copies.copying import CopyError, NotEmptyError, NotOursError, restore
+from retrycontract.management.private_files import DataInUseError, sole_service, standard_input_or
 
 
 class Command(BaseCommand):
     """Check a copy, keep what is there, and put the copy into its place."""
 
-    help = "Put what 'backup' wrote into the database's place. Stop the service first."
+    help = "Put what 'backup' wrote (- is standard input) into the database's place. Stop the service first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file and the word that replaces what is there."""
@@ -28,8 +27,8 @@ class Command(BaseCommand):
     def handle(self, *_: Any, file: Path, yes: bool, **__: Any) -> None:
         """Restore and say what to do next."""
         try:
-            with sole_service(settings.RETRYCONTRACT.data_dir):
-                kept = restore(file, now=timezone.now(), may_replace=yes)
+            with sole_service(settings.RETRYCONTRACT.data_dir), standard_input_or(file) as given:
+                kept = restore(given, now=timezone.now(), may_replace=yes)
         except NotOursError as error:
             raise CommandError(f"{file} cannot be restored: {error}. Nothing was changed.") from None
         except (NotEmptyError, CopyError) as error:
@@ -38,4 +37,6 @@ class Command(BaseCommand):
             raise CommandError(f"{error}. Nothing was changed.") from None
         if kept is not None:
             self.stdout.write(f"What was there is kept in {kept}.")
-        self.stdout.write(f"Restored {file}. Start the service with 'manage.py up', or run 'manage.py migrate' first.")
+        self.stdout.write(
+            f"Restored {file}. Start the service with 'retrycontract up', or run 'retrycontract migrate' first."
+        )

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.key_file import VARIABLE, KeysAreGivenError, write_keys
+from retrycontract.management.private_files import VARIABLE, KeysAreGivenError, write_keys
 from retrycontract.store.models import Door
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.reseal import note_keys, reseal_all, still_old
 
 STEPS = ("make", "reseal", "retire")
@@ -37,31 +38,34 @@ class Command(BaseCommand):
 
     def _make(self, keys: list[str]) -> None:
         if len(keys) > 1:
-            raise CommandError("There is an older key already: 'rotate_keys reseal' and 'retire' it first.")
+            raise CommandError("There is an older key already: 'rotate-keys reseal' and 'retire' it first.")
         self._keep([Fernet.generate_key().decode(), *keys], "keys.made")
-        self.stdout.write("Restart the service, workers before web processes; then: manage.py rotate_keys reseal")
+        self.stdout.write("Restart the service, workers before web processes; then: retrycontract rotate-keys reseal")
 
     def _reseal(self, keys: list[str]) -> None:
         if len(keys) < 2:
-            raise CommandError("There is one key only, and nothing to seal anew: begin with 'rotate_keys make'.")
+            raise CommandError("There is one key only, and nothing to seal anew: begin with 'rotate-keys make'.")
         done = reseal_all(now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
         self.stdout.write(f"Sealed {done.resealed} anew with the newest key.")
         if done.unreadable:
             self.stdout.write(f"{done.unreadable} are opened by none of the keys, and were left as they are.")
-        self.stdout.write("Keep the older keys as long as backups from before; then: manage.py rotate_keys retire")
+        self.stdout.write("Keep the older keys as long as backups from before; then: retrycontract rotate-keys retire")
 
     def _retire(self, keys: list[str]) -> None:
         if len(keys) < 2:
             raise CommandError("There is one key only: it is in use.")
         if left := still_old():
-            raise CommandError(f"{left} are not sealed with the newest key: run 'rotate_keys reseal' first.")
+            raise CommandError(f"{left} are not sealed with the newest key: run 'rotate-keys reseal' first.")
         self._keep(keys[:1], "keys.retired")
         self.stdout.write("Restart the service. The older keys open nothing in this database any more.")
 
     def _keep(self, keys: Sequence[str], event: str) -> None:
         """Store the keys, or say what to store; keys in the environment are their owner's to change."""
-        try:
-            self.stdout.write(f"Wrote {write_keys(keys)}.")
-        except KeysAreGivenError as given:
-            self.stdout.write(f"{given}, to this, which is shown this once:\n{VARIABLE}={','.join(given.wanted)}")
-        note_keys(event, known=len(keys), now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
+        # Noted first: keys that a database which cannot be written knows nothing of must not take effect.
+        with write_transaction():
+            note_keys(event, known=len(keys), now=timezone.now(), actor="rotate_keys", door=Door.COMMAND)
+            try:
+                said = f"Wrote {write_keys(keys)}."
+            except KeysAreGivenError as given:
+                said = f"{given}, to this, which is shown this once:\n{VARIABLE}={','.join(given.wanted)}"
+        self.stdout.write(said)

@@ -25,8 +25,7 @@ from django.utils import timezone
 
 from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
 from retrycontract.management import demo
-from retrycontract.management.data_lock import DataInUseError, sole_service
-from retrycontract.management.private_files import keep_private
+from retrycontract.management.private_files import DataInUseError, keep_private, sole_service
 
 GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations
@@ -57,6 +56,8 @@ class Command(BaseCommand):
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
         except (OSError, OperationalError) as error:
+            if isinstance(error, OperationalError) and connection.vendor != "sqlite":
+                raise
             raise CommandError(_in_words(error, folder)) from None
 
     def _run(self, host: str, port: int, *, with_demo: bool) -> None:

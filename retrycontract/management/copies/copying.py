@@ -1,24 +1,230 @@
-"""Make a copy, and put one into the database's place: what both databases have in common."""
+"""Copies of the whole database, as the database itself makes them: a file for SQLite, a dump for PostgreSQL."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Any, Protocol
+from urllib.parse import quote
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
-from retrycontract.management.copies.errors import CopyError, NotEmptyError, NotOursError
-from retrycontract.management.copies.postgresql import PostgresqlCopies
-from retrycontract.management.copies.sqlite import SqliteCopies
-from retrycontract.management.private_files import new_private_file
+from retrycontract.management.private_files import STANDARD, new_private_file
 from retrycontract.store.models import Door
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
+
+
+class CopyError(RuntimeError):
+    """Raised when a copy could not be made or put into place; says what to do."""
+
+
+class NotOursError(ValueError):
+    """Raised for a file that is no whole copy of our database."""
+
+
+class NotEmptyError(RuntimeError):
+    """Raised when a restore would replace something, and nobody said that it may."""
+
+    def __init__(self, holding: str) -> None:
+        self.holding = holding
+        super().__init__(f"The database holds {holding}. Stop the service and say --yes to replace it; a copy is kept.")
+
+
+BUSY_SECONDS = 20  # as long as the service itself waits for a writer
+BESIDE = ("", "-wal", "-shm")
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteCopies:
+    """Copy the file of the database while others write to it."""
+
+    database: Path
+    suffix: str = ".sqlite3"
+
+    def write(self, draft: Path) -> None:
+        """Write everything as it is at one moment; raises CopyError."""
+        if not self.database.exists():
+            raise CopyError(
+                f"There is no database yet at {self.database}: is RETRYCONTRACT_DATA_DIR the right folder? "
+                "'retrycontract up' and 'retrycontract migrate' make one."
+            )
+        try:
+            with _reading(self.database) as database:
+                # A file without tables would be copied in a moment, and restored by somebody who trusts it.
+                if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'django_migrations'").fetchone():
+                    raise CopyError(f"The database at {self.database} was never migrated: there is nothing to copy.")
+                database.execute("VACUUM INTO ?", (str(draft),))
+        except sqlite3.Error as error:
+            raise CopyError(f"The database cannot be copied: {error}. Is there room on the disk?") from None
+
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe, by way of a file beside the database; raises CopyError."""
+        with tempfile.TemporaryDirectory(dir=self.database.parent) as folder:  # its owner's alone
+            draft = Path(folder, "copy")
+            self.write(draft)
+            with draft.open("rb") as file:
+                shutil.copyfileobj(file, out)
+
+    def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
+        """List the migrations of a copy that is whole; raises NotOursError."""
+        if not copy.is_file():
+            raise NotOursError("there is no such file")
+        try:
+            with _reading(copy) as database:
+                faults = [fault for (fault,) in database.execute("PRAGMA integrity_check(1)") if fault != "ok"]
+                if faults or database.execute("PRAGMA foreign_key_check").fetchone():
+                    raise NotOursError("it is damaged")
+                return set(database.execute("SELECT app, name FROM django_migrations"))
+        except sqlite3.DatabaseError as error:
+            if "no such table" in str(error):
+                return set()
+            raise NotOursError("it is no SQLite database, or it is damaged") from None
+
+    def keep(self, target: Path) -> None:
+        """Write the database as it is, whatever state it is in, before it is replaced; raises CopyError."""
+        try:
+            with _reading(self.database) as database:
+                database.execute("VACUUM INTO ?", (str(target),))
+        except sqlite3.Error:  # broken: kept byte for byte, with its log
+            for end in BESIDE:
+                if Path(f"{self.database}{end}").exists():
+                    shutil.copyfile(f"{self.database}{end}", f"{target}{end}")
+        target.chmod(0o600)
+
+    def replace_by(self, copy: Path) -> None:
+        """Put the copy into the database's place; raises CopyError."""
+        try:
+            self._overwrite(copy)
+        except sqlite3.OperationalError as error:
+            raise CopyError(f"The database could not be replaced: {error}. Is the service still running?") from None
+        except sqlite3.DatabaseError:  # what is there is no database: it was kept
+            for end in BESIDE:
+                Path(f"{self.database}{end}").unlink(missing_ok=True)
+            self._overwrite(copy)
+        self.database.chmod(0o600)
+
+    def _overwrite(self, copy: Path) -> None:
+        # SQLite's own way: one write transaction on the file, so that nobody sees half of it.
+        with _reading(copy) as source, closing(sqlite3.connect(self.database, timeout=BUSY_SECONDS)) as target:
+            target.execute("PRAGMA schema_version")  # raises for what is no database, before anything is written
+            source.backup(target)
+            target.execute("PRAGMA journal_mode=WAL")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    address = f"file:{quote(str(path.resolve()))}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as database:
+        yield database
+
+
+# What Django's OPTIONS may say of the way to the server, by the variable that PostgreSQL's programs read.
+OPTIONS = {
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "service": "PGSERVICE",
+    "passfile": "PGPASSFILE",
+}
+PLACES = {"NAME": "PGDATABASE", "USER": "PGUSER", "PASSWORD": "PGPASSWORD", "HOST": "PGHOST", "PORT": "PGPORT"}
+DUMPED = ("--format=custom", "--no-owner", "--no-privileges")
+# Ours and Django's, and the function of our triggers; what is of others stays as it is.
+DROP = """
+SET lock_timeout = '10s';
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT tablename FROM pg_tables
+    WHERE schemaname = 'public' AND tablename ~ '^(retrycontract|auth|django)_'
+  LOOP EXECUTE format('DROP TABLE public.%I CASCADE', name); END LOOP;
+END $$;
+DROP FUNCTION IF EXISTS public.retrycontract_keep_history();
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlCopies:
+    """Call pg_dump, pg_restore and psql; the way to the server goes through the environment."""
+
+    database: dict[str, Any] = field(repr=False)
+    suffix: str = ".dump"
+
+    def write(self, draft: Path) -> None:
+        """Write everything as it is at one moment; raises CopyError."""
+        self._run("pg_dump", *DUMPED, "--file", str(draft))
+
+    def stream(self, out: IO[bytes]) -> None:
+        """Let pg_dump write to a pipe: nothing of it is kept on the way; raises CopyError."""
+        self._run("pg_dump", *DUMPED, out=out)
+
+    def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
+        """List the migrations of a copy that is whole; raises NotOursError."""
+        if not copy.is_file():
+            raise NotOursError("there is no such file")
+        try:
+            text = self._run("pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(copy))
+            # Read to its end, so that a file that is cut off is found now.
+            self._run("pg_restore", f"--file={os.devnull}", str(copy))
+        except CopyError as error:
+            if isinstance(error, _MissingProgramError):
+                raise
+            raise NotOursError("it is no dump of PostgreSQL, or it is damaged") from None
+        rows = [line.split("\t") for line in text.splitlines()]
+        return {(row[1], row[2]) for row in rows if len(row) == 4}  # id, app, name, applied
+
+    def keep(self, target: Path) -> None:
+        """Write the database as it is before it is replaced; raises CopyError."""
+        target.touch(mode=0o600)
+        self.write(target)
+
+    def replace_by(self, copy: Path) -> None:
+        """Put the copy into the place of our tables, in one transaction; raises CopyError."""
+        with tempfile.TemporaryDirectory() as folder:  # its owner's alone
+            drop, fill = Path(folder, "drop.sql"), Path(folder, "fill.sql")
+            drop.write_text(DROP, encoding="utf-8")
+            self._run("pg_restore", "--no-owner", "--no-privileges", f"--file={fill}", str(copy))
+            self._run(
+                "psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
+                "--output", os.devnull, "--file", str(drop), "--file", str(fill),
+            )  # fmt: skip
+
+    def _run(self, program: str, *arguments: str, out: IO[bytes] | None = None) -> str:
+        found = shutil.which(program)
+        if found is None:
+            raise _MissingProgramError(program)
+        run = subprocess.run(
+            [found, *arguments], env=os.environ | self._environment(), stdout=out or subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        if run.returncode:
+            reason = next((line for line in run.stderr.splitlines() if "error" in line.lower()), run.stderr.strip())
+            raise CopyError(f"{reason}. Nothing was changed.")
+        return run.stdout or ""
+
+    def _environment(self) -> dict[str, str]:
+        options = self.database.get("OPTIONS") or {}
+        places = {variable: str(self.database[name]) for name, variable in PLACES.items() if self.database.get(name)}
+        return places | {variable: str(options[name]) for name, variable in OPTIONS.items() if options.get(name)}
+
+
+class _MissingProgramError(CopyError):
+    def __init__(self, program: str) -> None:
+        super().__init__(
+            f"{program} is not on PATH. Install the client programs of PostgreSQL (Debian: apt-get install "
+            "postgresql-client), in the server's version or newer; or use 'retrycontract export'."
+        )
+
 
 OURS = "retrycontract"
 TABLE = "retrycontract_call"
@@ -34,6 +240,9 @@ class Copies(Protocol):
     def write(self, draft: Path) -> None:
         """Write everything as it is at one moment; raises CopyError."""
 
+    def stream(self, out: IO[bytes]) -> None:
+        """Write the same to a pipe; raises CopyError."""
+
     def migrations_in(self, copy: Path) -> set[tuple[str, str]]:
         """List the migrations of a copy that is whole; raises NotOursError."""
 
@@ -44,10 +253,18 @@ class Copies(Protocol):
         """Put the copy into the place of our tables; raises CopyError."""
 
 
-def back_up(path: Path) -> None:
-    """Write a copy that only its owner may read; raises FileExistsError and CopyError."""
+def back_up(path: Path, *, now: datetime) -> None:
+    """Write a copy that only its owner may read, and say so in the trail; raises FileExistsError and CopyError."""
     with new_private_file(path) as draft:
         _copies().write(draft)
+    _note_copy(path.name, now)
+
+
+def stream_copy(out: IO[bytes], *, now: datetime) -> None:
+    """Write a copy to a pipe, and say so in the trail; raises CopyError: what was written is worth nothing then."""
+    _copies().stream(out)
+    out.flush()
+    _note_copy(STANDARD, now)
 
 
 def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
@@ -65,15 +282,24 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
         kept = _free_name(settings.RETRYCONTRACT.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}", copies.suffix)
         copies.keep(kept)
     copies.replace_by(path)
-    _note(path, kept, now)
+    _note("data.restored", path.name, now, rows=_count(), kept=kept.name if kept else None)
     return kept
 
 
-def _note(path: Path, kept: Path | None, now: datetime) -> None:
-    """Add the event to the trail that came with the copy, whose release may be an older one: in the columns of all."""
-    data = {"file": sanitizer().redact_identifier(path.name), "rows": _count(), "kept": kept.name if kept else None}
+def _note_copy(name: str, now: datetime) -> None:
+    with suppress(DatabaseError):  # a database that takes no writes any more was copied all the same
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA busy_timeout = 2000")  # whoever copies is not to wait for a long writer
+        _note("data.backed_up", name, now)
+
+
+def _note(event_name: str, file: str, now: datetime, **more: Any) -> None:
+    """Add an event to the trail, which may be that of an older release: in the columns of all."""
+    data = {"file": sanitizer().redact_identifier(file), **more}
+    actor = {"data.restored": "restore", "data.backed_up": "backup"}[event_name]
     event = {
-        "name": "data.restored", "actor": "restore", "door": Door.COMMAND.value, "from_state": "", "to_state": "",
+        "name": event_name, "actor": actor, "door": Door.COMMAND.value, "from_state": "", "to_state": "",
         "data": json.dumps(data), "at": connection.ops.adapt_datetimefield_value(now),
     }  # fmt: skip
     columns = ", ".join(map(connection.ops.quote_name, event))

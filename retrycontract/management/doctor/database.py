@@ -13,9 +13,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
-from retrycontract.management.doctor.surroundings import LOCAL
+from retrycontract.management.doctor.surroundings import LOCAL, patches
 from retrycontract.store.history import is_left_open, missing_guards
-from retrycontract.store.models import Event
+from retrycontract.store.models import Call, Event
 
 FULL = 2  # PRAGMA synchronous
 OLDEST_POSTGRESQL = 150_000
@@ -48,7 +48,9 @@ def migrations() -> Iterator[Finding]:
         names = ", ".join(sorted(f"{app}.{name}" for app, name in newer))
         yield fail("migrations", f"A newer release was here ({names}): install it again, or restore an older backup.")
     elif plan:
-        yield fail("migrations", f"{len(plan)} are not applied: 'manage.py up' applies them, or 'manage.py migrate'.")
+        yield fail(
+            "migrations", f"{len(plan)} are not applied: 'retrycontract up' applies them, or 'retrycontract migrate'."
+        )
     else:
         yield ok("migrations", "All are applied.")
 
@@ -90,7 +92,7 @@ def operators() -> Iterator[Finding]:
     if User.objects.filter(is_active=True).exists():
         yield ok("operators", f"{User.objects.filter(is_active=True).count()} can log in.")
     else:
-        yield warn("operators", "Nobody can log in: manage.py create_operator NAME --role admin")
+        yield warn("operators", "Nobody can log in: retrycontract operator create NAME --role admin")
 
 
 def first_password() -> Iterator[Finding]:
@@ -103,6 +105,25 @@ def first_password() -> Iterator[Finding]:
     if operator is not None and operator.check_password(kept.read_text(encoding="utf-8").strip()):
         yield warn(
             "passwords", f"The first operator's password is still the one in {kept}: change it, delete the file."
+        )
+
+
+def backups(now: datetime) -> Iterator[Finding]:
+    """Look how old the newest copy is, where there is something to lose."""
+    days = settings.RETRYCONTRACT.backup_days
+    kept = Event.objects.filter(name="data.backed_up").order_by("-pk").values_list("at", flat=True).first()
+    oldest = Call.objects.order_by("pk").values_list("created_at", flat=True).first()
+    if not days or oldest is None:
+        return
+    limit = now - timedelta(days=days)
+    if kept is not None and kept >= limit:
+        yield ok("backups", f"The newest copy is of {kept:%Y-%m-%d %H:%M} UTC.")
+    elif (kept or oldest) < limit:
+        said = (
+            f"The newest copy is of {kept:%Y-%m-%d}" if kept else f"There is no copy, and calls since {oldest:%Y-%m-%d}"
+        )
+        yield warn(
+            "backups", f"{said}: retrycontract backup FILE, or RETRYCONTRACT_BACKUP_DAYS=0 where others copy it."
         )
 
 
@@ -129,6 +150,7 @@ def _postgresql() -> Iterator[Finding]:
         cursor.execute("SHOW server_encoding")
         encoding = str(cursor.fetchone()[0])
     version = f"PostgreSQL {number // 10_000}"
+    yield from patches("postgres", number // 10_000, number % 10_000, 0)
     if number < OLDEST_POSTGRESQL:
         yield fail("database", f"{version} is too old: 15 is the oldest that is tested.")
     elif encoding != "UTF8":

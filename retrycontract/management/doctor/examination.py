@@ -12,6 +12,8 @@ from retrycontract.management.doctor.findings import Finding, Level, fail
 
 ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.configuration,
+    surroundings.variables,
+    surroundings.image,
     surroundings.data_folder,
     surroundings.keys,
     surroundings.disk,
@@ -41,6 +43,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from database.clock(now)
         yield from database.operators()
         yield from database.first_password()
+        yield from database.backups(now)
         yield from work.queue(now)
         yield from work.readable()
         yield from work.schemas()
@@ -48,6 +51,7 @@ def _of_the_data(now: datetime) -> Iterator[Finding]:
         yield from work.workers(now)
         yield from work.messages(now)
         yield from work.endpoints(now)
+        yield from work.certificates(now)
         yield from work.second_factors()
         yield from work.quarantine()
     except DatabaseError as error:

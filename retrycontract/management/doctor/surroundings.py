@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
 from retrycontract.config.configuration_file import load_configuration
+from retrycontract.config.service_settings import PREFIX
+from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
 
 KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
+LUA: Final = "CVE-2025-49844, code execution through Lua, is open in older ones"
+POSTGRES: Final = "the security releases of November 2025 and February 2026 are missing in older ones"
+PYTHON: Final = "the security release of October 2025 is missing in older ones"
 LITTLE = 1_000_000_000  # bytes: days of calls of a small service, hours of a large one
 TOO_LITTLE = 100_000_000  # a migration's copy, or the log of a busy minute, does not fit any more
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
@@ -25,13 +32,23 @@ WELL_KNOWN = {
     "admin", "changeme", "default", "guest", "password", "postgres", "redis", "retrycontract", "root", "secret", "test",
 }  # fmt: skip
 SHORTEST_TOKEN = 16  # characters; fewer can be guessed by whoever may ask as often as they like
+# The oldest patch of each series without a known hole, and what an older one brings back. Renew it with the images.
+OLDEST_PATCH: Final = {
+    "redis:6.2": (20, LUA), "redis:7.2": (11, LUA), "redis:7.4": (6, LUA), "redis:8.0": (4, LUA), "redis:8.2": (2, LUA),
+    "postgres:15": (16, POSTGRES), "postgres:16": (12, POSTGRES), "postgres:17": (8, POSTGRES),
+    "postgres:18": (2, POSTGRES),
+    "python:3.11": (14, PYTHON), "python:3.12": (12, PYTHON),
+}  # fmt: skip
+IMAGE: Final = Path("/srv/retrycontract")  # where the Dockerfile puts the service
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def data_folder() -> Iterator[Finding]:
     """Look at the folder of database and keys."""
     folder: Path = settings.RETRYCONTRACT.data_dir
-    if not folder.is_dir():
+    if not _holds_something() and not os.access(folder, os.W_OK):
+        yield ok("data folder", f"{folder} is not written: keys are given, and the database is PostgreSQL.")
+    elif not folder.is_dir():
         yield fail("data folder", f"{folder} does not exist: start the service once, or set RETRYCONTRACT_DATA_DIR.")
     elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield fail("data folder", f"{folder} cannot be written by this user: run as its owner, or chown it.")
@@ -42,6 +59,12 @@ def data_folder() -> Iterator[Finding]:
         yield warn("data folder", f"Others may read {named} in {folder}: chmod 600 them, or start the service once.")
     else:
         yield ok("data folder", f"{folder} is its owner's alone.")
+
+
+def _holds_something() -> bool:
+    """Tell whether the service needs its folder, or has its keys and its database elsewhere."""
+    are_given = all({variable, f"{variable}_FILE"} & os.environ.keys() for variable in KEYS.values())
+    return not (are_given and settings.RETRYCONTRACT.database_url)
 
 
 def _is_open(path: Path) -> bool:
@@ -69,7 +92,7 @@ def keys() -> Iterator[Finding]:
 def disk() -> Iterator[Finding]:
     """Look at the room that is left."""
     folder: Path = settings.RETRYCONTRACT.data_dir
-    if not folder.is_dir():
+    if not folder.is_dir() or not _holds_something():
         return
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB are free below {folder}"
@@ -116,6 +139,30 @@ def passwords() -> Iterator[Finding]:
         yield warn("passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed: make a random one of 32 characters.")
 
 
+def variables() -> Iterator[Finding]:
+    """Look for variables whose first word is misspelt; one with ours and an unknown rest stops every command."""
+    ours = PREFIX.rstrip("_")
+    for name in sorted(os.environ):
+        first = name.partition("_")[0]
+        if first != ours and (first.upper() == ours or did_you_mean(first, [ours])):
+            yield warn("variables", f"Nothing reads {name}: did you mean {PREFIX}{name.partition('_')[2]}?")
+
+
+def image() -> Iterator[Finding]:
+    """Look whether our image has a Python with known holes; elsewhere Python is the system's to renew."""
+    if settings.BASE_DIR == IMAGE:
+        yield from patches("python", *sys.version_info[:3])
+
+
+def patches(program: str, major: int, minor: int, patch: int) -> Iterator[Finding]:
+    """Compare a version with the oldest of its series that has no known hole; nothing for an unknown series."""
+    for series in (f"{program}:{major}.{minor}", f"{program}:{major}"):
+        oldest, why = OLDEST_PATCH.get(series, (0, ""))
+        here = minor if series.count(".") == 0 else patch
+        if here < oldest:
+            yield warn("versions", f"{series.replace(':', ' ')}.{here} is old: {why}. Take {oldest} or newer.")
+
+
 def static_files() -> Iterator[Finding]:
     """Look for the files of the pages, which are collected once for each release."""
     if not isinstance(staticfiles_storage, ManifestStaticFilesStorage):
@@ -123,11 +170,9 @@ def static_files() -> Iterator[Finding]:
     folder, known = settings.STATIC_ROOT, staticfiles_storage.hashed_files
     missing = [name for name in known.values() if not (folder / name).is_file()]
     if not known:
-        yield fail(
-            "static files", f"None are in {folder}, so pages cannot be shown: manage.py collectstatic --no-input"
-        )
+        yield fail("static files", f"None are in {folder}, so pages cannot be shown: retrycontract collectstatic")
     elif missing:
-        yield fail("static files", f"{len(missing)} are gone from {folder}: manage.py collectstatic --no-input")
+        yield fail("static files", f"{len(missing)} are gone from {folder}: retrycontract collectstatic")
     else:
         yield ok("static files", f"{len(known)} are in {folder}.")
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.delivery.webhook import PinnedConnection, within
 from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
+from retrycontract.usecases.notify.courier import UndeliveredError
+from retrycontract.usecases.notify.tend_endpoint import resolve
 from retrycontract.usecases.reseal import still_old
 
 SAMPLE = 200  # waiting submissions that are opened, the oldest first
 PATIENCE = timedelta(seconds=60)  # longer than any sweep and lease of the defaults
 BROKER_SECONDS = 2
 LATELY = timedelta(days=7)
+SOON = timedelta(days=14)
+MOST_HOOKS = 20  # that are knocked at: each may take seconds
 
 
 def queue(now: datetime) -> Iterator[Finding]:
@@ -37,11 +45,16 @@ def queue(now: datetime) -> Iterator[Finding]:
         waiting = Attempt.objects.waiting().count()
         yield fail(
             "queue",
-            f"{waiting} submissions wait, the oldest for {_span(now - oldest)}: no worker works. Start 'manage.py up', "
-            "or the worker; what waits is not lost.",
+            f"{waiting} submissions wait, the oldest for {_span(now - oldest)}, and none is lost: {_missing(now)}.",
         )
     else:
         yield ok("queue", f"The oldest submission that waits is {_span(now - oldest)} old.")
+
+
+def _missing(now: datetime) -> str:
+    if _redis_url() and (alive := WorkerBeat.objects.alive(now).count()):
+        return f"{alive} workers are alive and cannot keep up, or take nothing. Start more, and look at their logs"
+    return "no worker works. Start 'retrycontract up', or the worker"
 
 
 def readable() -> Iterator[Finding]:
@@ -74,9 +87,9 @@ def rotation() -> Iterator[Finding]:
     if len(settings.RETRYCONTRACT.encryption_keys) < 2:
         return
     if left := still_old():
-        yield warn("rotation", f"An older key is needed for {left} that it sealed: manage.py rotate_keys reseal")
+        yield warn("rotation", f"An older key is needed for {left} that it sealed: retrycontract rotate-keys reseal")
     else:
-        yield warn("rotation", "Nothing needs the older keys any more: manage.py rotate_keys retire")
+        yield warn("rotation", "Nothing needs the older keys any more: retrycontract rotate-keys retire")
 
 
 def quarantine() -> Iterator[Finding]:
@@ -127,14 +140,48 @@ def endpoints(now: datetime) -> Iterator[Finding]:
         )
 
 
+def certificates(now: datetime) -> Iterator[Finding]:
+    """Shake hands with whom we tell, as a message would, and look how long their certificates hold."""
+    hooks = [("the notifications' webhook", str(settings.RETRYCONTRACT.notify_webhook_url))]
+    for endpoint in WebhookEndpoint.objects.filter(is_active=True, gone_at__isnull=True)[:MOST_HOOKS]:
+        with suppress(UnreadableError):  # said already
+            hooks.append((f"endpoint {endpoint.pk}", endpoint.address))
+    for name, url in hooks:
+        target = urlsplit(url)
+        if target.scheme != "https":
+            continue
+        try:
+            ends = _certificate_ends(target.hostname or "", target.port)
+        except (OSError, UndeliveredError) as error:
+            reason = getattr(error, "verify_message", "") or str(error) or type(error).__name__
+            yield warn("certificates", f"{name} cannot be reached safely ({visible(reason)}): nothing is sent there.")
+            continue
+        if ends - now < SOON:
+            yield warn("certificates", f"That of {name} ends on {ends:%Y-%m-%d}: have its owner renew it.")
+        else:
+            yield ok("certificates", f"That of {name} holds until {ends:%Y-%m-%d}.")
+
+
+def _certificate_ends(host: str, port: int | None) -> datetime:
+    may_be_private = settings.RETRYCONTRACT.allow_private_webhooks
+    connection = PinnedConnection(
+        host, port, is_secure=True, allow_private=may_be_private, resolver=resolve, seconds=BROKER_SECONDS
+    )
+    with closing(connection):
+        within(2 * BROKER_SECONDS, connection.connect, abort=connection.abort)  # a name may never be found
+        told: Any = cast("ssl.SSLSocket", connection.sock).getpeercert()
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(told["notAfter"]), UTC)
+
+
 def second_factors() -> Iterator[Finding]:
     """Look for operators who cannot log in, as no known key opens what their codes are made of."""
     asked = SecondFactor.objects.filter(confirmed_at__isnull=False).select_related("operator")
     if lost := [factor.operator.get_username() for factor in asked if not _opens(bytes(factor.sealed))]:
         yield fail(
             "operators",
-            f"The second factor of {len(lost)} cannot be opened, such as that of {lost[0]}, who cannot log in: add the "
-            "key it was made with to RETRYCONTRACT_ENCRYPTION_KEYS, or manage.py free_operator NAME --second-factor",
+            f"The second factor of {len(lost)} cannot be opened, such as that of {lost[0]}, who cannot log in: add "
+            "the key it was made with to RETRYCONTRACT_ENCRYPTION_KEYS, or "
+            "retrycontract operator free NAME --second-factor",
         )
 
 
@@ -153,12 +200,14 @@ def broker() -> Iterator[Finding]:
         client = redis.Redis.from_url(url, socket_timeout=BROKER_SECONDS, socket_connect_timeout=BROKER_SECONDS)
         client.ping()
         policy = str(client.info("memory").get("maxmemory_policy", ""))
+        version = [int(part) for part in str(client.info("server")["redis_version"]).split(".")[:3]]
         keeps_a_log = bool(client.info("persistence").get("aof_enabled", 1))
     except (redis.RedisError, OSError, ValueError) as error:
         yield fail(
             "broker", f"Redis at {place} does not answer ({type(error).__name__}): start it, or correct the address."
         )
         return
+    yield from patches("redis", *version)
     if policy not in ("", "noeviction"):
         yield warn("broker", f"Redis may throw rings away ({policy}): set maxmemory-policy noeviction.")
     elif not keeps_a_log:

@@ -1,23 +1,107 @@
-"""Stories of calls, told through the same use cases as real ones: what is copied later is consistent by itself."""
+"""Stories of calls, told through the same use cases as real ones, and the rows they leave, ready to be copied."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import DateTimeField, ForeignKey, Model
 
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.management.seeding.tools import SeedTool
-from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.store.models import Agent, AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.counts.recount import tallies_of_call
+
+COPIED: Final[tuple[type[Model], ...]] = (Call, Attempt, Escalation, Guidance, Event)  # each after what it refers to
+
+REFERRED: Final = (*COPIED, AnswerRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class RowTemplate:
+    """Hold a row's values, and where those stand that each copy has of its own."""
+
+    model: type[Model]
+    pk: int
+    values: tuple[Any, ...]
+    times: tuple[tuple[int, timedelta], ...]
+    references: tuple[tuple[int, type[Model], int], ...]
+    identifier: int | None
+    session: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallTemplate:
+    """Hold the rows of a call, what it adds to the counts, and how often each answer was given, tried and worked."""
+
+    rows: tuple[RowTemplate, ...]
+    counts: tuple[tuple[timedelta, Count, int], ...]
+    answers: tuple[tuple[int, int, int], ...]
+    lasted: timedelta
+
+
+def template_of(call: Call) -> CallTemplate:
+    """Read a call that was told."""
+    began = call.created_at
+    rows: list[Model] = [call, *call.attempts.all(), *call.escalations.all(), *call.guidance.all(), *call.events.all()]
+    counts = tuple((at - began, count, amount) for at, count, amount in _counted(call))
+    answers = tuple(
+        (given.record_id, int(given.next_valid is not None), int(given.next_valid is True))
+        for given in call.guidance.all()
+        if given.record_id is not None
+    )
+    return CallTemplate(tuple(_row(row, began) for row in rows), counts, answers, call.updated_at - began)
+
+
+def columns(model: type[Model]) -> list[str]:
+    """List a model's columns in the order of a template's values."""
+    return [str(field.column) for field in model._meta.concrete_fields]
+
+
+def _counted(call: Call) -> Iterable[tuple[datetime, Count, int]]:
+    """Say when a call added what to the counts."""
+    for at, tally in tallies_of_call(call):
+        yield from ((at, count, amount) for count, amount in tally.items() if amount)
+
+
+def _row(row: Model, began: datetime) -> RowTemplate:
+    values: list[Any] = []
+    times: list[tuple[int, timedelta]] = []
+    references: list[tuple[int, type[Model], int]] = []
+    at: Mapping[str, int] = {field.attname: place for place, field in enumerate(row._meta.concrete_fields)}
+    for place, field in enumerate(row._meta.concrete_fields):
+        value = getattr(row, field.attname)
+        if isinstance(field, DateTimeField) and value is not None:
+            happened = row.at if isinstance(row, Event) else value  # when a copy was stored is when it happened
+            times.append((place, happened - began))
+            value = None
+        elif isinstance(field, ForeignKey) and field.related_model in REFERRED and value is not None:
+            references.append((place, field.related_model, value))
+            value = None
+        else:
+            value = field.get_db_prep_save(value, connection)
+        values.append(value)
+    return RowTemplate(
+        type(row), int(row.pk), tuple(values), tuple(times), tuple(references), at.get("public_id"),
+        at.get("session_id"),
+    )  # fmt: skip
+
+
+def shifted(count: Count, at: datetime) -> Count:
+    """Give a counter in the hour that a copy's moment belongs to."""
+    return count._replace(hour=hour_of(at))
+
 
 GOALS: Final = (
     "Finish what the customer asked for",
@@ -25,6 +109,7 @@ GOALS: Final = (
     "Bring the release out",
     "Clear the inbox",
 )
+MODELS: Final = ("model-s", "model-m", None)  # some agents name none
 PAUSE: Final = timedelta(seconds=20)
 THINKING: Final = timedelta(minutes=6)
 
@@ -57,6 +142,7 @@ class Teller:
     now: datetime
     call: Call | None = None
     session: str = ""
+    model: str | None = None
 
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
@@ -64,6 +150,7 @@ class Teller:
         wrongs = list(faults(self.tool, parsed="a" in story.plot))
         # The same mistakes come again and again: that is what groups and suggestions are for.
         (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
+        self.model = self.chance.choice(MODELS)
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
             self._take(step, wrong)
@@ -91,6 +178,7 @@ class Teller:
             call_id=self.call.public_id if self.call else None,
             session_id=self.session,
             context={"goal": self.chance.choice(GOALS)} if self.call is None else None,
+            generation=Generation(model=self.model),
         )
         attempt = submit_attempt(self.agent, new, now=self.now)
         if attempt.is_waiting:  # where everything is judged by a worker

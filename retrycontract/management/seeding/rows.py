@@ -20,13 +20,21 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import F, Max, Model
 
-from retrycontract.management.seeding.courses import STORIES, Story, Teller
-from retrycontract.management.seeding.templates import COPIED, CallTemplate, columns, shifted, template_of
+from retrycontract.management.seeding.courses import (
+    COPIED,
+    STORIES,
+    CallTemplate,
+    Story,
+    Teller,
+    columns,
+    shifted,
+    template_of,
+)
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.identifiers import ALPHABET, LENGTH
 from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.counts.sum_up_counts import sum_up_everything
+from retrycontract.usecases.counts.recount import sum_up_everything
 from retrycontract.usecases.tools.register_tool import register_tool
 
 PREFIX: Final = "seed-"  # of agents and the operator

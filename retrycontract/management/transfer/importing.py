@@ -1,23 +1,25 @@
-"""Read all data from a file into an empty database: everything or nothing, and every fault with its line."""
+"""Write all data to a file in constant memory, and read it into an empty database: everything or nothing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management.color import no_style
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, ForeignKey, Model, OuterRef
 
-from retrycontract.management.transfer.exporting import CHUNK, FORMAT, VERSION
+from retrycontract.management.private_files import new_private_file
 from retrycontract.management.transfer.rows import (
     LinkedRow,
     RowError,
     decode,
+    encode,
     label,
     links,
     moved_models,
@@ -25,9 +27,95 @@ from retrycontract.management.transfer.rows import (
     schema_state,
     tables_of,
 )
-from retrycontract.store.models import Door, Event
+from retrycontract.store.models import Attempt, Door, Event
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
+
+FORMAT = "retrycontract-export"
+VERSION = 1
+CHUNK = 100  # rows that are in memory at once; each may hold a megabyte of output
+
+
+class SealedWaitError(RuntimeError):
+    """Raised when submissions wait to be judged, and nobody said that they are to travel."""
+
+    def __init__(self, waiting: int) -> None:
+        self.waiting = waiting
+        super().__init__(
+            f"{waiting} submissions wait to be judged. Stop the agents and let the worker finish, then export again; "
+            "or take them along, encrypted as they are, with --with-sealed: the other service needs the same "
+            "RETRYCONTRACT_ENCRYPTION_KEYS to judge them."
+        )
+
+
+Progress = Callable[[str, int], None]
+
+
+def _unheard(model: str, count: int) -> None:
+    """Tell nobody."""
+
+
+def export_to(path: Path, *, now: datetime, with_sealed: bool = False, progress: Progress = _unheard) -> dict[str, int]:
+    """Write every row to a new file, as `export_into` does; raises FileExistsError as well."""
+    with new_private_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        return export_into(file, now=now, with_sealed=with_sealed, progress=progress)
+
+
+def export_into(
+    file: TextIO, *, now: datetime, with_sealed: bool = False, progress: Progress = _unheard
+) -> dict[str, int]:
+    """Write every row and return how many of each model; raises SealedWaitError before anything is written.
+
+    `progress` is told each model and the number of its rows before they are written.
+    """
+    with _one_moment():
+        waiting = Attempt.objects.waiting().count()
+        if waiting and not with_sealed:
+            raise SealedWaitError(waiting)
+        counts = {label(model): model._base_manager.count() for model in moved_models()}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "made_at": now.isoformat(),
+            "schema": schema_state(),
+            "counts": counts,
+        }
+        _write(file, header)
+        for model in moved_models():
+            progress(label(model), counts[label(model)])
+            for row in _rows(model):
+                _write(file, {"model": label(model), "row": encode(row)})
+    return counts
+
+
+def _rows(model: type[Model]) -> Iterator[Model]:
+    query = model._base_manager.order_by("pk").prefetch_related(*(link.name for link in links(model)))
+    return query.iterator(chunk_size=CHUNK)
+
+
+def _write(file: TextIO, line: dict[str, Any]) -> None:
+    file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
+
+
+@contextmanager
+def _one_moment() -> Iterator[None]:
+    """Read everything as it is now, whatever others write meanwhile, without holding them up."""
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "sqlite":
+        # Our transactions are IMMEDIATE and would keep writers out; a deferred one only reads.
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL statement_timeout = 0")  # a request may not take long; this may
+            yield
+
 
 LOST = "refers to a row that is not there"
 REFUSALS = (DatabaseError, ValueError, OverflowError)
@@ -49,8 +137,8 @@ class TargetNotEmptyError(RuntimeError):
         self.tables = tables
         super().__init__(
             f"The database is not empty: it has rows of {', '.join(tables)}. Import goes into a new one only: "
-            "choose another RETRYCONTRACT_DATA_DIR, run 'manage.py migrate' there (not 'up', which makes an operator), "
-            "and import again."
+            "choose another RETRYCONTRACT_DATA_DIR, run 'retrycontract migrate' there (not 'up', which makes an "
+            "operator), and import again."
         )
 
 
@@ -67,7 +155,7 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
         expected = _header(next(numbered, (1, None))[1])
         counts = dict.fromkeys(expected, 0)
         last = 1
-        for model, rows in groupby(_rows(numbered), key=lambda row: row[1]):
+        for model, rows in groupby(_read_rows(numbered), key=lambda row: row[1]):
             for chunk in iter(lambda rows=rows: list(islice(rows, CHUNK)), []):  # type: ignore[misc]  # bound on purpose
                 _insert(model, chunk)
                 counts[label(model)] += len(chunk)
@@ -119,7 +207,7 @@ def _header(header: Any) -> dict[str, int]:
     return counts
 
 
-def _rows(numbered: Iterator[tuple[int, Any]]) -> Iterator[_Numbered]:
+def _read_rows(numbered: Iterator[tuple[int, Any]]) -> Iterator[_Numbered]:
     models = {label(model): model for model in moved_models()}
     order = list(models)
     reached = 0

@@ -1,7 +1,14 @@
 """What the service remembers."""
 
 from retrycontract.store.models.agents import Agent, ApiKey, KeyState, Scope
-from retrycontract.store.models.answers import AnswerRecord, Mistake, StandingHint
+from retrycontract.store.models.answers import (
+    AnswerRecord,
+    GuidanceStage,
+    GuidanceVersion,
+    Mistake,
+    SavedReply,
+    StandingHint,
+)
 from retrycontract.store.models.calls import (
     Attempt,
     AttemptState,
@@ -9,26 +16,35 @@ from retrycontract.store.models.calls import (
     IllegalMoveError,
     LostRaceError,
 )
-from retrycontract.store.models.claims import Claim, Snooze
-from retrycontract.store.models.endpoints import WebhookEndpoint
-from retrycontract.store.models.escalations import Escalation, EscalationState, Guidance
+from retrycontract.store.models.counts import (
+    DETAILED,
+    Count,
+    Measure,
+    Rollup,
+    Source,
+    Summary,
+    SummarySpan,
+    Tally,
+    hour_of,
+)
+from retrycontract.store.models.escalations import Claim, Escalation, EscalationState, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
-from retrycontract.store.models.guidance_versions import GuidanceStage, GuidanceVersion
-from retrycontract.store.models.held_answers import HeldAnswer
-from retrycontract.store.models.idempotency import IdempotencyKey
-from retrycontract.store.models.logins import FailedLogins
-from retrycontract.store.models.outbox import Channel, ChannelTurn, Notice, OutboxMessage, WebhookDelivery
-from retrycontract.store.models.preferences import Preferences
-from retrycontract.store.models.replies import SavedReply
+from retrycontract.store.models.open_calls import IdempotencyKey
+from retrycontract.store.models.operators import FailedLogins, Preferences, SecondFactor
+from retrycontract.store.models.outbox import (
+    Channel,
+    ChannelTurn,
+    Notice,
+    OutboxMessage,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from retrycontract.store.models.responses import LoggedResponse
-from retrycontract.store.models.rollups import BY_MODEL, Count, Measure, Rollup, Tally, hour_of
-from retrycontract.store.models.second_factors import SecondFactor
-from retrycontract.store.models.summaries import Summary, SummarySpan
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
-    "BY_MODEL",
+    "DETAILED",
     "Agent",
     "AnswerRecord",
     "ApiKey",
@@ -64,6 +80,7 @@ __all__ = [
     "Scope",
     "SecondFactor",
     "Snooze",
+    "Source",
     "StandingHint",
     "Summary",
     "SummarySpan",

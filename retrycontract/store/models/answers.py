@@ -1,4 +1,4 @@
-"""What answers were good for: a record of each, and those that stand for the next call that makes the same mistake."""
+"""Answers: on their way, at hand, what they were good for, and those that stand for the next calls alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call, CallQuerySet
-from retrycontract.store.models.claims import unanswered_calls
+from retrycontract.store.models.escalations import Guidance, unanswered_calls
 
 # What an agent goes on from; the other decisions end the call.
 TRIED = tuple(decision for decision in Decision if decision.leads_to is CallState.GUIDED)
@@ -159,3 +159,66 @@ class StandingHint(models.Model):
     def is_active(self, now: datetime) -> bool:
         """Tell whether agents are told it now."""
         return self.off_at is None and self.expires_at > now
+
+
+class GuidanceStage(models.TextChoices):
+    """Name the stages of an answer, in their order."""
+
+    PROPOSED = "proposed"  # by the service, from the near misses of what the agent sent
+    EDITED = "edited"  # as the operator sent it off, without secrets
+    DELIVERED = "delivered"  # as the agent was first handed it
+
+
+class GuidanceVersion(models.Model):
+    """An answer as it was at one stage; never changed."""
+
+    guidance = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="versions")
+    stage = models.CharField(max_length=10, choices=GuidanceStage.choices)
+    text = models.TextField(blank=True, default="")
+    arguments = JSONText(null=True)
+    patch = JSONText(null=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("guidance", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("guidance", "stage"), name="guidanceversion_one_each"),
+            models.CheckConstraint(condition=Q(stage__in=GuidanceStage.values), name="guidanceversion_stage_known"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.guidance}"
+
+
+FIRST, LAST = 1, 9  # the keys of a keyboard
+
+
+class SavedReply(models.Model):
+    """A text for answers, of one operator or shared by all; at most one for each of the keys 1 to 9 on each shelf."""
+
+    operator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    title = models.CharField(max_length=80)
+    text = models.TextField()
+    position = models.PositiveSmallIntegerField(null=True)
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("operator", "position", "title", "pk")
+        verbose_name_plural = "saved replies"
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(position__isnull=True) | Q(position__range=(FIRST, LAST)), name="savedreply_position_range"
+            ),
+            models.UniqueConstraint(fields=("operator", "position"), name="savedreply_unique_own_position"),
+            models.UniqueConstraint(
+                fields=("position",), condition=Q(operator__isnull=True), name="savedreply_unique_shared_position"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether it belongs to all operators."""
+        return self.operator_id is None

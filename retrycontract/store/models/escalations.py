@@ -1,18 +1,19 @@
-"""Escalations: requests for a person, and the guidance that answers them."""
+"""Escalations: requests for a person, who has taken one on or put it off, and the guidance that answers them."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.identifiers import new_escalation_id
-from retrycontract.store.models.calls import Attempt, Call
+from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
 
 
 class EscalationState(models.TextChoices):
@@ -108,3 +109,180 @@ class Guidance(models.Model):
 
     def __str__(self) -> str:
         return f"{self.decision} for {self.escalation}"
+
+
+ANSWERABLE: Final = (EscalationState.OPEN, EscalationState.EXPIRED)
+LONGEST_HOLD: Final = timedelta(minutes=1)  # the bound of the setting
+
+
+class HeldAnswerQuerySet(models.QuerySet["HeldAnswer"]):
+    """Find held answers."""
+
+    def due(self, now: datetime) -> HeldAnswerQuerySet:
+        """Keep those whose time to be taken back is over, the oldest first."""
+        return self.waiting().filter(send_at__lte=now).order_by("send_at", "pk")
+
+    def waiting(self) -> HeldAnswerQuerySet:
+        """Keep those that may still be given; the request of the others has ended under them."""
+        return self.filter(escalation__state__in=ANSWERABLE).exclude(call__state=CallState.REJECTED)
+
+    def unsent(self) -> HeldAnswerQuerySet:
+        """Keep those that were not given when their hold was over, and whose words would be lost; the newest first."""
+        # What is refused is put off beyond any hold, see `put_off`.
+        is_late = Q(send_at__gt=F("held_at") + LONGEST_HOLD)
+        return self.filter(~Q(pk__in=self.model.objects.waiting().values("pk")) | is_late).order_by("-held_at", "-pk")
+
+
+class HeldAnswer(models.Model):
+    """An answer that no agent sees before `send_at`; its call stays Blocked, and nobody else can answer it."""
+
+    # One each: the first answer wins from the moment it is sent, not from the moment it is delivered.
+    escalation = models.OneToOneField(Escalation, on_delete=models.CASCADE, related_name="held_answer")
+    call = models.ForeignKey(Call, on_delete=models.CASCADE, related_name="+")
+    operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    batch = models.CharField(max_length=40, db_index=True)  # what was sent by one press, and is taken back by one
+    decision = models.CharField(max_length=10, choices=[(d.value, d.value.capitalize()) for d in Decision])
+    text = models.TextField(blank=True, default="")
+    arguments = JSONText(null=True)
+    grant = models.PositiveSmallIntegerField()
+    base_number = models.PositiveIntegerField(null=True)  # it is about this attempt, whatever came since
+    stands_days = models.PositiveSmallIntegerField(null=True)  # how long it is told to the next agents, too
+    rendered = models.TextField()
+    held_at = models.DateTimeField()
+    send_at = models.DateTimeField()
+
+    objects = HeldAnswerQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("send_at", "pk")
+        constraints = (
+            models.CheckConstraint(condition=Q(send_at__gt=F("held_at")), name="heldanswer_sent_later"),
+            models.CheckConstraint(
+                condition=Q(decision__in=[decision.value for decision in Decision]), name="heldanswer_decision_known"
+            ),
+        )
+        # What the sweep sends.
+        indexes = (models.Index(fields=("send_at",), name="heldanswer_send_at"),)
+
+    def __str__(self) -> str:
+        return f"{self.decision} for {self.escalation}, held"
+
+    @property
+    def given_at(self) -> datetime:
+        """Tell when the operator sent it."""
+        return self.held_at
+
+    @property
+    def has_missed(self) -> bool:
+        """Tell whether nobody needs it any more: it stays for its operator to see, and to put away."""
+        return self.escalation.state not in ANSWERABLE or self.call.state == CallState.REJECTED
+
+    @property
+    def is_unsent(self) -> bool:
+        """Tell whether it was not given when its hold was over."""
+        return self.has_missed or self.send_at > self.held_at + LONGEST_HOLD
+
+    def put_off(self, now: datetime) -> None:
+        """Try again later what was refused: its operator is told meanwhile, and others due are not kept from going."""
+        type(self).objects.filter(pk=self.pk).update(send_at=now + 2 * LONGEST_HOLD)
+
+
+class ClaimQuerySet(models.QuerySet["Claim"]):
+    """Find claims."""
+
+    def active(self, now: datetime) -> ClaimQuerySet:
+        """Keep the claims that hold: not run out, and of escalations that are still open."""
+        return self.filter(until__gt=now, escalation__state=EscalationState.OPEN)
+
+    def of_others(self, operator_id: int, now: datetime) -> ClaimQuerySet:
+        """Keep what other operators hold."""
+        return self.active(now).exclude(operator=operator_id)
+
+    def run_out(self, now: datetime) -> ClaimQuerySet:
+        """Keep what is to be cleared away: run out, or of an escalation that was closed."""
+        return self.filter(Q(until__lte=now) | ~Q(escalation__state=EscalationState.OPEN)).order_by("until", "pk")
+
+
+class Claim(models.Model):
+    """An operator who looks after an escalation, until some time passed without activity."""
+
+    escalation = models.OneToOneField(Escalation, on_delete=models.CASCADE, related_name="claim")
+    operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    claimed_at = models.DateTimeField()
+    until = models.DateTimeField()
+
+    objects = ClaimQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("claimed_at", "pk")
+        constraints = (models.CheckConstraint(condition=Q(until__gte=F("claimed_at")), name="claim_ends_later"),)
+        # What the sweep clears away.
+        indexes = (models.Index(fields=("until",), name="claim_until"),)
+
+    def __str__(self) -> str:
+        return f"{self.escalation} by {self.operator}"
+
+
+class SnoozeQuerySet(models.QuerySet["Snooze"]):
+    """Find what was put off."""
+
+    def active(self, now: datetime) -> SnoozeQuerySet:
+        """Keep what is still put off."""
+        return self.filter(until__gt=now, escalation__state=EscalationState.OPEN)
+
+    def run_out(self, now: datetime) -> SnoozeQuerySet:
+        """Keep what comes back, or need not any more."""
+        return self.filter(Q(until__lte=now) | ~Q(escalation__state=EscalationState.OPEN)).order_by("until", "pk")
+
+
+class Snooze(models.Model):
+    """An escalation that was put off until a time; then it stands in the queue again, where it stood before."""
+
+    escalation = models.OneToOneField(Escalation, on_delete=models.CASCADE, related_name="snooze")
+    operator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.CharField(max_length=200, blank=True, default="")
+    snoozed_at = models.DateTimeField()
+    until = models.DateTimeField()
+
+    objects = SnoozeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("until", "pk")
+        constraints = (models.CheckConstraint(condition=Q(until__gt=F("snoozed_at")), name="snooze_ends_later"),)
+        # What comes back.
+        indexes = (models.Index(fields=("until",), name="snooze_until"),)
+
+    def __str__(self) -> str:
+        return f"{self.escalation} until {self.until:%Y-%m-%d %H:%M}"
+
+
+# Few calls are put off, taken on or just answered: they are read once, not looked for with each call of the queue.
+
+
+def unanswered_calls() -> CallQuerySet:
+    """Give the Blocked calls without those whose answer is held at the desk, the longest waiting first."""
+    return Call.objects.blocked().exclude(pk__in=HeldAnswer.objects.waiting().order_by().values("call"))
+
+
+def snoozed_calls(now: datetime) -> CallQuerySet:
+    """Give the Blocked calls that are put off, the longest waiting first."""
+    return unanswered_calls().filter(pk__in=_calls_of(Snooze.objects.active(now)))
+
+
+def awake_calls(now: datetime) -> CallQuerySet:
+    """Give the operators' queue without what is put off, the longest waiting first."""
+    return unanswered_calls().exclude(pk__in=_calls_of(Snooze.objects.active(now)))
+
+
+def free_calls(now: datetime) -> CallQuerySet:
+    """Give what nobody looks after and nobody has put off, the longest waiting first."""
+    return awake_calls(now).exclude(pk__in=_calls_of(Claim.objects.active(now)))
+
+
+def claimed_calls(operator_id: int, now: datetime) -> CallQuerySet:
+    """Give what an operator has taken on."""
+    return unanswered_calls().filter(pk__in=_calls_of(Claim.objects.active(now).filter(operator=operator_id)))
+
+
+def _calls_of(rows: models.QuerySet[Any]) -> models.QuerySet[Any, Any]:
+    return rows.order_by().values("escalation__call")

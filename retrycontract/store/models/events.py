@@ -4,30 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Model, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
-from retrycontract.store.event_position import EventRow, Position
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.calls import Call
+from retrycontract.store.transactions import EventRow, Position
+
+Rows = TypeVar("Rows", bound=Model)
+
+# Keys follow the clock but for this: how long a transaction takes, and how far the clocks of several machines differ.
+SLACK: Final = timedelta(minutes=10)
+
+
+def within(rows: QuerySet[Rows], field: str, *, since: datetime | None, until: datetime | None) -> QuerySet[Rows]:
+    """Keep the rows whose time, in an indexed field, is not before `since` and before `until`."""
+    every = rows.model._default_manager.order_by(field).values("pk")
+    if since is not None:
+        first = every.filter(**{f"{field}__gte": since - SLACK})
+        rows = rows.filter(pk__gte=Subquery(first[:1]), **{f"{field}__gte": since})
+    if until is not None:
+        last = every.filter(**{f"{field}__lt": until + SLACK}).reverse()
+        rows = rows.filter(pk__lte=Subquery(last[:1]), **{f"{field}__lt": until})
+    return rows
+
 
 # How long after its insert an event may become visible: 30 seconds until its transaction is rolled back for taking too
 # long (`store.transactions`), 30 until the database ends one that idles, 15 for the commit, and a margin. SQLite has
 # one writer, whose ids appear in order.
 APPEARS_WITHIN: Final = timedelta(seconds=90)
-
-DIFFERENT: Final = """
-WITH RECURSIVE found(value) AS (
-  SELECT MIN({0}) FROM retrycontract_event
-  UNION ALL
-  SELECT (SELECT MIN({0}) FROM retrycontract_event WHERE {0} > found.value) FROM found WHERE found.value IS NOT NULL
-)
-SELECT value FROM found WHERE value IS NOT NULL LIMIT %s
-"""
 
 
 class Door(models.TextChoices):
@@ -138,13 +147,6 @@ class Event(models.Model):
     def delete(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse."""
         raise AppendOnlyError("events are never deleted")
-
-    @classmethod
-    def different(cls, field: str, *, most: int) -> list[str]:
-        """List the first different values of an indexed field, one look into the index for each."""
-        with connection.cursor() as cursor:
-            cursor.execute(DIFFERENT.format(field), [most])
-            return [value for (value,) in cursor.fetchall()]
 
     @classmethod
     def record(

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.feedback.agent_events import ResponseStatus, response_status
+from retrycontract.contract.feedback.guidance import ResponseStatus, response_status
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.durations import LONGEST, SHORTEST
+from retrycontract.contract.configuration import LONGEST, SHORTEST
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.fields import JSONText

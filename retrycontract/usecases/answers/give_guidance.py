@@ -35,8 +35,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.follow_answers import remember_answer
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
+from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
@@ -209,7 +208,7 @@ def _give(
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
-        count_guidance(call, escalation, decision, source=source, now=now)
+        count_guidance(call, guidance, source=source, now=now)
         tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
         ring_after_commit(call=call)
     return guidance

@@ -20,7 +20,7 @@ from retrycontract.usecases.answers.give_guidance import (
     draft_guidance,
     give_guidance,
 )
-from retrycontract.usecases.answers.set_hint import UnusableHintError, set_hint_from
+from retrycontract.usecases.answers.save_reply import UnusableHintError, set_hint_from
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 
 logger = logging.getLogger("retrycontract")

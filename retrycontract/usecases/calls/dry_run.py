@@ -18,7 +18,7 @@ from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
 from retrycontract.store.models import Agent
 from retrycontract.usecases.calls.check_output import DESK, Submitted, ask_child
-from retrycontract.usecases.counts.charge_work import charge
+from retrycontract.usecases.counts.keep_count import charge
 from retrycontract.usecases.tools.contracts import configuration_for, require_compiler_of, sanitizer
 
 CALL_ID = "call_1"  # nobody called: the providers' shapes want one

@@ -22,7 +22,7 @@ from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
-from retrycontract.usecases.counts.charge_work import charge, note_work
+from retrycontract.usecases.counts.keep_count import charge, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import PinnedContract, pinned
 

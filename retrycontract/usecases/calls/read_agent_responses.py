@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from retrycontract.contract.feedback.agent_events import ResponseStatus
+from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.store.models import Agent, Call, LoggedResponse
 from retrycontract.store.models.calls import CallQuerySet
 from retrycontract.store.models.responses import ResponseQuerySet
-from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
+from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 
 
 class UnknownCursorError(ValueError):

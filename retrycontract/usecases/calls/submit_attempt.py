@@ -17,18 +17,22 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
 from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.calls import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
-from retrycontract.usecases.calls.identifiers import safe_identifier, safe_tool_name
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
-from retrycontract.usecases.calls.repeat_request import RequestKey, made_before, remember_attempt
-from retrycontract.usecases.counts.charge_work import charge, note_work
-from retrycontract.usecases.counts.keep_count import count_unasked
+from retrycontract.usecases.calls.repeat_request import (
+    RequestKey,
+    made_before,
+    remember_attempt,
+    safe_identifier,
+    safe_tool_name,
+)
+from retrycontract.usecases.counts.keep_count import charge, count_unasked, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.tools.contracts import attempts_allowed, pinned, sanitizer
 

@@ -1,15 +1,34 @@
-"""Pick up what was left behind: waiting attempts, leases of dead workers, calls that nobody answered."""
+"""Pick up what was left behind: waiting attempts, leases of dead workers, old claims, calls past their retention."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import QuerySet
 
 from retrycontract.config.logs import forget
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhooks import WebhookEvent
-from retrycontract.store.models import Attempt, Call, Door, Escalation, EscalationState, Event, LostRaceError
+from retrycontract.store.history import forgetting
+from retrycontract.store.models import (
+    AnswerRecord,
+    Attempt,
+    Call,
+    Claim,
+    Door,
+    Escalation,
+    EscalationState,
+    Event,
+    Guidance,
+    LostRaceError,
+    OutboxMessage,
+    Snooze,
+)
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.counts.keep_count import count_end
@@ -76,3 +95,102 @@ def _is_expired(call: Call, now: datetime) -> bool:
     except LostRaceError:
         return False  # answered this moment
     return True
+
+
+def tidy_queue(*, now: datetime) -> int:
+    """Clear away what ran out, with an event for each that was still open; returns how many.
+
+    Whoever reads the queue looks at the times themselves: nothing waits for this.
+    """
+    return _clear(Claim.objects.run_out(now), "claim.expired", now) + _clear(
+        Snooze.objects.run_out(now), "call.woken", now
+    )
+
+
+def forget_answers(*, now: datetime) -> int:
+    """Forget a batch of the records of answers that nobody gave for as long as history is kept; returns how many."""
+    days: float = settings.RETRYCONTRACT.retention_days
+    old = AnswerRecord.objects.filter(last_given_at__lt=now - timedelta(days=days)).order_by("last_given_at", "pk")
+    if not days or not old.exists():
+        return 0
+    with write_transaction():
+        chosen = list(old.values_list("pk", flat=True)[:BATCH])
+        AnswerRecord.objects.filter(pk__in=chosen).delete()
+    return len(chosen)
+
+
+def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:
+    if not run_out.exists():  # looking costs no lock
+        return 0
+    with write_transaction():
+        # What is renewed or taken over at this moment is locked by whoever does it, and left to them.
+        locked = run_out.select_for_update(of=("self", "escalation__call"), skip_locked=True)
+        rows = list(locked.select_related("escalation__call", "operator")[:BATCH])
+        for row in rows:
+            if row.escalation.state == EscalationState.OPEN:
+                _tell(event, row, now)
+        run_out.model._default_manager.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)
+
+
+def _tell(event: str, row: Any, now: datetime) -> None:
+    Event.record(
+        event, call=row.escalation.call, actor="sweep", door=Door.WORKER, at=now, operator=row.operator.get_username()
+    )
+
+
+FORGOTTEN_AT_ONCE: Final = 100  # calls or messages of one transaction: nobody waits long for it
+# Of one sweep, unless nothing is left before: retention must keep up with what comes in, and leave room for it.
+LONGEST_SECONDS: Final = 1.0
+
+
+def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
+    """Forget what is older than the retention, batch after batch while there is time; returns how many calls.
+
+    A call that is open stays. The events of a call go with it: this is the one way by which events are deleted, and
+    each batch leaves one.
+    """
+    end, calls = clock() + LONGEST_SECONDS, 0
+    while forgotten := _forget_batch(now):
+        calls += forgotten
+        if forgotten < FORGOTTEN_AT_ONCE or clock() >= end:
+            break
+    return calls
+
+
+def _forget_batch(now: datetime) -> int:
+    days: float = settings.RETRYCONTRACT.retention_days
+    if not days:
+        return 0
+    before = now - timedelta(days=days)
+    if not Call.objects.ended_before(before).exists() and not OutboxMessage.objects.ended_before(before).exists():
+        return 0
+    with write_transaction():
+        messages = _delete(OutboxMessage.objects.ended_before(before).order_by("created_at"))
+        # Locked: a late answer may reopen a call that expired.
+        old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
+        calls = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+        counts = _delete_calls(calls) | {"before": before.isoformat()} if calls else {}
+        Event.record(
+            "history.forgotten", actor="sweep", door=Door.WORKER, at=now, calls=len(calls), messages=messages, **counts
+        )
+    return len(calls)
+
+
+def _delete_calls(calls: list[int]) -> dict[str, Any]:
+    """Delete calls, what refers to others first; what hangs on escalations and attempts goes with them."""
+    attempts = Attempt.objects.filter(call__in=calls)
+    count = attempts.count()
+    with forgetting():
+        events = Event.objects.forget(calls)
+        _, with_guidance = Guidance.objects.filter(call__in=calls).delete()
+        Escalation.objects.filter(call__in=calls).delete()
+        attempts.delete()
+    Call.objects.filter(pk__in=calls).delete()
+    return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}
+
+
+def _delete(messages: QuerySet[OutboxMessage]) -> int:
+    chosen = list(messages.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    OutboxMessage.objects.filter(pk__in=chosen).delete()
+    return len(chosen)

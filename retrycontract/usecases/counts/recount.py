@@ -1,4 +1,4 @@
-"""Count history anew: the rollups as they would be if they had been written when everything happened."""
+"""Sum up the counts of hours and days that are over, and count history anew."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from typing import Final
 from django.db.models import Prefetch
 
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Attempt, Call, Door, Event, Guidance, Measure, Rollup, Summary, Tally, hour_of
+from retrycontract.store.models import (
+    Attempt,
+    Call,
+    Door,
+    Event,
+    Guidance,
+    Measure,
+    Rollup,
+    Summary,
+    SummarySpan,
+    Tally,
+    hour_of,
+)
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.follow_answers import is_first_try
+from retrycontract.usecases.answers.suggest_guidance import is_first_try
 from retrycontract.usecases.counts.keep_count import (
     Steps,
     steps_of_answer,
@@ -23,7 +35,47 @@ from retrycontract.usecases.counts.keep_count import (
     tool_of_attempt,
     tool_of_call,
     unasked_because,
+    work_on,
 )
+
+HOURS_KEPT: Final = timedelta(days=4)  # longer times are shown by days
+
+
+def sum_up_counts(*, now: datetime) -> bool:
+    """Sum up the next day and the next hour that are over; False when there is nothing to do.
+
+    What is left out between two had nothing counted: sums reach from the first day, or the first hour that is kept.
+    """
+    due = [(span, at) for span in SummarySpan if (at := _next(span, now)) is not None]
+    for span, at in due:
+        with write_transaction():  # the counts are read in it: nobody makes them anew meanwhile
+            Summary.objects.write(span, at, Rollup.objects.filter(hour__gte=at, hour__lt=at + span.length).tally())
+            Summary.objects.forget_hours_before(_first_hour(now))
+    return bool(due)
+
+
+def sum_up_everything(*, now: datetime) -> None:
+    """Sum up all that is over."""
+    while sum_up_counts(now=now):
+        pass
+
+
+def _next(span: SummarySpan, now: datetime) -> datetime | None:
+    """Give the next hour or day in which something was counted, if it is over."""
+    counted = Rollup.objects.order_by("hour").values_list("hour", flat=True)
+    if found := Summary.objects.reach().get(span):
+        counted = counted.filter(hour__gte=found[1])
+    if span is SummarySpan.HOUR:
+        counted = counted.filter(hour__gte=_first_hour(now))
+    first = counted.first()
+    if first is None or span.beginning(first) + span.length > now - SETTLED:
+        return None
+    return span.beginning(first)
+
+
+def _first_hour(now: datetime) -> datetime:
+    return SummarySpan.DAY.beginning(now - HOURS_KEPT)
+
 
 CHUNK: Final = 500  # calls that are in memory at once
 SETTLED: Final = timedelta(minutes=5)  # by then no transaction of the hour before is open any more
@@ -70,7 +122,9 @@ def recount(*, since: datetime) -> Tally:
         "api_error",
     )
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
-    whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
+    whole = calls.prefetch_related(
+        Prefetch("attempts", attempts), "events", "guidance__escalation", "guidance__operator"
+    )
     tally: Tally = Counter()
     for call in whole.iterator(chunk_size=CHUNK):
         for _, added in tallies_of_call(call):
@@ -100,13 +154,20 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
     attempts = {attempt.number: attempt for attempt in call.attempts.all()}
     answers = iter(call.guidance.all())
     tool, last = tool_of_call(call), None
-    for event in call.events.all():
+    events = list(call.events.all())
+    for event in events:
         attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
         if attempt is not None:
             attempt.call = call
             tool = tool_of_attempt(attempt)
         given = next(answers) if event.name == "guidance.given" else None
-        steps = [*_steps(event, attempt, given), *_end(event)]
+        steps = [*_steps(event, attempt), *_end(event)]
+        if given is not None:
+            base = next((one for one in attempts.values() if one.pk == given.base_id), None)
+            if base is not None:
+                base.call = call
+            since = given.escalation.opened_at
+            steps += steps_of_answer(given, base, work_on(given, (one for one in events if one.at >= since)))
         if last and attempt and _tries(event, attempt, last):
             steps += steps_of_try(last.decision, bool(attempt.is_valid))
             last = None
@@ -114,15 +175,13 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
         yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
 
 
-def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
+def _steps(event: Event, attempt: Attempt | None) -> Steps:
     if attempt is not None and attempt.is_valid is not None:
         return steps_of_attempt(attempt)
     if attempt is not None and attempt.api_error is not None:
         return [(Measure.API_ERROR, unasked_because(attempt), 1)]
     if event.name == "escalation.opened":
         return [(Measure.ESCALATION, "", 1)]
-    if given is not None:
-        return steps_of_answer(given.decision, given.given_at - given.escalation.opened_at)
     return []
 
 

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from retrycontract.contract.feedback.agent_events import DETAILS, RECORDED_AS, AgentEvent
-from retrycontract.store.event_position import Position
+from retrycontract.contract.feedback.guidance import DETAILS, RECORDED_AS, AgentEvent
 from retrycontract.store.models import Agent, Attempt, Call, Event
-from retrycontract.usecases.notify.write_event import write_event
+from retrycontract.store.transactions import Position
+from retrycontract.usecases.notify.write_message import write_event
 
 PAGE = 200  # events; some 100 kB, and what a page may keep an API thread for
 # The columns that are told; a call has three times as many.

@@ -9,8 +9,7 @@ from functools import cached_property
 from django.conf import settings
 
 from retrycontract.contract.checks.composition import SchemaIndex
-from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration
-from retrycontract.contract.durations import parse_duration
+from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration, parse_duration
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer

@@ -8,17 +8,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from retrycontract.checking import admit_apart
-from retrycontract.contract.configuration import OnExpiry
-from retrycontract.contract.durations import shown_duration
+from retrycontract.contract.configuration import OnExpiry, shown_duration
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.source_code import declared_language
-from retrycontract.contract.schemas.invalid_schema import InvalidSchema
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.calls.identifiers import safe_tool_name
-from retrycontract.usecases.counts.charge_work import charge
+from retrycontract.usecases.calls.repeat_request import safe_tool_name
+from retrycontract.usecases.counts.keep_count import charge
 from retrycontract.usecases.tools.contracts import sanitizer
 
 

@@ -1,0 +1,90 @@
+"""What is foreign: secrets in other scripts, values that JSON has no word for, and the marks of what was removed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+_PASSWORDS = """
+密码 密碼 口令 暗証番号 合言葉 パスワード パスフレーズ パスコード 비밀번호 암호 패스워드
+пароль пароля паролем парола лозинка шифра құпиясөз κωδικός κωδικος κωδικός_πρόσβασης συνθηματικό
+סיסמה סיסמא הסיסמה كلمة_المرور كلمة_السر كلمة_مرور كلمه_المرور الرقم_السري رمز_عبور گذرواژه پاسورڈ پاس_ورڈ
+पासवर्ड कूटशब्द পাসওয়ার্ড கடவுச்சொல் పాస్వర్డ్ ಪಾಸ್‌ವರ್ಡ್ പാസ്‌വേഡ് પાસવર્ડ ਪਾਸਵਰਡ รหัสผ่าน ລະຫັດຜ່ານ პაროლი գաղտնաբառ
+ពាក្យសម្ងាត់ စကားဝှက်
+"""
+_SECRETS = "密钥 密鑰 秘密鍵 シークレット 비밀키 секрет секретный_ключ"
+_TOKENS = "令牌 トークン 토큰 токен"
+# By length: a copy of the text keeps every position, so a name gives way to an ASCII one of its own length.
+_KNOWN: Final = {
+    "PASSWORD": ("pw", "pwd", "pass", "pass_", "passwd", "passwd_", "password"),
+    "SECRET": ("pw", "pwd", "pass", "pass_", "secret", "secret_"),
+    "TOKEN": ("pw", "jwt", "jwt_", "token", "token_"),
+}
+
+
+def _forms() -> dict[str, str]:
+    forms: dict[str, str] = {}
+    for mark, names in (("PASSWORD", _PASSWORDS), ("SECRET", _SECRETS), ("TOKEN", _TOKENS)):
+        for name in (word.replace("_", " ").replace("\u200c", "") for word in names.split()):
+            known = max((word for word in _KNOWN[mark] if len(word) <= len(name)), key=len)
+            forms |= dict.fromkeys((name, name.capitalize(), name.upper()), known.ljust(len(name), "_"))
+    # The longest first, for some begin like others; some capitals, as in German, would change the length.
+    return {
+        form: known for form, known in sorted(forms.items(), key=lambda item: -len(item[0])) if len(form) == len(known)
+    }
+
+
+FORMS: Final = _forms()
+"""Every form of every name, the longest first, with an ASCII one of the same length that is known."""
+
+
+_JSON_KINDS = frozenset({str, int, float, bool, dict, list, type(None)})
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+# Python refuses to print whole numbers of more than 4,300 digits.
+MOST_BITS = 10_000
+
+
+def as_json(value: Any) -> Any:
+    """Give a value that JSON knows, or a container, as it is, and anything else as text."""
+    kind = type(value)
+    if kind in _JSON_KINDS or issubclass(kind, (*_CONTAINERS, int, float)):
+        return value
+    return plain_text(value)
+
+
+def items_of(value: Any) -> list[Any]:
+    """List the items of a list, tuple or set as its base class gives them."""
+    kind = type(value)
+    base: Any = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
+    return list(base.__iter__(value))
+
+
+def plain_text(value: Any) -> str:
+    """Write a key or a value as text; what is neither text, bytes nor a number only by its class's name."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if value is None or kind is bool:
+        return {None: "null", True: "true", False: "false"}[value]
+    if issubclass(kind, int):
+        number = int.__add__(value, 0)
+        return str(number) if number.bit_length() < MOST_BITS else f"<{kind.__name__}>"
+    if issubclass(kind, float):
+        return float.__repr__(value)
+    return f"<{kind.__name__}>"
+
+
+MARK: Final = "[REDACTED: "
+MARK_PATTERN: Final = re.compile(r"\[REDACTED: [A-Z0-9][A-Z0-9_]{1,30}\]")
+
+
+def is_mark(text: str) -> bool:
+    """Say whether the text is one redaction mark and nothing else."""
+    return text.startswith(MARK) and bool(MARK_PATTERN.fullmatch(text))
+
+
+def without_marks(text: str) -> str:
+    """Leave out the redaction marks."""
+    return MARK_PATTERN.sub("", text) if MARK in text else text

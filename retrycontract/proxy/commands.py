@@ -1,0 +1,79 @@
+"""Run the command `proxy`: put together what its options ask for, and serve."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+
+from retrycontract.client import AsyncClient, MissingKeyError
+from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.mcp.asking import PATIENCE
+from retrycontract.proxy.app import Proxy
+from retrycontract.proxy.contracts import JudgingSettings
+from retrycontract.proxy.judged import ProxySettings
+
+API_KEY: Final = "RETRYCONTRACT_API_KEY"
+GRACE_SECONDS: Final = 10  # for answers under way when the proxy is told to end
+
+
+def run(options: dict[str, Any]) -> int:
+    """Serve until a signal ends it; raises ConfigurationError, OSError and ValueError for wrong use."""
+    proxy = Proxy(options["upstream"], _settings(options), _service(options))
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    # It writes the address of every request, where some clients put their key.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    listening = _listening(options["listen"])
+    config = uvicorn.Config(
+        proxy, log_level="warning", access_log=False, server_header=False, date_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS, ws="none",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    print(f"retrycontract proxy on http://{options['listen']} before {options['upstream']}", file=sys.stderr)  # noqa: T201
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended in good order
+    server.run([listening])
+    return 0
+
+
+def _listening(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise ValueError(f"--listen takes host:port, not {address!r}")
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        # With its protocol: asyncio sends small packets at once on such sockets only.
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+    except (OSError, OverflowError) as error:
+        raise ValueError(
+            f"--listen {address} cannot be used: {error.strerror if isinstance(error, OSError) else error}"
+        ) from error
+    return listening
+
+
+def _settings(options: dict[str, Any]) -> ProxySettings:
+    path: Path | None = options["config"]
+    if path is not None:
+        path.stat()  # a file that was asked for must be there, the default one need not
+    configuration = load_configuration(path or DEFAULT_PATH, os.environ)
+    judging = JudgingSettings(mode=options["mode"], strict=not options["lenient"], configuration=configuration)
+    return ProxySettings(
+        judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],
+        max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
+    )  # fmt: skip
+
+
+def _service(options: dict[str, Any]) -> AsyncClient | None:
+    if not options["url"]:
+        return None
+    try:
+        return AsyncClient(options["url"], patience=PATIENCE)
+    except MissingKeyError as error:
+        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None

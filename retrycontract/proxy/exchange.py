@@ -1,0 +1,317 @@
+"""Bring the answer to one request into its contract: judge it, and ask the upstream again with the feedback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from retrycontract.client import CorrectionError, Guidance
+from retrycontract.contract.checks.failure import blocks
+from retrycontract.contract.kinds import Kind
+from retrycontract.contract.lifecycle import Status
+from retrycontract.judging import ModelOutput, Verdict, as_text
+from retrycontract.loops.failures import failure_of
+from retrycontract.mcp.asking import NoVerdictError, guidance_on
+from retrycontract.proxy.contracts import RequestContract
+from retrycontract.proxy.conversation import Conversation, canonical, context_of
+from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
+from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
+
+MAX_ANSWERS: Final = 20  # of one request: a budget has ten, and a person may grant more
+LONGEST_DELAY: Final = 30.0  # seconds; an upstream that asks for more is not waited for: the client gets its answer
+ANY_TOOL: Final = "tool_choice"  # what a call of one of several tools is called while there is none
+KEPT: Final = (
+    "This call is valid. It is kept, and executed together with the others as soon as those are valid, too. "
+    "Do not send it again."
+)
+NOT_EXECUTED: Final = "Nothing of it was executed."
+
+logger = logging.getLogger("retrycontract.proxy")
+
+Ask = Callable[[Body], Awaitable[ModelAnswer]]
+
+
+@dataclass(slots=True)
+class DueCall:
+    """Hold one thing that an answer owes, through all its attempts."""
+
+    call: WrittenCall
+    verdict: Verdict | None = None
+    call_id: str | None = None  # that an earlier request of the conversation has begun
+    words: str = ""  # a person's, for the model
+    is_over: bool = False  # a person said no
+
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether the model has to write it again, or to read that it must not."""
+        return self.is_over or (self.verdict is not None and self.verdict.status is Status.RETRY)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Tell whether a person's turn has come."""
+        return self.verdict is not None and self.verdict.status in (Status.BLOCKED, Status.UNAVAILABLE)
+
+    @property
+    def reply(self) -> CallReply:
+        """Give what the model reads as the result of this call."""
+        feedback = self.verdict.feedback if self.verdict else ""
+        told = self.words if self.is_over else "\n\n".join(part for part in (feedback, self.words) if part)
+        return CallReply(self.call, told) if told else CallReply(self.call, KEPT, is_error=False)
+
+
+@dataclass(slots=True)
+class ExchangeReport:
+    """Say what became of an answer: `outcome` is none, valid, observed, repaired, blocked or unchecked.
+
+    `answers` counts what the upstream was asked for, `codes` are those of all mistakes, `call_ids` those of Blocked
+    calls.
+    """
+
+    model: str
+    outcome: str = "none"
+    answers: int = 1
+    codes: list[str] = field(default_factory=list)
+    call_ids: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Hold how an exchange ended; without `final` the upstream's own answer is the client's."""
+
+    newest: ModelAnswer
+    final: FinalAnswer | None = None
+
+
+class Exchange:
+    """Carry one request to its final answer; `ask` puts a further request to the upstream.
+
+    `conversation` knows the calls that earlier requests have left open. With a service a person is waited for at most
+    `wait` seconds, within `waiting`, which keeps the client's patience. `delay` is in seconds.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        terms: Terms,
+        request: Body,
+        contract: RequestContract,
+        ask: Ask,
+        *,
+        conversation: Conversation,
+        prompt: str = "",
+        delay: float = 1.0,
+        wait: float = 0.0,
+        waiting: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
+    ) -> None:
+        self._wire, self._terms, self._request, self._contract, self._ask = wire, terms, request, contract, ask
+        self._conversation, self._prompt, self._delay = conversation, prompt, delay
+        self._wait, self._waiting = wait, waiting
+        # One turn for all: what continues a call says so by its id.
+        self._details = {"session_id": conversation.session, "turn": 0, "context": context_of(wire.history(request))}
+        self._answers: list[ModelAnswer] = []
+        self._due: list[DueCall] = []
+        self.report = ExchangeReport(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
+
+    async def settle(self, answer: ModelAnswer) -> Settled:
+        """Judge an answer, and ask for others until it is right or Blocked.
+
+        Raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError where the upstream fails meanwhile.
+        """
+        self._answers = [answer]
+        self._due = due = [self._begun(call) for call in self._owed(answer)]
+        try:
+            await self._judge(due, answer)
+            is_helped = True
+            while is_helped:
+                while any(call.is_wrong for call in self._due) and len(self._answers) < MAX_ANSWERS:
+                    await self._take_over(await self._ask_again())
+                is_helped = len(self._answers) < MAX_ANSWERS and await self._is_helped()
+        except NoVerdictError as error:
+            logger.warning("An answer is passed on unchecked: %s", error)
+            self.report.outcome = "unchecked"
+            return Settled(answer)
+        return self._end()
+
+    def _owed(self, answer: ModelAnswer) -> list[WrittenCall]:
+        """List what of an answer is judged; what is missing from it as well."""
+        contract, named = self._contract, self._terms.must_call
+        if answer.is_final:
+            return []
+        if answer.calls and self._terms.tools:
+            return [replace(call, absent=_not_asked_for(named)) if named and call.name not in named else call
+                    for call in answer.calls]  # fmt: skip
+        if named and not answer.calls:
+            missing = WrittenCall("", named[0] if len(named) == 1 else ANY_TOOL, None, absent=_not_asked_for(named))
+            return [missing] if any(map(contract.checks, named)) else []
+        if contract.output and not answer.calls and contract.checks(contract.output):
+            return [WrittenCall("", contract.output, answer.text)]
+        return []
+
+    def _begun(self, call: WrittenCall) -> DueCall:
+        return DueCall(call, call_id=self._conversation.continued_by(call.name))
+
+    async def _judge(self, due: Iterable[DueCall], answer: ModelAnswer) -> None:
+        account = {
+            "model": self._terms.model, "prompt": self._prompt or None, "said": answer.text or None,
+            "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds,
+        }  # fmt: skip
+        for one in due:
+            is_accepted = (one.call.name, canonical(one.call.arguments)) in self._conversation.accepted
+            if is_accepted or not self._contract.checks(one.call.name):
+                continue
+            await self._verdict_on(one, self._output(one, account, answer.finish_reason))
+            account |= {"tokens_in": None, "tokens_out": None, "seconds": None}  # of parallel calls the first has them
+
+    def _output(self, one: DueCall, account: Mapping[str, Any], finish_reason: str | None) -> ModelOutput:
+        call = one.call
+        is_text, call_id = not call.id and call.absent is None, one.verdict.call_id if one.verdict else one.call_id
+        arguments = call.arguments if is_text or not isinstance(call.arguments, str) else call.arguments.strip() or "{}"
+        return ModelOutput(
+            call.name, arguments if isinstance(call.arguments, str) else as_text(arguments),
+            kind=Kind.EXTRACTION if is_text else Kind.TOOL_CALL,
+            call_id=call_id, finish_reason=finish_reason, failure=call.absent, generation=account,
+        )  # fmt: skip
+
+    async def _verdict_on(self, one: DueCall, output: ModelOutput) -> None:
+        one.verdict = verdict = await self._contract.judge(output, self._details)
+        mistakes = [error for error in verdict.errors if blocks(error)]
+        self.report.codes += [error.error_code.value for error in mistakes]
+        if verdict.is_valid and mistakes and self.report.outcome != "blocked":
+            self.report.outcome = "observed"
+
+    async def _ask_again(self) -> ModelAnswer:
+        """Let the model read what is wrong; an upstream that fails costs one of its tries, as it does in a loop."""
+        newest = self._answers[-1]
+        told = {id(one.call.source): one.reply for one in self._due if one.call.source is not None}
+        replies = [told.get(id(call.source)) or CallReply(call, KEPT, is_error=False) for call in newest.calls]
+        # What has no call in the newest answer is said in words: a missing call, an output, a call of an answer before.
+        newly = {id(call.source) for call in newest.calls}
+        others = [one for one in self._due if one.is_wrong and (not one.call.id or id(one.call.source) not in newly)]
+        replies += [replace(one.reply, call=replace(one.call, id="")) for one in others]
+        self._request = self._wire.continued(self._request, newest, replies)
+        while True:
+            try:
+                return await self._ask(self._request)
+            except (RefusedByUpstreamError, UpstreamError) as error:
+                failure = failure_of(error)
+                if failure is None or not await self._may_wait(failure.reason, failure.retry_after, failure.is_final):
+                    raise
+                await asyncio.sleep(max(self._delay, failure.retry_after))
+
+    async def _may_wait(self, reason: str, seconds: float, is_final: bool) -> bool:
+        gives_up = is_final or seconds > LONGEST_DELAY
+        wrong = [one for one in self._due if one.is_wrong and not one.is_over]
+        for one in wrong:
+            output = replace(self._output(one, {}, None), value=None, api_error=reason, gives_up=gives_up, failure=None)
+            unasked = await self._contract.judge(output, self._details)
+            gives_up = gives_up or unasked.status is not Status.RETRY
+        return not gives_up and bool(wrong)
+
+    async def _take_over(self, answer: ModelAnswer) -> None:
+        """Give each new call to the one that it mends: of the same tool first; what nobody waits for is a new one."""
+        self._answers.append(answer)
+        self.report.answers += 1
+        waiting = [one for one in self._due if one.is_wrong and not one.is_over]
+        kept = [one for one in self._due if not one.is_wrong]
+        mended: dict[int, DueCall] = {}
+        added: list[DueCall] = []
+        for call in self._owed(answer):
+            if any(call.name == one.call.name and call.arguments == one.call.arguments for one in kept if call.id):
+                continue  # it was told to leave that one alone
+            heir = next((one for one in waiting if one.call.name == call.name), waiting[0] if waiting else None)
+            if heir is None:
+                added.append(self._begun(call))
+                continue
+            waiting.remove(heir)
+            # A call keeps its tool; what was no call, or of no tool, becomes whatever comes instead.
+            same = heir.call.name == call.name or not self._contract.knows(heir.call.name)
+            mended[id(heir)] = DueCall(call, heir.verdict if same else None)
+        await self._judge([*mended.values(), *added], answer)
+        for one in waiting:  # the model has thought better of it
+            if one.verdict is not None:
+                await self._contract.cancel(one.verdict.call_id)
+        places = [mended.get(id(one), one) for one in self._due if not one.is_wrong or id(one) in mended]
+        self._due = [*places, *added]
+
+    async def _is_helped(self) -> bool:
+        """Wait for the people who were asked; tells whether one of them has moved a call on."""
+        service, blocked = self._contract.service, [one for one in self._due if one.is_blocked and one.verdict]
+        if service is None or self._wait <= 0 or not blocked:
+            return False
+        moved, until = False, asyncio.get_running_loop().time() + self._wait
+        async with self._waiting():
+            for one in blocked:
+                assert one.verdict is not None
+                left = max(until - asyncio.get_running_loop().time(), 0)
+                guidance = await guidance_on(service, one.verdict.call_id, wait=left)
+                if guidance is not None and guidance.decision is not None:
+                    await self._follow(one, guidance)
+                    moved = True
+        return moved
+
+    async def _follow(self, one: DueCall, guidance: Guidance) -> None:
+        """Do what a person decided: what was corrected is judged like any attempt, and no model is asked for it."""
+        assert one.verdict is not None
+        assert guidance.decision is not None
+        decision = guidance.decision
+        one.words = guidance.text
+        if decision.status is Status.BLOCKED:
+            one.is_over = True
+        elif not (decision.entry.takes_arguments or decision.entry.keeps_output):
+            one.verdict = one.verdict.reopened(guidance.max_attempts)
+        else:
+            try:
+                arguments = guidance.arguments
+            except CorrectionError:  # it rests on what another process has sent: the model reads the words
+                one.verdict = one.verdict.reopened(guidance.max_attempts)
+                return
+            if decision.entry.keeps_output:
+                one.verdict = one.verdict.accepted(arguments)
+                return
+            one.call = replace(one.call, arguments=arguments, source=None)
+            await self._verdict_on(one, self._output(one, {}, None))
+
+    def _end(self) -> Settled:
+        newest = self._answers[-1]
+        blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
+        is_changed = len(self._answers) > 1 or any(one.words for one in self._due)
+        if not blocked and not is_changed:
+            if self.report.outcome == "none" and any(one.verdict for one in self._due):
+                self.report.outcome = "valid"
+            return Settled(newest)
+        self.report.outcome = "blocked" if blocked else "repaired"
+        for one in blocked:
+            if one.verdict is not None and self._contract.service is not None:
+                self.report.call_ids.append(one.verdict.call_id)
+                self._conversation.wait_for(one.verdict.call_id, one.call.name)
+        right = [one.call for one in self._due if one not in blocked]
+        calls = tuple(call for call in right if call.id)
+        text = "\n\n".join(map(self._farewell, blocked)) or next(
+            (str(call.arguments) for call in right if not call.id), newest.text
+        )
+        usage = summed([answer.body.get("usage") for answer in self._answers])
+        return Settled(newest, FinalAnswer(newest, calls, text, usage, explains=bool(blocked)))
+
+    def _farewell(self, one: DueCall) -> str:
+        """Say to whoever reads the conversation why it ends here; a person's words are for the model alone."""
+        assert one.verdict is not None
+        what = "The answer" if not one.call.id and one.call.absent is None else f"The call of tool '{one.call.name}'"
+        codes = ", ".join(
+            dict.fromkeys(f"{error.error_code.value} at {error.field_path or '(root)'}" for error in one.verdict.errors)
+        )
+        said = f"{what} was wrong {one.verdict.attempt} times ({codes}). {NOT_EXECUTED}"
+        if self._contract.service is None:
+            return said
+        return (
+            f"{said} A person has been asked (call {one.verdict.call_id}): send the conversation again for the answer."
+        )
+
+
+def _not_asked_for(named: tuple[str, ...]) -> str:
+    listed = ", ".join(f"'{name}'" for name in named[:5]) + (" …" if len(named) > 5 else "")
+    return f"a call of {'one of ' if len(named) > 1 else ''}{listed} is demanded here"

@@ -1,0 +1,316 @@
+"""One request of a judged path, from the client's bytes to the answer's."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx2
+
+from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
+from retrycontract.proxy.conversation import Conversation, Conversations, news_for
+from retrycontract.proxy.exchange import Exchange, ExchangeReport, Settled
+from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
+from retrycontract.proxy.upstream import (
+    RefusedByUpstreamError,
+    Upstream,
+    UpstreamError,
+    end_to_end,
+    is_stream,
+    put_together,
+    read,
+    received,
+)
+from retrycontract.proxy.visit import ClientVisit
+from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
+
+MAX_HEADER: Final = 500  # characters of one of ours
+UNCHECKED: Final = "unchecked"
+CONVERSATION: Final = b"x-retrycontract-conversation"
+SIZED: Final = frozenset({b"content-length", b"content-encoding"})  # no longer so, once a body was read and written
+
+logger = logging.getLogger("retrycontract.proxy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProxySettings:
+    """Say how the proxy behaves; sizes are in bytes, times in seconds."""
+
+    judging: JudgingSettings = field(default_factory=JudgingSettings)
+    refuses_broken_schemas: bool = False
+    max_request: int = 64 * 1024 * 1024  # a conversation with pictures
+    max_answer: int = 8 * 1024 * 1024  # of what is held to be judged
+    stall: float = 600.0  # an upstream may think so long before it says a word
+    delay: float = 1.0  # before an upstream that failed is asked again, as the loops have it
+    wait: float = 0.0  # for a person, while the client is kept waiting; else the answer ends and says so
+
+
+@dataclass(frozen=True, slots=True)
+class Doorway:
+    """Hold what all judged requests share."""
+
+    settings: ProxySettings
+    upstream: Upstream
+    contracts: Contracts
+    note: Callable[[ExchangeReport], None]
+    conversations: Conversations = field(default_factory=Conversations)
+
+
+class JudgedRequest:
+    """Answer one request: ask the upstream, judge what it says, and let the client have what is right."""
+
+    def __init__(self, doorway: Doorway, visit: ClientVisit, wire: Wire) -> None:
+        self._doorway, self._visit, self._wire = doorway, visit, wire
+        self._settings, self._upstream = doorway.settings, doorway.upstream
+        self._began = time.monotonic()
+        self._conversation = Conversation("")
+        self._here: bytes | None = None  # the request's place in it, where a service keeps its calls
+
+    async def serve(self) -> None:
+        """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
+        content = await self._visit.body(self._settings.max_request)
+        request = _parsed(content)
+        terms, warning = self._terms(request)
+        if request is None or terms is None or not terms.has_contract:
+            await self._pass_on(content, warning)
+            return
+        contract = await self._doorway.contracts.of(terms)
+        if contract.faults and self._settings.refuses_broken_schemas:
+            faults = "; ".join(f"{name}: {why}" for name, why in contract.faults.items())
+            await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
+            return
+        content, request = await self._caught_up(content, request, contract)
+        exchange = self._exchange(terms, request, contract)
+        async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
+            if is_stream(response):
+                await self._stream(response, exchange, terms, holds=contract.enforces)
+            elif response.status_code == 200:
+                await self._whole(response, exchange, holds=contract.enforces)
+            else:
+                await relay(self._visit, response)
+
+    def _terms(self, request: Body | None) -> tuple[Terms | None, str]:
+        """Read what is asked for; a request that is none is the upstream's to refuse."""
+        if request is None:
+            return None, ""
+        try:
+            return self._wire.terms(request), ""
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
+            return None, f"the request's contract cannot be read: {error}"
+
+    def _exchange(self, terms: Terms, request: Body, contract: RequestContract) -> Exchange:
+        async def ask(body: Body) -> ModelAnswer:
+            return await self._upstream.ask(self._wire, self._visit.request, body, terms)
+
+        return Exchange(
+            self._wire, terms, request, contract, ask, conversation=self._conversation,
+            prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
+            waiting=nullcontext if terms.streams else self._visit.waited,
+        )  # fmt: skip
+
+    async def _caught_up(self, content: bytes, request: Body, contract: RequestContract) -> tuple[bytes, Body]:
+        """Find the conversation, and let the model read what people have said since its last request."""
+        if contract.service is None:
+            return content, request
+        self._conversation, self._here = self._doorway.conversations.find(
+            self._visit.request.headers, self._visit.header(CONVERSATION), self._wire.history(request),
+            request.get("previous_response_id"),
+        )  # fmt: skip
+        news = await news_for(self._conversation, contract.service)
+        if not news:
+            return content, request
+        request = self._wire.told(request, "\n\n".join(news))
+        return json.dumps(request).encode(), request
+
+    def _remember(self, settled: Settled, text: str | None = None) -> None:
+        """Note where the conversation stands, with the text that has reached the client."""
+        if self._here is None:
+            return
+        final = settled.final
+        body = settled.newest.body if final is None else self._wire.final(final)
+        said = final.text if final is not None else settled.newest.text
+        conversations = self._doorway.conversations
+        conversations.remember(self._conversation, self._here, self._wire.said(body, said if text is None else text))
+        conversations.remember_response(self._conversation, self._visit.request.headers, body)
+
+    async def _pass_on(self, content: bytes, warning: str) -> None:
+        async with self._upstream.answered(self._visit.request, content) as response:
+            await relay(self._visit, response, [("warning", _header(warning))] if warning else [])
+
+    async def _whole(self, response: httpx2.Response, exchange: Exchange, *, holds: bool) -> None:
+        headers = end_to_end(response)
+        chunks = received(response)
+        content = bytearray()
+        async for chunk in chunks:
+            content += chunk
+            if len(content) > self._settings.max_answer:
+                break
+        else:
+            await self._answer(bytes(content), headers, exchange)
+            return
+        if holds:
+            raise UpstreamError("the upstream's answer is too large to be judged")
+        await self._visit.begin(200, headers, [("outcome", UNCHECKED)])
+        await self._visit.write(bytes(content))
+        async for chunk in chunks:
+            await self._visit.write(chunk)
+        await self._visit.end()
+
+    async def _answer(self, content: bytes, headers: list[tuple[bytes, bytes]], exchange: Exchange) -> None:
+        try:
+            answer = read(self._wire, content, time.monotonic() - self._began)
+        except UpstreamError:  # no answer of its API: nothing that could be judged, and the client's to make sense of
+            await self._visit.answer(200, content, headers=headers, ours=[("outcome", UNCHECKED)])
+            return
+        try:
+            settled = await exchange.settle(answer)
+        except RefusedByUpstreamError as refusal:
+            ours = self._report(exchange.report)
+            await self._visit.answer(refusal.status, refusal.body, headers=refusal.headers, ours=ours)
+            return
+        except AnswerTooLargeError as error:
+            raise UpstreamError(str(error)) from error
+        self._remember(settled)
+        body = content if settled.final is None else self._wire.final(settled.final)
+        await self._visit.answer(200, body, headers=headers, ours=self._report(exchange.report))
+
+    async def _stream(self, response: httpx2.Response, exchange: Exchange, terms: Terms, *, holds: bool) -> None:
+        headers = [pair for pair in end_to_end(response) if pair[0] not in SIZED]
+        await self._visit.begin(200, headers, [("mode", self._settings.judging.mode)])
+        passage = Passage(self._visit, self._wire.stream(terms), self._settings.max_answer, holds=holds)
+        try:
+            async with self._visit.kept_alive(self._wire.heartbeat) if holds else nullcontext():
+                await passage.follow(received(response))
+                if not holds:
+                    await self._visit.end()
+                answer = passage.answer(self._wire, time.monotonic() - self._began)
+                if answer is not None:
+                    settled = await exchange.settle(answer)
+                    self._remember(settled, passage.text_of(settled))
+                    await passage.release(settled, self._report(exchange.report))
+        except RefusedByUpstreamError as refusal:
+            await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
+        except UpstreamError as error:
+            await self._break_off(error.status, str(error))
+        except AnswerTooLargeError as error:
+            await self._break_off(502, str(error))
+        if not self._visit.has_ended:
+            await self._visit.end()
+
+    async def _break_off(self, status: int, reason: str) -> None:
+        if not self._visit.has_ended:
+            await self._visit.write(self._wire.error_event(status, f"{reason}."))
+
+    def _report(self, report: ExchangeReport) -> list[tuple[str, str]]:
+        """Count and log what became of an answer, and give it as headers."""
+        self._doorway.note(report)
+        logger.info("%s %s: %s", self._wire.name, report.model, report.outcome)
+        told = {
+            "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
+            "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),
+            "warning": "; ".join(report.warnings),
+        }  # fmt: skip
+        return [(name, _header(value)) for name, value in told.items() if value]
+
+
+class Passage:
+    """Let a stream through event by event; with `holds` what is judged stays here until it is released."""
+
+    def __init__(self, visit: ClientVisit, stream: AnswerStream, limit: int, *, holds: bool) -> None:
+        self._visit, self._stream, self._limit, self._holds = visit, stream, limit, holds
+        self._splitter = EventSplitter(limit)
+        self._held: list[bytes] = []
+        self._is_followed, self._has_begun, self._said = True, False, ""
+
+    async def follow(self, chunks: AsyncIterator[bytes]) -> None:
+        """Pass the stream on to its end; raises AnswerTooLargeError where more would be held than there is room for."""
+        size = 0
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > self._limit:
+                if self._holds:
+                    raise AnswerTooLargeError("the upstream's answer is too large to be judged")
+                self._is_followed = False
+            if not self._is_followed:
+                await self._visit.write(chunk)
+                continue
+            await self._pass(self._splitter.feed(chunk), chunk)
+        if self._is_followed and self._splitter.rest:
+            await self._pass([self._splitter.rest], b"")
+
+    async def _pass(self, events: list[bytes], chunk: bytes) -> None:
+        free = []
+        for event in events:
+            data = data_of(event)
+            if (self._stream.feed(data) if data is not None else bool(self._held)) and self._holds:
+                self._held.append(event)
+            else:
+                free.append(event)
+        if not self._holds:  # as the network has cut it
+            await self._visit.write(chunk)
+        elif free:
+            self._has_begun = True
+            await self._visit.write(b"".join(free))
+
+    def answer(self, wire: Wire, seconds: float) -> ModelAnswer | None:
+        """Give the whole answer; None where there is none and nothing is held. Raises UpstreamError."""
+        body = self._stream.body() if self._is_followed else None
+        if not self._held and (body is None or self._stream.is_garbled):
+            return None
+        answer = put_together(wire, body, seconds, is_garbled=self._stream.is_garbled)
+        self._said = "" if self._stream.holds_text else answer.text
+        return answer
+
+    def text_of(self, settled: Settled) -> str:
+        """Give the whole text that the client reads in the end."""
+        if settled.final is None or not self._holds:
+            return settled.newest.text if not self._said else self._said
+        return self._said + settled.final.after_words().text if self._said else settled.final.text
+
+    async def release(self, settled: Settled, report: list[tuple[str, str]]) -> None:
+        """Let what was held go as it came, or write the final answer in its place."""
+        if not self._holds:
+            return
+        if settled.final is None:
+            if self._held:
+                await self._visit.write(b"".join(self._held))
+            return
+        told = " ".join(f"{name}={value}" for name, value in report)
+        words = settled.final.after_words() if self._said else settled.final
+        final = self._stream.events(words, begun=self._has_begun)
+        await self._visit.write(b"".join([f": retrycontract {told}\n\n".encode(), *final]))
+
+
+async def relay(visit: ClientVisit, response: httpx2.Response, ours: list[tuple[str, str]] | None = None) -> None:
+    """Pass an answer on as it comes, compressed or not; breaks off where the upstream does."""
+    await visit.begin(response.status_code, end_to_end(response), ours or [])
+    try:
+        async for chunk in response.aiter_raw():
+            await visit.write(chunk)
+    except (httpx2.HTTPError, OSError):
+        return  # without an end the server closes the connection, and the client sees what we saw
+    await visit.end()
+
+
+def _parsed(content: bytes) -> Body | None:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _last_words(messages: list[Any]) -> str:
+    """Give what the model read last, as a person will see it."""
+    said = (text_of(message.get("content")) for message in reversed(messages) if isinstance(message, dict))
+    return next((words for words in said if words), "")
+
+
+def _header(text: str) -> str:
+    """Make a text fit for a header: printable ASCII on one line, bounded."""
+    return "".join(letter if letter.isprintable() and letter.isascii() else "?" for letter in text)[:MAX_HEADER]

@@ -1,0 +1,237 @@
+"""OpenAI's chat completions, as all compatible servers speak them: platform.openai.com/docs/api-reference/chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.proxy.wire import (
+    AnswerStream,
+    Assembled,
+    Body,
+    CallReply,
+    FinalAnswer,
+    ModelAnswer,
+    Terms,
+    WrittenCall,
+    count,
+    demanded,
+    event,
+    text_of,
+)
+
+# What of an answer belongs into the next request. Providers refuse members that they do not know, and some that reason
+# want their thoughts back with the calls that came of them.
+REPEATED = ("role", "content", "tool_calls", "refusal", "reasoning_content", "reasoning", "reasoning_details")
+DECLINED = frozenset({"content_filter"})
+
+
+class OpenAIChat:
+    """Read and write chat completions."""
+
+    name = "openai"
+    heartbeat = b": retrycontract\n\n"
+
+    def terms(self, request: Body) -> Terms:
+        """Read tools, `response_format` and `tool_choice`."""
+        listed = request.get("tools")
+        functions = [tool for tool in listed if _is_function(tool)] if isinstance(listed, list) else []
+        tools = tuple(read_tool_list(functions))
+        return Terms(
+            str(request.get("model", "")), tools, _output(request.get("response_format")),
+            demanded(request.get("tool_choice"), tools), request.get("stream") is True,
+        )  # fmt: skip
+
+    def read(self, body: Body) -> ModelAnswer:
+        """Read the one choice; several are left to the client."""
+        choices = body.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise ValueError("the answer holds no choice")
+        choice, usage = choices[0], body.get("usage")
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
+        finish = choice.get("finish_reason")
+        calls = tuple(
+            WrittenCall(str(call.get("id") or ""), call["function"]["name"], call["function"].get("arguments"), call)
+            for call in message.get("tool_calls") or ()
+            if _is_call(call)
+        )
+        return ModelAnswer(
+            body, text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
+            count(usage, "prompt_tokens"), count(usage, "completion_tokens"),
+            is_final=len(choices) > 1 or bool(message.get("refusal")) or finish in DECLINED,
+        )  # fmt: skip
+
+    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+        """Repeat the model's message and answer each of its calls."""
+        message = answer.body["choices"][0]["message"]
+        said = {name: message[name] for name in REPEATED if message.get(name) is not None}
+        told = [{"role": "tool", "tool_call_id": reply.call.id, "content": reply.text}
+                if reply.call.id else _user(reply.text) for reply in replies]  # fmt: skip
+        return {**request, "messages": [*request["messages"], {"role": "assistant", "content": None} | said, *told]}
+
+    def told(self, request: Body, text: str) -> Body:
+        """Add a message of the user's."""
+        return {**request, "messages": [*request["messages"], _user(text)]}
+
+    def final(self, answer: FinalAnswer) -> Body:
+        """Put calls, text and usage in the place of the newest answer's."""
+        choice = answer.base.body["choices"][0]
+        message = {**choice["message"], "content": answer.text or None}
+        message.pop("tool_calls", None)
+        finish = "stop"
+        if answer.calls:
+            message["tool_calls"], finish = [_entry(call) for call in answer.calls], "tool_calls"
+        body = {**answer.base.body, "choices": [{**choice, "message": message, "finish_reason": finish}]}
+        return body if answer.usage is None else body | {"usage": answer.usage}
+
+    def stream(self, terms: Terms) -> AnswerStream:
+        """Begin an answer that comes as chunks."""
+        return ChatStream(holds_text=terms.output is not None or bool(terms.must_call))
+
+    def error(self, status: int, message: str) -> Body:
+        """Give `{"error": {…}}`."""
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+
+    def error_event(self, status: int, message: str) -> bytes:
+        """Give an event that the SDKs raise as an APIError."""
+        return event(self.error(status, message))
+
+    def history(self, request: Body) -> list[Any]:
+        """Give the messages."""
+        messages = request.get("messages")
+        return messages if isinstance(messages, list) else []
+
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give the message."""
+        return [{**body["choices"][0]["message"], "content": text}]
+
+
+@dataclass(slots=True)
+class _CallParts:
+    """Collect one call of a stream."""
+
+    id: str
+    function: Assembled = field(default_factory=lambda: Assembled(name="", arguments=""))
+    others: Body = field(default_factory=dict)
+
+    @property
+    def entry(self) -> Body:
+        return {"id": self.id, "type": "function", **self.others, "function": self.function.members}
+
+
+class ChatStream:
+    """Put chunks together; with `holds_text` the text is what is judged, else calls are."""
+
+    def __init__(self, *, holds_text: bool) -> None:
+        self.holds_text, self.is_garbled = holds_text, False
+        self._envelope: Body = {}
+        self._message, self._finish = Assembled(role="assistant", content=None), Assembled()
+        self._calls: list[_CallParts] = []
+        self._places: dict[Any, _CallParts] = {}
+        self._has_usage = self._has_several = False
+
+    def feed(self, data: bytes) -> bool:
+        """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
+        if data != b"[DONE]":
+            try:
+                chunk = json.loads(data)
+                if "error" in chunk and not chunk.get("choices"):
+                    return False
+                self._take_chunk(chunk)
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                self.is_garbled = True
+        return bool(self._calls) or (self.holds_text and "content" in self._message)
+
+    def _take_chunk(self, chunk: Body) -> None:
+        self._envelope |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
+        self._has_usage = self._has_usage or chunk.get("usage") is not None
+        for choice in chunk.get("choices") or ():
+            if choice.get("index", 0) != 0:
+                self._has_several = True
+                continue
+            delta = choice.get("delta") or {}
+            if choice.get("finish_reason") is not None:
+                self._finish = Assembled(**{name: value for name, value in choice.items() if name != "delta"})
+            for part in delta.get("tool_calls") or ():
+                self._take_call(part)
+            self._message.take({
+                name: value for name, value in delta.items()
+                if name not in ("role", "tool_calls") and value not in (None, "")
+            })  # fmt: skip
+
+    def _take_call(self, part: Body) -> None:
+        """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
+        place, function, name = part.get("index", 0), part.get("function") or {}, part.get("id")
+        call = self._places.get(place)
+        if call is None or (function.get("name") and name not in (None, "", call.id)):
+            self._places[place] = call = _CallParts(name or "")
+            self._calls.append(call)
+        call.function.take({key: value for key, value in function.items() if value is not None})
+        call.others |= {k: v for k, v in part.items() if k not in ("index", "id", "function") and v is not None}
+
+    def body(self) -> Body | None:
+        """Give the chat completion; without its finish reason it broke off."""
+        if "finish_reason" not in self._finish:
+            return None
+        message = self._message.members
+        if self._calls:
+            message["tool_calls"] = [call.entry for call in self._calls]
+        choices = [{"index": 0, **self._finish.members, "message": message}] + ([{}] if self._has_several else [])
+        return {**self._envelope, "object": "chat.completion", "choices": choices}
+
+    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+        """Write what has not been said yet as chunks of this stream's id: role, text, calls, end, usage."""
+        envelope = {name: value for name, value in self._envelope.items() if name != "usage"}
+        envelope |= {"object": "chat.completion.chunk"}
+
+        def chunk(delta: Body, finish: str | None = None) -> bytes:
+            return event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+        if not begun:
+            yield chunk({"role": "assistant", "content": None if final.calls else ""})
+        if final.text:
+            yield chunk({"content": final.text})
+        for place, call in enumerate(final.calls):
+            entry = _entry(call)
+            arguments = entry["function"]["arguments"]
+            yield chunk({"tool_calls": [{"index": place, **entry, "function": {**entry["function"], "arguments": ""}}]})
+            yield chunk({"tool_calls": [{"index": place, "function": {"arguments": arguments}}]})
+        yield chunk({}, "tool_calls" if final.calls else "stop")
+        if self._has_usage:
+            yield event({**envelope, "choices": [], "usage": final.usage})
+        yield b"data: [DONE]\n\n"
+
+
+def _is_function(tool: Any) -> bool:
+    return isinstance(tool, dict) and tool.get("type", "function") == "function"
+
+
+def _is_call(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, dict) else None
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
+
+
+def _output(response_format: Any) -> DeclaredTool | None:
+    declared = response_format.get("json_schema") if isinstance(response_format, dict) else None
+    if not isinstance(declared, dict) or declared.get("schema") is None:
+        return None
+    return DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
+
+
+def _entry(call: WrittenCall) -> Body:
+    """Give a call as the API has it; a person's or a rescued one has no source."""
+    if call.source is not None:
+        source: Body = call.source
+        return source
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _user(text: str) -> Body:
+    return {"role": "user", "content": text}

@@ -1,0 +1,215 @@
+"""OpenAI's responses: platform.openai.com/docs/api-reference/responses, and their events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import count as counting
+from typing import Any
+
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
+from retrycontract.proxy.wire import (
+    AnswerStream,
+    Body,
+    CallReply,
+    FinalAnswer,
+    ModelAnswer,
+    Terms,
+    WrittenCall,
+    count,
+    demanded,
+    event,
+    text_of,
+)
+
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+class OpenAIResponses:
+    """Read and write responses."""
+
+    name = "openai_responses"
+    heartbeat = b": retrycontract\n\n"
+
+    def terms(self, request: Body) -> Terms:
+        """Read functions, `text.format` and `tool_choice`."""
+        listed = request.get("tools")
+        functions = (
+            [tool for tool in listed if isinstance(tool, dict) and tool.get("type") == "function"]
+            if isinstance(listed, list)
+            else []
+        )
+        tools = tuple(read_tool_list(functions))
+        wanted = (request.get("text") or {}).get("format")
+        output = None
+        if isinstance(wanted, dict) and wanted.get("schema") is not None:
+            output = DeclaredTool(str(wanted.get("name") or "response"), "", wanted["schema"])
+        return Terms(
+            str(request.get("model", "")), tools, output, demanded(request.get("tool_choice"), tools),
+            request.get("stream") is True,
+        )  # fmt: skip
+
+    def read(self, body: Body) -> ModelAnswer:
+        """Read the items; what is not finished, failed or was declined is the client's."""
+        items, usage, status = body.get("output"), body.get("usage"), body.get("status")
+        if body.get("object") != "response" or not isinstance(items, list):
+            raise ValueError("the answer is no response")
+        reason = (body.get("incomplete_details") or {}).get("reason")
+        parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
+        calls = tuple(
+            WrittenCall(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments"), item)
+            for item in items
+            if item.get("type") == "function_call"
+        )
+        return ModelAnswer(
+            body, text_of(parts), calls, reason or status, count(usage, "input_tokens"),
+            count(usage, "output_tokens"),
+            is_final=status not in ("completed", "incomplete") or reason == "content_filter"
+            or any(part.get("type") == "refusal" for part in parts),
+        )  # fmt: skip
+
+    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+        """Repeat the items and give each call its output; a conversation that the upstream keeps has them already."""
+        told = [{"type": "function_call_output", "call_id": reply.call.id, "output": reply.text}
+                if reply.call.id else _user(reply.text) for reply in replies]  # fmt: skip
+        if request.get("conversation"):
+            return {**request, "input": told}
+        items = answer.body["output"]
+        if request.get("store") is False:
+            # Thoughts that the upstream does not keep can be sent back in their encrypted form only.
+            items = [item for item in items if item.get("type") != "reasoning" or item.get("encrypted_content")]
+        return {**request, "input": [*_items(request), *items, *told]}
+
+    def told(self, request: Body, text: str) -> Body:
+        """Add a message of the user's."""
+        return {**request, "input": [*_items(request), _user(text)]}
+
+    def final(self, answer: FinalAnswer) -> Body:
+        """Put calls, text and usage in the place of the newest answer's."""
+        others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", "function_call")]
+        body = {
+            **answer.base.body,
+            "output": [*others, *_made(answer)],
+            "status": "completed",
+            "incomplete_details": None,
+        }
+        return body if answer.usage is None else body | {"usage": answer.usage}
+
+    def stream(self, terms: Terms) -> AnswerStream:
+        """Begin an answer that comes as events."""
+        return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call))
+
+    def error(self, status: int, message: str) -> Body:
+        """Give `{"error": {…}}`."""
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+
+    def error_event(self, status: int, message: str) -> bytes:
+        """Give the event `error`, in both shapes: the SDKs raise the inner one only."""
+        told = {"type": "error", "code": "retrycontract", "message": message, "param": None}
+        return event(told | self.error(status, message), "error")
+
+    def history(self, request: Body) -> list[Any]:
+        """Give the items, after the instructions."""
+        return _items(request)
+
+    def said(self, body: Body, text: str) -> list[Any]:  # noqa: ARG002 - a stream's last event has all its items
+        """Give the items."""
+        return list(body["output"])
+
+
+class ResponseStream:
+    """Read along: the last event has the whole response."""
+
+    def __init__(self, wire: OpenAIResponses, *, holds_text: bool) -> None:
+        self._wire, self.holds_text, self.is_garbled = wire, holds_text, False
+        self._begun_as: Body = {}
+        self._response: Body | None = None
+        self._done: list[Body] = []
+        self._free = 0  # items of which the client has all
+        self._next = 0
+        self._holds = False
+
+    def feed(self, data: bytes) -> bool:
+        """Take an event; errors are never held."""
+        try:
+            document = json.loads(data)
+            kind = document["type"]
+            if kind == "error":
+                return False
+            item = document.get("item") or {}
+            if kind == "response.output_item.added":
+                is_text = self.holds_text and item.get("type") == "message"
+                self._holds = self._holds or is_text or item.get("type") == "function_call"
+            elif kind == "response.output_item.done":
+                self._done.append(item)
+                self._free += not self._holds
+            elif kind in ENDS:
+                self._response = document["response"]
+            elif kind == "response.created":
+                self._begun_as = document["response"]
+            if not self._holds:
+                self._next = document.get("sequence_number", self._next) + 1
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            self.is_garbled = True
+        return self._holds
+
+    def body(self) -> Body | None:
+        """Give the response; some servers end without its items."""
+        if self._response is None:
+            return None
+        return self._response if self._response.get("output") else {**self._response, "output": self._done}
+
+    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+        """Write text and calls as items that follow those which the client has, and the response that holds all."""
+        numbers = counting(self._next)
+
+        def made(kind: str, **members: Any) -> bytes:
+            return event({"type": kind, "sequence_number": next(numbers), **members}, kind)
+
+        if not begun:
+            yield made("response.created", response=self._begun_as)
+        free = self._done[: self._free]
+        for place, item in enumerate(_made(final), len(free)):
+            at = {"output_index": place}
+            inner = {**at, "item_id": item["id"]}
+            if item["type"] == "message":
+                part = item["content"][0]
+                inner |= {"content_index": 0}
+                yield made("response.output_item.added", **at, item={**item, "status": "in_progress", "content": []})
+                yield made("response.content_part.added", **inner, part={**part, "text": ""})
+                yield made("response.output_text.delta", **inner, delta=part["text"], logprobs=[])
+                yield made("response.output_text.done", **inner, text=part["text"], logprobs=[])
+                yield made("response.content_part.done", **inner, part=part)
+            else:
+                arguments, name = item["arguments"], item["name"]
+                yield made("response.output_item.added", **at, item={**item, "status": "in_progress", "arguments": ""})
+                yield made("response.function_call_arguments.delta", **inner, delta=arguments)
+                yield made("response.function_call_arguments.done", **inner, arguments=arguments, name=name)
+            yield made("response.output_item.done", **at, item=item)
+        response = {**self._wire.final(final), "output": [*free, *_made(final)]}
+        yield made("response.completed", response=response)
+
+
+def _items(request: Body) -> list[Any]:
+    given = request.get("input")
+    return [_user(given)] if isinstance(given, str) else list(given) if isinstance(given, list) else []
+
+
+def _made(answer: FinalAnswer) -> list[Body]:
+    """Give what a final answer says as items."""
+    part = {"type": "output_text", "text": answer.text, "annotations": []}
+    message = {"id": f"msg_{answer.base.body.get('id')}", "type": "message", "role": "assistant",
+               "status": "completed", "content": [part]}  # fmt: skip
+    return [*([message] if answer.text else []), *map(_entry, answer.calls)]
+
+
+def _entry(call: WrittenCall) -> Body:
+    """Give a call as an item; a person's or a rescued one has no source."""
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    made = call.source or {"type": "function_call", "call_id": call.id, "name": call.name, "status": "completed"}
+    return {"id": f"fc_{call.id}", **made, "arguments": arguments}
+
+
+def _user(text: str) -> Body:
+    return {"role": "user", "content": text}

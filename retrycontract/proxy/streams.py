@@ -1,0 +1,55 @@
+"""Take a stream of server-sent events apart into whole events, wherever the network has cut it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Final
+
+ENDS: Final = re.compile(rb"\r\n\r\n|\n\n|\n\r\n|\r\n\n")
+MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
+
+
+class AnswerTooLargeError(ValueError):
+    """Raised for an answer that is larger than what is held of one."""
+
+
+class EventSplitter:
+    """Collect bytes and give the events that are whole, as they came, their empty line included."""
+
+    def __init__(self, max_event: int = MAX_EVENT) -> None:
+        self._rest, self._max_event = bytearray(), max_event
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take some bytes; raises AnswerTooLargeError."""
+        searched = max(len(self._rest) - 3, 0)  # an end may have begun in what was searched before
+        self._rest += chunk
+        events, begin = [], 0
+        while end := ENDS.search(self._rest, max(begin, searched)):
+            events.append(bytes(self._rest[begin : end.end()]))
+            begin = end.end()
+        del self._rest[:begin]
+        if len(self._rest) > self._max_event:
+            raise AnswerTooLargeError("an event of the upstream's is too large")
+        return events
+
+    @property
+    def rest(self) -> bytes:
+        """Give what came after the last whole event."""
+        return bytes(self._rest)
+
+
+def data_of(event: bytes) -> bytes | None:
+    """Give the data of an event; None for a comment, or an event without any."""
+    lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+    return b"\n".join(lines) if lines else None
+
+
+async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Give the events of a stream, what follows the last empty line too; raises AnswerTooLargeError."""
+    splitter = EventSplitter()
+    async for chunk in chunks:
+        for event in splitter.feed(chunk):
+            yield event
+    if splitter.rest.strip():
+        yield splitter.rest

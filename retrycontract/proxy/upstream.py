@@ -1,0 +1,189 @@
+"""Ask the upstream: with the client's own headers and key, of which nothing is kept, logged or changed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from retrycontract.proxy.streams import AnswerTooLargeError, data_of, events_of
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
+
+CONNECT_SECONDS: Final = 10.0
+# What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
+HOP_BY_HOP: Final = frozenset(
+    {
+        b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
+        b"trailer", b"transfer-encoding", b"upgrade",
+    }
+)  # fmt: skip
+OURS: Final = b"x-retrycontract-"
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class UpstreamError(Exception):
+    """Raised for an upstream that gave no answer: none at all, a broken one, or one that is no answer of its API."""
+
+    def __init__(self, message: str, status: int = 502) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class RefusedByUpstreamError(Exception):
+    """Raised for an answer of the upstream's that is an error; the client gets it as it is."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        self.status, self.headers, self.body = status, headers, body
+        self.status_code = status  # where failures are recognised by
+        super().__init__(f"HTTP {status}")
+
+    @property
+    def response(self) -> httpx2.Response:
+        """Give what Retry-After is read from."""
+        return httpx2.Response(self.status, headers=list(self.headers))
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """Hold what a client asks: everything but its body; `headers` hold its key, and are never shown."""
+
+    method: str
+    target: str
+    headers: Headers = field(repr=False)
+
+    def sent_on(self, *, is_judged: bool) -> list[tuple[bytes, bytes]]:
+        """Give the headers for the upstream; an answer that is judged must not come compressed."""
+        named = {
+            name.strip().lower() for key, value in self.headers if key == b"connection" for name in value.split(b",")
+        }
+        left = HOP_BY_HOP | named | {b"host", b"content-length"} | ({b"accept-encoding"} if is_judged else set())
+        kept = [pair for pair in self.headers if pair[0] not in left and not pair[0].startswith(OURS)]
+        return [*kept, (b"accept-encoding", b"identity")] if is_judged else kept
+
+
+class Upstream:
+    """Hold the connections to one upstream; `stall` is how many seconds it may be silent."""
+
+    def __init__(self, url: str, *, stall: float, max_answer: int) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
+            raise ValueError(
+                "the upstream's address is http:// or https:// and a host, with no user name or query in it"
+            )
+        self.url, self._prefix = url.rstrip("/"), parts.path.rstrip("/")
+        self.max_answer = max_answer
+        self._http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(stall, connect=CONNECT_SECONDS, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=20),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # cookies are between client and upstream
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    def _address(self, target: str) -> str:
+        # `--upstream https://host/v1` and a base URL that ends in /v1 mean the same path.
+        version = self._prefix.rpartition("/")[2]
+        if version and target.startswith(f"/{version}/"):
+            target = target[len(version) + 1 :]
+        return f"{self.url}{target}"
+
+    @asynccontextmanager
+    async def answered(
+        self, request: ClientRequest, body: bytes | AsyncIterator[bytes], *, is_judged: bool = False
+    ) -> AsyncIterator[httpx2.Response]:
+        """Send a request and give the answer, unread; raises UpstreamError."""
+        headers = request.sent_on(is_judged=is_judged)
+        if not isinstance(body, bytes) and (length := dict(request.headers).get(b"content-length")):
+            headers.append((b"content-length", length))
+        asked = httpx2.Request(request.method, self._address(request.target), headers=headers, content=body)
+        asked.extensions["timeout"] = self._http.timeout.as_dict()
+        try:
+            response = await self._http.send(asked, stream=True, follow_redirects=False)
+        except httpx2.TimeoutException as error:
+            raise UpstreamError("the upstream does not answer in time", 504) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise UpstreamError(f"the upstream cannot be reached ({type(error).__name__})") from error
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def whole(self, response: httpx2.Response) -> bytes:
+        """Read an answer's body, as long as it may be; raises UpstreamError and AnswerTooLargeError."""
+        body = bytearray()
+        async for chunk in received(response):
+            body += chunk
+            if len(body) > self.max_answer:
+                raise AnswerTooLargeError("the upstream's answer is too large to be judged")
+        return bytes(body)
+
+    async def ask(self, wire: Wire, request: ClientRequest, body: Body, terms: Terms) -> ModelAnswer:
+        """Ask for one more answer; raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError."""
+        began = time.monotonic()
+        async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
+            if not is_stream(response):
+                content = await self.whole(response)
+                if response.status_code != 200:
+                    raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
+                return read(wire, content, time.monotonic() - began)
+            stream, size = wire.stream(terms), 0
+            async for event in events_of(received(response)):
+                size += len(event)
+                if size > self.max_answer:
+                    raise AnswerTooLargeError("the upstream's answer is too large to be judged")
+                if (data := data_of(event)) is not None:
+                    stream.feed(data)
+        return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)
+
+
+def is_stream(response: httpx2.Response) -> bool:
+    """Tell a stream of events from a whole answer."""
+    return response.status_code == 200 and response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def end_to_end(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
+    """Give the headers that are for the client."""
+    return [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in HOP_BY_HOP]
+
+
+async def received(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Give the body as it comes, decoded; raises UpstreamError where it breaks off or stalls."""
+    try:
+        async for chunk in response.aiter_bytes():
+            yield chunk
+    except httpx2.TimeoutException as error:
+        raise UpstreamError("the upstream has fallen silent in the middle of its answer", 504) from error
+    except (httpx2.HTTPError, OSError) as error:
+        raise UpstreamError(f"the upstream broke off in the middle of its answer ({type(error).__name__})") from error
+
+
+def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswer:
+    """Read a whole answer; raises UpstreamError for what is none."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        body = None
+    return put_together(wire, body if isinstance(body, dict) else None, seconds)
+
+
+def put_together(wire: Wire, body: Body | None, seconds: float | None, *, is_garbled: bool = False) -> ModelAnswer:
+    """Read an answer that came in parts; raises UpstreamError where one is missing or unreadable."""
+    if is_garbled:
+        raise UpstreamError("the upstream's answer cannot be read")
+    if body is None:
+        raise UpstreamError("the upstream's answer broke off before its end")
+    try:
+        answer = wire.read(body)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UpstreamError("the upstream's answer cannot be read") from error
+    return replace(answer, seconds=seconds)

@@ -1,0 +1,122 @@
+"""One request of a client's, over ASGI: read it, answer it, and notice when the client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from retrycontract.proxy.upstream import ClientRequest, Headers
+
+SIGN_SECONDS: Final = 5.0  # between signs of life; clients give up after 30 to 60 silent ones
+
+
+class RequestTooLargeError(ValueError):
+    """Raised for a request that is larger than what is read of one."""
+
+
+class ClientVisit:
+    """Hold the connection with a client until its request is answered."""
+
+    def __init__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._receive, self._send = receive, send
+        self._headers: list[tuple[bytes, bytes]] = scope["headers"]
+        raw = scope.get("raw_path") or scope["path"].encode()
+        query = scope.get("query_string") or b""
+        target = (raw + (b"?" + query if query else b"")).decode("latin-1")
+        self.request = ClientRequest(scope["method"], target, self._headers)
+        self.path: str = scope["path"]
+        self._is_read = asyncio.Event()
+        self.has_begun = self.has_ended = False
+        self._wrote = 0.0
+
+    def header(self, name: bytes) -> str:
+        """Give a header's value; empty where it was not sent."""
+        return next((value for key, value in self._headers if key == name), b"").decode("latin-1")
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Give the request's body as it comes."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self._is_read.set()
+                raise asyncio.CancelledError
+            more = message.get("more_body", False)
+            if not more:
+                self._is_read.set()
+            yield message.get("body", b"")
+
+    async def body(self, limit: int) -> bytes:
+        """Read the whole body; raises RequestTooLargeError."""
+        parts, size = [], 0
+        async for chunk in self.chunks():
+            parts.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                raise RequestTooLargeError
+        return b"".join(parts)
+
+    async def gone(self) -> None:
+        """Return when the client has left."""
+        await self._is_read.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def begin(self, status: int, headers: Headers, ours: Sequence[tuple[str, str]] = ()) -> None:
+        """Send status and headers, ours at their end."""
+        own = [(f"x-retrycontract-{name}".encode(), value.encode("ascii", "replace")) for name, value in ours]
+        self.has_begun = True
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers, *own]})
+
+    async def write(self, content: bytes) -> None:
+        """Send a part of the body."""
+        self._wrote = asyncio.get_running_loop().time()
+        await self._send({"type": "http.response.body", "body": content, "more_body": True})
+
+    async def end(self) -> None:
+        """Send the body's end."""
+        self.has_ended = True
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def answer(
+        self, status: int, body: Any, *, headers: Headers = (), ours: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Send a whole answer: bytes as they are, anything else as JSON."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if self.has_begun:  # while a person was waited for; status and headers have gone
+            await self.write(content)
+            await self.end()
+            return
+        plain = [pair for pair in headers if pair[0] not in (b"content-length", b"content-encoding")]
+        if not isinstance(body, bytes):
+            plain = [pair for pair in plain if pair[0] != b"content-type"] + [(b"content-type", b"application/json")]
+        await self.begin(status, [*plain, (b"content-length", b"%d" % len(content))], ours)
+        await self._send({"type": "http.response.body", "body": content, "more_body": False})
+
+    @asynccontextmanager
+    async def waited(self) -> AsyncIterator[None]:
+        """Begin an answer in JSON, and keep it alive with the white space that may stand before it."""
+        if not self.has_begun:
+            await self.begin(200, [(b"content-type", b"application/json")])
+        async with self.kept_alive(b"\n"):
+            yield
+
+    @asynccontextmanager
+    async def kept_alive(self, sign: bytes) -> AsyncIterator[None]:
+        """Write a sign of life whenever nothing else was written for some seconds."""
+
+        async def write_signs() -> None:
+            while True:
+                await asyncio.sleep(SIGN_SECONDS)
+                if asyncio.get_running_loop().time() - self._wrote >= SIGN_SECONDS:
+                    await self.write(sign)
+
+        signs = asyncio.create_task(write_signs())
+        try:
+            yield
+        finally:
+            signs.cancel()
+            await asyncio.wait([signs])

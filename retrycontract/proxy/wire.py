@@ -1,0 +1,223 @@
+"""What the APIs have in common: an answer with text and calls, and what is due by the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.schemas.tool_lists import DeclaredTool
+
+Body: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """Hold one call as the model wrote it; `source` is the API's own entry, which is put back as it came.
+
+    An output that is no call of a tool has no `id`; `absent` says why there is none where one is due.
+    """
+
+    id: str
+    name: str
+    arguments: Any
+    source: Any = None
+    absent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """Hold one whole answer: the API's `body`, and what of it is judged.
+
+    `is_final` tells an answer that is not the model's to mend: declined by the provider, filtered, or of several
+    choices. `seconds` is what it took.
+    """
+
+    body: Body
+    text: str = ""
+    calls: tuple[WrittenCall, ...] = ()
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    is_final: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Say what a request asks for: its tools, the schema of its output, and whether a call is demanded.
+
+    `must_call` names the tools of which one has to be called; empty where text is an answer. `output` is the name and
+    the schema of structured output.
+    """
+
+    model: str
+    tools: tuple[DeclaredTool, ...] = ()
+    output: DeclaredTool | None = None
+    must_call: tuple[str, ...] = ()
+    streams: bool = False
+
+    @property
+    def has_contract(self) -> bool:
+        """Tell whether there is anything to judge an answer by."""
+        return bool(self.tools or self.output)
+
+
+@dataclass(frozen=True, slots=True)
+class CallReply:
+    """Answer one call of the model's in the conversation with the upstream."""
+
+    call: WrittenCall
+    text: str
+    is_error: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """Hold what the client gets where that is not an upstream's answer as it came.
+
+    `base` is the newest answer, whose fields it keeps; `usage` counts all of them. `explains` tells that the text is
+    ours: it says why there is nothing else.
+    """
+
+    base: ModelAnswer
+    calls: tuple[WrittenCall, ...]
+    text: str
+    usage: Any = None
+    explains: bool = False
+
+    def after_words(self) -> FinalAnswer:
+        """Give what is left to say to a client that has read the first answer's text."""
+        return replace(self, text=f"\n\n{self.text}" if self.text and (self.explains or not self.calls) else "")
+
+
+class AnswerStream(Protocol):
+    """Put a streamed answer together, event by event."""
+
+    is_garbled: bool
+    holds_text: bool  # the text is what is judged
+
+    def feed(self, data: bytes) -> bool:
+        """Take an event's data; tells whether it belongs to what is judged, and has to be held."""
+
+    def body(self) -> Body | None:
+        """Give the answer as it would have come whole; None where it broke off before its end."""
+
+    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+        """Write a final answer as events; `begun` tells that text of this stream has reached the client."""
+
+
+class Wire(Protocol):
+    """Know one API: its path, its bodies and its streams."""
+
+    name: str
+    heartbeat: bytes  # an event that every client passes over
+
+    def terms(self, request: Body) -> Terms:
+        """Read what a request asks for; raises InvalidToolListError for tools that are none."""
+
+    def read(self, body: Body) -> ModelAnswer:
+        """Read an answer; raises ValueError for a body that is none."""
+
+    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+        """Give the request that goes on from an answer; a reply to no call is the user's next message."""
+
+    def told(self, request: Body, text: str) -> Body:
+        """Give the request with a further message of the user's at its end."""
+
+    def final(self, answer: FinalAnswer) -> Body:
+        """Give the body of a final answer."""
+
+    def stream(self, terms: Terms) -> AnswerStream:
+        """Begin to put a streamed answer together."""
+
+    def error(self, status: int, message: str) -> Body:
+        """Give an error in the API's own shape."""
+
+    def error_event(self, status: int, message: str) -> bytes:
+        """Give an error within a stream."""
+
+    def history(self, request: Body) -> list[Any]:
+        """Give the messages that identify the conversation, as the client repeats them."""
+
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give an answer as the client will repeat it, with the text that has reached it."""
+
+
+class Assembled:
+    """Collect the members of an object that comes in parts: texts are joined, other values replaced."""
+
+    def __init__(self, **members: Any) -> None:
+        self._members, self._parts = members, dict[str, list[str]]()
+
+    def take(self, delta: Mapping[str, Any]) -> None:
+        """Add one part."""
+        for name, value in delta.items():
+            if isinstance(value, str):  # joined at the end: an answer comes in thousands of parts
+                self._parts.setdefault(name, []).append(value)
+            else:
+                self._members[name] = value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts or self._members.get(name) is not None
+
+    @property
+    def members(self) -> Body:
+        """Give the object as far as it has come."""
+        return self._members | {name: "".join(parts) for name, parts in self._parts.items()}
+
+
+def summed(usages: Sequence[Any]) -> Any:
+    """Add up what several answers cost: numbers by their names, at every depth; None where nothing was reported."""
+    told = [usage for usage in usages if usage is not None]
+    if not told:
+        return None
+    if all(isinstance(usage, dict) for usage in told):
+        names = dict.fromkeys(name for usage in told for name in usage)
+        return {name: summed([usage.get(name) for usage in told]) for name in names}
+    numbers = [usage for usage in told if isinstance(usage, int | float) and not isinstance(usage, bool)]
+    return sum(numbers) if len(numbers) == len(told) else told[-1]
+
+
+def demanded(choice: Any, tools: Sequence[DeclaredTool]) -> tuple[str, ...]:
+    """List the tools of which OpenAI's `tool_choice` demands one; empty where text is an answer as well."""
+    if choice == "required":
+        return tuple(tool.name for tool in tools)
+    if not isinstance(choice, dict):
+        return ()
+    allowed = choice.get("allowed_tools") or choice  # chat wraps them, responses do not
+    if choice.get("type") == "allowed_tools":
+        named = [(tool.get("function") or tool).get("name") for tool in allowed.get("tools") or ()]
+        return tuple(map(str, named)) if allowed.get("mode") == "required" else ()
+    name = (choice.get("function") or choice).get("name")
+    return (name,) if isinstance(name, str) and choice.get("type", "function") == "function" else ()
+
+
+def json_object(arguments: Any) -> Any:
+    """Give arguments as the object that an API wants, where the model wrote something else."""
+    value = arguments
+    if isinstance(arguments, str):
+        value, fault = parse_json(arguments.strip() or "{}")
+        value = arguments if fault else value
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def event(document: Body, name: str = "") -> bytes:
+    """Write an event of a stream."""
+    return f"{f'event: {name}' + chr(10) if name else ''}data: {json.dumps(document)}\n\n".encode()
+
+
+def text_of(content: Any) -> str:
+    """Give the words of a message's content, which is a text or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def count(usage: Any, name: str) -> int | None:
+    """Read a number of tokens; None where none is told."""
+    found = usage.get(name) if isinstance(usage, dict) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
