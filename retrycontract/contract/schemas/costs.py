@@ -12,41 +12,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from retrycontract.contract.json_types import Schema, count_nodes
+from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.schemas.expansion import UNEVALUATED_FACTOR
 from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.tool_lists import complete
-
-# One name for each kind of step that the estimate counts. No program here measures these nanoseconds, so they are
-# orders of magnitude. They decide what is judged at the door and what is reserved of an account; what they underrate
-# elsewhere is still cut off in its child.
-NANOSECONDS: Final[dict[str, float]] = {
-    "check": 150_000,
-    "refusal": 700_000,
-    "node": 3_000,
-    "name": 2_500,
-    "character": 70,
-    "visit": 15,
-    "const-number": 190,
-    "const-text": 15,
-    "const-node": 250,
-    "enum": 60,
-    "pattern": 60,
-    "pattern-character": 3,
-    "format": 60,
-    "format-character": 3,
-    "unique-item": 120,
-    "member": 60,
-    "pattern-member": 70,
-    "error": 60_000,
-    "compile-node": 12_000,
-    "compile-pattern-step": 3_000,
-}
-
 
 SECOND = 1_000_000_000  # nanoseconds
 MAX_COMBINED = 1_000  # places of one schema that are weighed; names that a model makes up share one
