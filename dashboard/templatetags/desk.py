@@ -14,12 +14,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
-from dashboard.shared.json_view import render_json, render_text
+from dashboard.shared.json_view import render_json, render_source, render_text
 from dashboard.shared.mistakes import title_of, value_of
 from dashboard.shared.responses import undo_of
-from dashboard.shared.source_view import render_source
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
@@ -77,6 +77,7 @@ def source_view(text: str, language: str = "", failing: Collection[int] = ()) ->
 
 
 register.filter("undo_of", undo_of)
+register.filter("percent", percent)
 register.filter("title_of", title_of)
 register.filter("value_of", value_of)
 

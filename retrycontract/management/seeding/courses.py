@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import DateTimeField, ForeignKey, Model
 
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
 from retrycontract.usecases.answers.give_guidance import give_guidance
@@ -108,6 +109,7 @@ GOALS: Final = (
     "Bring the release out",
     "Clear the inbox",
 )
+MODELS: Final = ("model-s", "model-m", None)  # some agents name none
 PAUSE: Final = timedelta(seconds=20)
 THINKING: Final = timedelta(minutes=6)
 
@@ -140,6 +142,7 @@ class Teller:
     now: datetime
     call: Call | None = None
     session: str = ""
+    model: str | None = None
 
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
@@ -147,24 +150,22 @@ class Teller:
         wrongs = list(faults(self.tool, parsed="a" in story.plot))
         # The same mistakes come again and again: that is what groups and suggestions are for.
         (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
+        self.model = self.chance.choice(MODELS)
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
-            self._take(step, wrong)
+            answers: dict[str, Callable[[], Any]] = {
+                "h": lambda: self._answer(Decision.HINT, text=f"Send it as here: {json.dumps(self.tool.valid)}"),
+                "c": lambda: self._answer(Decision.CORRECTED, arguments=self.tool.valid),
+                "a": lambda: self._answer(Decision.ACCEPT, text="Good enough for this once."),
+                "r": lambda: self._answer(Decision.REJECT, text="Leave it; the customer has called."),
+                "z": lambda: self.call is not None and cancel_call(self.call, now=self.now),
+                "v": lambda: self._submit(self.tool.valid),
+                "x": lambda: self._submit(wrong),
+            }
+            self.now += THINKING if step in "hcar" else PAUSE
+            answers[step]()
         assert self.call is not None
         return Call.objects.get(pk=self.call.pk)
-
-    def _take(self, step: str, wrong: Any) -> None:
-        answers: dict[str, Callable[[], Any]] = {
-            "h": lambda: self._answer(Decision.HINT, text=f"Send it as here: {json.dumps(self.tool.valid)}"),
-            "c": lambda: self._answer(Decision.CORRECTED, arguments=self.tool.valid),
-            "a": lambda: self._answer(Decision.ACCEPT, text="Good enough for this once."),
-            "r": lambda: self._answer(Decision.REJECT, text="Leave it; the customer has called."),
-            "z": lambda: self.call is not None and cancel_call(self.call, now=self.now),
-            "v": lambda: self._submit(self.tool.valid),
-            "x": lambda: self._submit(wrong),
-        }
-        self.now += THINKING if step in "hcar" else PAUSE
-        answers[step]()
 
     def _submit(self, output: Any) -> None:
         new = NewAttempt(
@@ -174,6 +175,7 @@ class Teller:
             call_id=self.call.public_id if self.call else None,
             session_id=self.session,
             context={"goal": self.chance.choice(GOALS)} if self.call is None else None,
+            generation=Generation(model=self.model),
         )
         attempt = submit_attempt(self.agent, new, now=self.now)
         if attempt.is_waiting:  # where everything is judged by a worker

@@ -4,7 +4,7 @@ import django.db.models.functions.datetime
 import retrycontract.contract.kinds
 import retrycontract.contract.lifecycle
 import retrycontract.store.fields
-import retrycontract.store.identifiers
+import retrycontract.store.fields
 from django.conf import settings
 from django.db import migrations, models
 
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
             name='OutboxMessage',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_message_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_message_id, max_length=40, unique=True)),
                 ('channel', models.CharField(choices=[('webhook', 'Webhook'), ('email', 'Email'), ('endpoint', 'Endpoint')], max_length=10)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('subject', models.CharField(max_length=300)),
@@ -183,7 +183,7 @@ class Migration(migrations.Migration):
             name='Call',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_call_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_call_id, max_length=40, unique=True)),
                 ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], max_length=20)),
                 ('tool_name', models.CharField(max_length=300)),
                 ('state', models.CharField(choices=[('pending', 'Pending'), ('retrying', 'Retrying'), ('blocked', 'Blocked'), ('guided', 'Guided'), ('valid', 'Valid'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('unavailable', 'Unavailable'), ('observed', 'Observed')], default=retrycontract.contract.lifecycle.CallState['PENDING'], max_length=12)),
@@ -218,7 +218,7 @@ class Migration(migrations.Migration):
             name='Escalation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_escalation_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_escalation_id, max_length=40, unique=True)),
                 ('round', models.PositiveIntegerField()),
                 ('state', models.CharField(choices=[('open', 'Open'), ('answered', 'Answered'), ('resolved', 'Resolved'), ('cancelled', 'Cancelled'), ('expired', 'Expired')], default='open', max_length=10)),
                 ('text', models.TextField()),
@@ -390,15 +390,15 @@ class Migration(migrations.Migration):
                 ('hour', models.DateTimeField()),
                 ('namespace', models.CharField(max_length=200)),
                 ('tool_name', models.CharField(max_length=300)),
-                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('model_judged', 'Model Judged'), ('model_valid', 'Model Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
-                ('label', models.CharField(max_length=120)),
+                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('place_tokens', 'Place Tokens'), ('place_answers', 'Place Answers'), ('place_seconds', 'Place Seconds'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('source_judged', 'Source Judged'), ('source_valid', 'Source Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
+                ('label', models.CharField(max_length=300)),
                 ('shard', models.PositiveSmallIntegerField(default=0)),
                 ('amount', models.BigIntegerField()),
             ],
             options={
                 'ordering': ('-hour', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('shard__gt', 0)), fields=['hour'], name='rollup_spread')],
-                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
+                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
             },
         ),
         migrations.CreateModel(
@@ -484,7 +484,7 @@ class Migration(migrations.Migration):
                 ('first_judged', models.BigIntegerField()),
                 ('first_valid', models.BigIntegerField()),
                 ('counts', retrycontract.store.fields.JSONText(default=dict)),
-                ('places', retrycontract.store.fields.JSONText(default=dict)),
+                ('details', retrycontract.store.fields.JSONText(default=dict)),
             ],
             options={
                 'verbose_name_plural': 'summaries',
@@ -538,7 +538,7 @@ class Migration(migrations.Migration):
             name='WebhookEndpoint',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_endpoint_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_endpoint_id, max_length=40, unique=True)),
                 ('sealed_address', models.BinaryField()),
                 ('events', retrycontract.store.fields.JSONText(default=list)),
                 ('is_active', models.BooleanField(default=True)),

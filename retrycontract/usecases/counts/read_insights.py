@@ -9,20 +9,19 @@ from typing import Final
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Measure
-from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
+from retrycontract.usecases.counts.keep_count import BUCKETS, CHARACTERS_OF_TOKEN, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (
     RATED,
     CountScope,
     Point,
+    read_details,
     read_failed,
-    read_places,
     read_points,
     read_tool_totals,
 )
 
 MOST_HEAT: Final = 200  # cells of a map, the hottest
 COSTS: Final = frozenset({Measure.RETRY_TEXT, Measure.RETRY_TOKENS})
-CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +184,16 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
     points = read_points(scope)
     totals = _totals(points)
     failed = read_failed(scope) if is_by_tool else {}
+    labels = {label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME}
+    buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
+    numbers = [*map(str, range(1, LAST_NUMBER + 1)), LATER]
+    rates = [AttemptRate(number, totals[Measure.JUDGED, number], totals[Measure.VALID, number]) for number in numbers]
+    decisions = tuple(
+        DecisionRate(
+            one, *(totals[measure, one.value] for measure in (Measure.GUIDANCE, Measure.TRIED, Measure.WORKED))
+        )
+        for one in Decision
+    )
     return Insights(
         failures=tuple(
             FailurePoint(point.at, point.label, amount)
@@ -192,23 +201,21 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
             if point.measure == Measure.FAILURE
         ),
         tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(failed.items())),
-        attempts=_attempts(totals),
-        answer_times=_answer_times(totals),
-        decisions=_decisions(totals),
+        attempts=tuple(rate for rate in rates if rate.judged),
+        answer_times=AnswerTimes(
+            (*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""]
+        ),
+        decisions=decisions,
         costs=tuple(
             CostPoint(at, points[Point(at, Measure.RETRY_TEXT, "")], points[Point(at, Measure.RETRY_TOKENS, "")])
             for at in sorted({point.at for point in points if point.measure in COSTS})
         ),
         escalations=totals[Measure.ESCALATION, ""],
-        outcomes=_labels(totals, Measure.OUTCOME),
+        outcomes=labels,
         api_errors={
             label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.API_ERROR
         },
     )
-
-
-def _labels(totals: Counter[tuple[str, str]], wanted: Measure) -> dict[str, int]:
-    return {label: amount for (measure, label), amount in sorted(totals.items()) if measure == wanted}
 
 
 def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
@@ -219,7 +226,10 @@ def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
 
 def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     """Read which fields failed with which codes, the hottest first."""
-    hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
+    places: Counter[str] = Counter()
+    for detail, amount in read_details(scope).items():
+        places[detail.head] += amount if detail.measure == Measure.PLACE else 0
+    hottest = sorted((+places).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     return tuple(_heat(label, amount) for label, amount in hottest)
 
 
@@ -233,23 +243,3 @@ def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:
     for point, amount in points.items():
         totals[point.measure, point.label] += amount
     return totals
-
-
-def _attempts(totals: Counter[tuple[str, str]]) -> tuple[AttemptRate, ...]:
-    numbers = [*map(str, range(1, LAST_NUMBER + 1)), LATER]
-    rates = [AttemptRate(number, totals[Measure.JUDGED, number], totals[Measure.VALID, number]) for number in numbers]
-    return tuple(rate for rate in rates if rate.judged)
-
-
-def _answer_times(totals: Counter[tuple[str, str]]) -> AnswerTimes:
-    buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
-    return AnswerTimes((*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""])
-
-
-def _decisions(totals: Counter[tuple[str, str]]) -> tuple[DecisionRate, ...]:
-    return tuple(
-        DecisionRate(
-            one, *(totals[measure, one.value] for measure in (Measure.GUIDANCE, Measure.TRIED, Measure.WORKED))
-        )
-        for one in Decision
-    )
