@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from retrycontract.usecases.calls.sweep import index_calls
-from retrycontract.usecases.people.admit_operator import keep_preferences
+from retrycontract.usecases.people.admit import keep_preferences
 from tests.browser.test_desk import SOON, Site, check_look
 from tests.browser.test_desk import site as site
 from tests.factories import WRONG, make_agent, make_blocked, make_call, make_tool

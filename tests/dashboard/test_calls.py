@@ -17,11 +17,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from dashboard.calls import CallChoices
-from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
+from dashboard.shared.choices import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.generation import Generation
 from retrycontract.store import call_texts
-from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.fields import new_call_id
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.sweep import forget_calls, index_calls
 from tests.canaries.places import canary
