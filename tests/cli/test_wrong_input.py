@@ -29,6 +29,8 @@ FAILS, WRONG_USE = 1, 2
 # Words with which a command is rightly used; FILE stands for a file of the case's own.
 WORDS: Final = {
     "up": "--no-demo",
+    "web": "",
+    "worker": "",
     "doctor": "",
     "seed": "--calls 1",
     "migrate": "",
