@@ -165,6 +165,8 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         # Whoever sends a foreign Host is refused; a traceback for each would let strangers fill the log.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        # An agent whose key may not read would do the same with each of its calls to /mcp.
+        "mcp.server._streamable_http_modern": {"level": "CRITICAL"},
         # One shape for every line; of requests ours say more than uvicorn's own.
         "uvicorn": {"handlers": [], "propagate": True},
         "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},

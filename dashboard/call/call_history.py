@@ -30,7 +30,7 @@ from retrycontract.store.models import (
     HeldAnswer,
     StandingHint,
 )
-from retrycontract.usecases.answers.give_guidance import redacted_places
+from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 
 _AT_LINE = re.compile(r" at line (\d{1,6})\b")
@@ -344,6 +344,11 @@ class CallHistory:
         """Tell what the suggested arguments change."""
         attempt, proposed = self.newest_judged, self._proposed
         return () if attempt is None or proposed is None else compare(attempt.output, proposed)
+
+    @property
+    def unmended(self) -> int:
+        """Count the mistakes that the suggested arguments would still have."""
+        return 0 if self._proposed is None else len(check_correction(self.call, self._proposed))
 
     @property
     def _proposed(self) -> Any | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -26,6 +28,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, Attempt, Call
 from retrycontract.store.statements import different
 
+DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
 HAS_FAILED: Final = ~Q(fingerprint="")
 IS_RARE: Final = ~Q(kind=Kind.TOOL_CALL.value)
 
@@ -40,20 +43,24 @@ class CallChoices(TimedChoices):
     state: str = ""
     kind: str = ""
     model: str = ""
+    version: str = ""
     code: str = ""
+    field: str = ""
 
     @classmethod
     def offers(cls, name: str, value: str) -> bool:
         """Tell whether something may be chosen."""
         known = {"state": list(CallState), "kind": KIND_WORDS, "code": list(ErrorCode)}
+        if name == "version":
+            return value.isascii() and value.isdecimal() and len(value) < 18
         return value in known.get(name, (value,))
 
     @property
     def words(self) -> dict[str, str]:
         """Say each choice in words, by its name."""
         state = {"state": self.state and state_word(self.state)}
-        model = {"model": f"Model {self.model}"}
-        return self.time_words | state | model | call_words(self.tool, self.agent, self.kind, self.code)
+        more = {"model": f"Model {self.model}", "version": "One version", "field": f"At {self.field}"}
+        return self.time_words | state | more | call_words(self.tool, self.agent, self.kind, self.code)
 
     @property
     def search(self) -> Search[Call]:
@@ -77,7 +84,7 @@ class CallChoices(TimedChoices):
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
             yield IS_RARE & Q(kind=self.kind)
-        if self.code:
+        if self.code or self.field:
             yield HAS_FAILED
         if self.state == CallState.VALID:
             yield Q(state=self.state)
@@ -85,9 +92,22 @@ class CallChoices(TimedChoices):
     def _others(self) -> Iterator[Q]:
         if self.kind == Kind.TOOL_CALL:
             yield Q(kind=self.kind)
-        if self.code:
+        if self.version:
+            yield Q(version=int(self.version))
+        if self.code or self.field:
             failed = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False)
-            yield Q(Exists(failed.filter(errors_json__contains=f'"{self.code}"')))
+            if self.code:
+                failed = failed.filter(errors_json__contains=f'"{self.code}"')
+            if self.field:
+                failed = failed.filter(errors_json__regex=_at(self.field))
+            yield Q(Exists(failed))
+
+
+def _at(field: str) -> str:
+    """Write what an error's place looks like in stored errors; `*` stands for an item, and its own fields lie in it."""
+    steps = ['[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in field.split("/")]
+    deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
+    return f'"field_path":"{"/".join(steps)}{deeper}"'
 
 
 STATES: Final = [(state.value, state_word(state)) for state in CallState]

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil, floor, log10
-from typing import Final
+from typing import Final, Self
+
+from django.utils import timezone
+
+from retrycontract.store.models import SummarySpan, Tool, hour_of
+from retrycontract.usecases.counts.read_counts import FINE, CountScope, SourceCut, steps_of
 
 MOST_SERIES: Final = 6  # colours that most people tell apart; what is rarer is one series
 HEIGHT: Final = 100.0
@@ -99,6 +104,7 @@ class Bar:
     amount: int
     width: str
     note: str = ""
+    doubt: str = ""  # where the amount is small
 
 
 def draw_columns(amounts: Mapping[tuple[datetime, str], int], steps: Mapping[datetime, str]) -> Columns:
@@ -171,3 +177,49 @@ def _length(amount: int, whole: int) -> str:
 def _number(value: float) -> str:
     """Write a length as SVG reads it, in whichever language the page is."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+RANGES: Final = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY), "30d": ("30 days", 30 * DAY),
+                 "90d": ("90 days", 90 * DAY)}  # fmt: skip
+USUAL: Final = "7d"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Hold a time until now: whole hours of a day, or whole days, in UTC, the one under way with them."""
+
+    name: str
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def of(cls, name: str, now: datetime) -> Self:
+        """Read an address; what nobody offers is the usual time."""
+        name = name if name in RANGES else USUAL
+        length, end = RANGES[name][1], hour_of(now) + HOUR
+        start = end - length if length <= FINE else SummarySpan.DAY.beginning(now) - length + DAY
+        return cls(name, start, end)
+
+    @property
+    def words(self) -> str:
+        """Say how long it is."""
+        return RANGES[self.name][0]
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """List what may be chosen."""
+        return [(name, words) for name, (words, _) in RANGES.items()]
+
+    def scope(self, tool: Tool | None = None, cut: SourceCut = SourceCut()) -> CountScope:  # noqa: B008 - a frozen value
+        """Say what is to be counted."""
+        names = {"namespace": tool.namespace, "tool_name": tool.name} if tool else {}
+        return CountScope(self.start, self.end, **names, cut=cut)
+
+    @property
+    def labels(self) -> dict[datetime, str]:
+        """Name each step: days by their date, hours as whoever looks has them."""
+        return {at: self._label(at) for at in steps_of(self.scope())}
+
+    def _label(self, at: datetime) -> str:
+        return f"{at.day} {at:%b}" if self.name != "24h" else timezone.localtime(at).strftime("%H:%M")

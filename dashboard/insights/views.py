@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final, Self
+from datetime import timedelta
+from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -15,60 +14,24 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.insights.plots import Bar, Columns, Series, draw_bars, draw_columns, percent
+from dashboard.insights.board import RANKINGS, CutChoice, markers_of, rows_of, standings_of, tools_of
+from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
+from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS
 from dashboard.shared.responses import TYPES, export
 from dashboard.templatetags.desk import since
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.store.models import Rollup, SummarySpan, Tool, hour_of
-from retrycontract.usecases.counts.read_counts import FINE, CountScope, steps_of
-from retrycontract.usecases.counts.read_insights import Insights, read_insights
-
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-RANGES: Final = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY), "30d": ("30 days", 30 * DAY),
-                 "90d": ("90 days", 90 * DAY)}  # fmt: skip
-USUAL: Final = "7d"
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRange:
-    """Hold a time until now: whole hours of a day, or whole days, in UTC, the one under way with them."""
-
-    name: str
-    start: datetime
-    end: datetime
-
-    @classmethod
-    def of(cls, name: str, now: datetime) -> Self:
-        """Read an address; what nobody offers is the usual time."""
-        name = name if name in RANGES else USUAL
-        length, end = RANGES[name][1], hour_of(now) + HOUR
-        start = end - length if length <= FINE else SummarySpan.DAY.beginning(now) - length + DAY
-        return cls(name, start, end)
-
-    @property
-    def words(self) -> str:
-        """Say how long it is."""
-        return RANGES[self.name][0]
-
-    @property
-    def choices(self) -> list[tuple[str, str]]:
-        """List what may be chosen."""
-        return [(name, words) for name, (words, _) in RANGES.items()]
-
-    def scope(self, tool: Tool | None = None) -> CountScope:
-        """Say what is to be counted."""
-        return CountScope(self.start, self.end, tool.namespace, tool.name) if tool else CountScope(self.start, self.end)
-
-    @property
-    def labels(self) -> dict[datetime, str]:
-        """Name each step: days by their date, hours as whoever looks has them."""
-        return {at: self._label(at) for at in steps_of(self.scope())}
-
-    def _label(self, at: datetime) -> str:
-        return f"{at.day} {at:%b}" if self.name != "24h" else timezone.localtime(at).strftime("%H:%M")
-
+from retrycontract.store.models import Rollup, Tool
+from retrycontract.usecases.counts.read_board import (
+    FEW,
+    Board,
+    Share,
+    answer_seconds,
+    count_open_waits,
+    quantile,
+    read_board,
+)
+from retrycontract.usecases.counts.read_insights import AttemptRate, Insights, read_insights
 
 Row = Sequence[Any]
 Choice = tuple[int, str, str]  # a tool's key, name and namespace
@@ -127,13 +90,24 @@ class Entry:
 def insights(request: HttpRequest) -> HttpResponse:
     """Show the plots."""
     span, tool = _asked(request)
-    found = read_insights(span.scope(tool), is_by_tool=tool is None)
+    choice, by = CutChoice.of(request.GET, tool), request.GET.get("by", "")
+    by = by if by in RANKINGS else "failed"
+    board, of_sources = read_board(span.scope(tool, choice.cut), by=by)
+    found = of_sources if choice.is_any else read_insights(span.scope(tool), is_by_tool=False)
     tools = list(Tool.objects.order_by("name", "namespace").values_list("pk", "name", "namespace")[:MAX_OPTIONS])
-    context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode()}
+    context: dict[str, Any] = {"span": span, "tool": tool, "tools": tools, "query": request.GET.urlencode(),
+                               "cut": choice, "by": by, "rankings": RANKINGS.items()}  # fmt: skip
     if not found.judged and not found.answer_times.answers:
         context |= {"is_first_look": not Rollup.objects.exists(), "address": _address(request)}
         return render(request, "insights/insights.html", context)
-    return render(request, "insights/insights.html", context | {"found": found} | _plots(found, span, tools))
+    return render(
+        request,
+        "insights/insights.html",
+        context
+        | {"found": found}
+        | _plots(request, found, board, span)
+        | {"rows": rows_of(board, span, choice), "may_edit": is_staff(request.user)},
+    )
 
 
 @require_GET
@@ -156,19 +130,22 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
     return TimeRange.of(request.GET.get("range", ""), timezone.now()), tool
 
 
-def _plots(found: Insights, span: TimeRange, tools: list[Choice]) -> dict[str, Any]:
-    steps = span.labels
+def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange) -> dict[str, Any]:
+    _, tool = _asked(request)
+    now, steps = timezone.now(), span.labels
+    waits = count_open_waits(span.scope(tool), now)
+    keys = {(namespace, name): str(pk) for pk, name, namespace in Tool.objects.values_list("pk", "name", "namespace")}
     codes = draw_columns({(point.at, point.code): point.amount for point in found.failures}, steps)
-    by_tool = _by_tool(found, steps, tools)
     tokens = {(point.at, "tokens"): point.tokens for point in found.costs if point.tokens}
-    names = {str(pk): visible(name) for pk, name, _ in tools}
     return {
-        "headlines": _headlines(found),
+        "headlines": _headlines(found, waits, answer_seconds(span.scope(tool), found.answer_times.answers)),
+        "board": board,
+        "markers": markers_of(board, span),
+        "models": standings_of(board.models, request, "model"),
+        "by_tool": standings_of(board.by_tool, request, "tool", keys),
         "codes": codes,
         "code_legend": [Entry(one, one.key, _title(one.key)) for one in codes.series],
-        "by_tool": by_tool,
-        "tool_legend": [Entry(one, names.get(one.key, one.key), link=one.key if one.key in names else "")
-                        for one in by_tool.series],
+        "tool_bars": tools_of(board, keys, request),
         "tokens": draw_columns(tokens, steps),
         "success": _success(found),
         "recovery": _recovery(found),
@@ -188,23 +165,26 @@ def _title(code: str) -> str:
     return ErrorCode(code).title if code in list(ErrorCode) else ""
 
 
-def _by_tool(found: Insights, steps: Mapping[datetime, str], tools: list[Choice]) -> Columns:
-    keys = {(namespace, name): str(pk) for pk, name, namespace in tools}
-    amounts: Counter[tuple[datetime, str]] = Counter()
-    for point in found.tool_failures:
-        amounts[point.at, keys.get((point.namespace, point.tool_name), UNREGISTERED)] += point.amount
-    return draw_columns(amounts, steps)
-
-
-def _headlines(found: Insights) -> list[Headline]:
+def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> list[Headline]:
     first, times = found.first_try, found.answer_times
+    median, most = (quantile(times, waits, part, each=each) for part in (0.5, 0.9))
+    still = f"; {len(waits):,} still wait, the oldest {since(timedelta(seconds=max(waits)))}" if waits else ""
     failed, answers = first.judged - first.valid, f"{times.answers:,} answer{pluralize(times.answers)} given"
-    return [
-        Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls"),
+    low, high = Share(first.valid, first.judged).interval
+    few = f"; few: {percent(low)} to {percent(high)}" if 0 < first.judged < FEW else ""
+    known = [
+        Headline("Valid at first try", percent(first.rate), f"{first.valid:,} of {first.judged:,} calls{few}"),
         Headline("Recovered", percent(found.recovery_rate) if failed else "–",
                  f"{found.recovered:,} of the {failed:,} that failed at first"),
+    ]  # fmt: skip
+    if not found.decisions:  # of some sources, which answers and costs are not counted by
+        return known
+    return [
+        *known,
         Headline("Escalated", f"{found.escalations:,}", answers),
-        Headline("Time to guidance", since(times.mean) if times.answers else "–", "on average"),
+        Headline("Time to guidance", "–" if median is None else since(timedelta(seconds=median)),
+                 "nobody was asked" if most is None
+                 else f"median; 90% within {since(timedelta(seconds=most))}{still}"),
         Headline("Spent on retries", f"~{_short(found.tokens)}", _counted(found)),
     ]  # fmt: skip
 
@@ -219,8 +199,14 @@ def _success(found: Insights) -> tuple[Bar, ...]:
 
 def _recovery(found: Insights) -> tuple[Bar, ...]:
     return tuple(
-        Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate)) for rate in found.attempts
+        Bar(_attempt(rate.number), rate.judged, f"{rate.rate * 100:.1f}", percent(rate.rate), _few(rate))
+        for rate in found.attempts
     )
+
+
+def _few(rate: AttemptRate) -> str:
+    low, high = Share(rate.valid, rate.judged).interval
+    return f"few: {percent(low)} to {percent(high)}" if rate.judged < FEW else ""
 
 
 def _times(found: Insights) -> tuple[Bar, ...]:
@@ -228,6 +214,7 @@ def _times(found: Insights) -> tuple[Bar, ...]:
     return draw_bars(
         (_within(limit), amount, percent(amount / answers) if amount else "")
         for limit, amount in found.answer_times.buckets
+        if amount
     )
 
 

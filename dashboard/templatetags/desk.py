@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
 from dashboard.shared.json_view import render_json, render_text
@@ -77,6 +78,7 @@ def source_view(text: str, language: str = "", failing: Collection[int] = ()) ->
 
 
 register.filter("undo_of", undo_of)
+register.filter("percent", percent)
 register.filter("title_of", title_of)
 register.filter("value_of", value_of)
 

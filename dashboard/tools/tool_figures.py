@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dashboard.call.diagnosis import Change, compare
-from dashboard.insights.plots import percent
-from dashboard.insights.views import TimeRange
+from dashboard.insights.plots import TimeRange, percent
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any, Final, cast
 
@@ -16,11 +17,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.call.diagnosis import compare
-from dashboard.insights.views import TimeRange
+from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
+from dashboard.shared.choices import clean
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
+from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.redaction.sanitizer import has_redaction, visible
@@ -38,6 +41,7 @@ from retrycontract.usecases.tools.register_tool import (
 )
 from retrycontract.usecases.tools.replay_failures import replay
 
+MAX_REFERENCES = 20  # that are followed from one place
 MAX_NAME = 300  # as the API takes it
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]+\Z"
 REDACTED = (
@@ -82,6 +86,48 @@ class ToolForm(SchemaForm):
 def written(schema: Any) -> str:
     """Write a schema to be edited."""
     return json.dumps(schema, indent=2, ensure_ascii=False)
+
+
+def line_of(schema: Any, field: str) -> int | None:
+    """Find the line of the written schema where a field of an output is described; None where it says nothing of it.
+
+    What is referred to is followed within the document; the last place that is described stands for deeper ones.
+    """
+    place: list[str | int] = []
+    for step in pointers.tokens(field):
+        found = _step(schema, place, step)
+        if found is None:
+            break
+        place = found
+    if not place:
+        return None
+    marked = copy.deepcopy(schema)
+    holder = _at(marked, place[:-1])
+    holder[place[-1]] = mark = "\ue000 the place"
+    return written(marked).split(json.dumps(mark, ensure_ascii=False))[0].count("\n") + 1
+
+
+def _step(schema: Any, place: list[str | int], step: str) -> list[str | int] | None:
+    node = _at(schema, place)
+    for _ in range(MAX_REFERENCES):
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        place = list(pointers.tokens(reference[1:]))
+        node = _at(schema, place)
+    if not isinstance(node, dict):
+        return None
+    if isinstance(node.get("properties"), dict) and step in node["properties"]:
+        return [*place, "properties", step]
+    if isinstance(node.get("items"), dict):
+        return [*place, "items"]
+    return None
+
+
+def _at(document: Any, place: list[str | int]) -> Any:
+    for step in place:
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
 
 
 def _told(fault: JsonFault) -> str:
@@ -139,7 +185,9 @@ def edit_schema(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         base = found.current_version
         initial = {"schema": written(shown_schema(base)) if base else "", "base": found.revision}
-        return _editor(request, found, SchemaForm(initial=initial))
+        field = clean(request.GET.get("field", ""))
+        line = line_of(shown_schema(base), field) if base and field else None
+        return _editor(request, found, SchemaForm(initial=initial), field=field, line=line)
     form = SchemaForm(request.POST)
     if not form.is_valid():
         return _editor(request, found, form, status=REFUSED)

@@ -321,5 +321,5 @@ class SummaryPage(Page):
 
     @admin.display(description="counts")
     def shown_counts(self, summary: Summary) -> SafeString | str:
-        """Show what was counted, and in which places a tool's calls failed."""
-        return json_block(summary.counts | {"places": summary.places})
+        """Show what was counted, also by place and source."""
+        return json_block(summary.counts | summary.details)

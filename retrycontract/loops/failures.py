@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 # The request met a limit or a conflict that passes.
 PASSING = frozenset({408, 409, 425, 429})
 # How errors are called that mean that no answer came: openai, anthropic and httpx; aiohttp; botocore; urllib's protocol
-# errors; Google's retries that gave up; a command that runs a model and took too long. requests raises OSErrors.
+# errors and urllib3's; Google's retries that gave up; a command that runs a model and took too long. requests raises
+# OSErrors.
 BROKEN_CONNECTION = frozenset(
     {
         "APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "HTTPClientError",
         "EndpointConnectionError", "HTTPException", "RetryError", "TimeoutExpired",
+        "PoolError", "ProtocolError", "TimeoutError",
     }
 )  # fmt: skip
 # How botocore and gRPC name what passes; some of it comes with a status that would not.
@@ -35,6 +38,8 @@ PASSING_CODES = frozenset(
 )  # fmt: skip
 # Files and folders that a model of the caller's own reads are no network.
 OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+FOR_EVER = 1e9  # seconds; whoever asks for more is waited for no longer than for this
+_DIGITS = re.compile(r"[1-5][0-9]{2}", re.ASCII)
 # OpenAI says 429 also when the account is empty: no waiting helps.
 EMPTY_ACCOUNT = "insufficient_quota"
 ADVICE = {
@@ -102,7 +107,7 @@ def failure_of(error: Exception, *, now: datetime | None = None) -> ApiFailure |
 
 
 def _refusal(error: Exception, status: int, after: float) -> ApiFailure:
-    passes = (status in PASSING or status >= 500 or status < 400) and getattr(error, "code", None) != EMPTY_ACCOUNT
+    passes = (status in PASSING or status >= 500 or status < 400) and _read(error, "code") != EMPTY_ACCOUNT
     said = f"HTTP {status} ({type(error).__name__})"
     if passes:
         return ApiFailure(said, status, retry_after=after)
@@ -111,39 +116,43 @@ def _refusal(error: Exception, status: int, after: float) -> ApiFailure:
 
 def _status(error: Exception) -> int | None:
     """Find the HTTP status: on the error or its response, a number or one of Python's HTTPStatus, botocore's dict."""
-    response = getattr(error, "response", None)
-    found = [getattr(holder, name, None) for holder in (error, response) for name in ("status_code", "status", "code")]
+    response = _read(error, "response")
+    found = [_read(holder, name) for holder in (error, response) for name in ("status_code", "status", "code")]
     if isinstance(response, Mapping):
         found.append(_member(response, "ResponseMetadata", "HTTPStatusCode"))
-    numbers = (int(each) for each in found if isinstance(each, int) and not isinstance(each, bool))
-    return next((status for status in numbers if 100 <= status < 600), None)
+    for each in found:
+        is_number = isinstance(each, int) and not isinstance(each, bool)
+        if (is_number and 100 <= each < 600) or (isinstance(each, str) and _DIGITS.fullmatch(each)):
+            return int(each)
+    return None
 
 
 def _code(error: Exception) -> str | None:
     """Find the name that botocore gives an error, or gRPC its status."""
-    response = getattr(error, "response", None)
+    response = _read(error, "response")
     if isinstance(response, Mapping):
         named = _member(response, "Error", "Code")
         return named if isinstance(named, str) else None
-    code = getattr(error, "code", None)
+    code = _read(error, "code")
     with suppress(Exception):  # a method of foreign code, called with nothing
         code = code() if callable(code) else code
-    name = getattr(code, "name", None)
+    name = _read(code, "name")
     return name if isinstance(name, str) else None
 
 
 def _retry_after(error: Exception, now: datetime | None) -> float:
     """Read how long the provider asks to wait: seconds, milliseconds, or a date."""
-    given = getattr(error, "retry_after", None)
-    if isinstance(given, int | float) and given > 0:
-        return float(given)
+    given = _read(error, "retry_after")
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    if isinstance(seconds, int | float) and seconds > 0:
+        return float(min(seconds, FOR_EVER))
     for headers in _headers(error):
         if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
             return milliseconds / 1000
         asked = headers.get("retry-after")
         if (seconds := _number(asked)) is not None:
             return seconds
-        with suppress(TypeError, ValueError):  # no date, or one of them without a time zone
+        with suppress(TypeError, ValueError, OverflowError):  # no date, or one of them without a time zone
             since = parsedate_to_datetime(headers["date"]) if "date" in headers else now
             if asked is not None and since is not None:
                 return max(0.0, (parsedate_to_datetime(asked) - since).total_seconds())
@@ -151,11 +160,25 @@ def _retry_after(error: Exception, now: datetime | None) -> float:
 
 
 def _headers(error: Exception) -> Iterator[dict[str, str]]:
-    response = getattr(error, "response", None)
+    response = _read(error, "response")
     within = _member(response, "ResponseMetadata", "HTTPHeaders") if isinstance(response, Mapping) else None
-    for found in (getattr(response, "headers", None), getattr(error, "headers", None), within):
-        if found is not None and hasattr(found, "items"):
-            yield {str(name).lower(): str(value) for name, value in found.items()}
+    holders: tuple[Any, ...] = (_read(response, "headers"), _read(error, "headers"), within)
+    for found in holders:
+        with suppress(Exception):  # some are lists of pairs, and foreign ones may be anything
+            pairs = found.items() if hasattr(found, "items") else found or ()
+            yield {_text(name).lower(): _text(value) for name, value in pairs}
+
+
+def _read(holder: Any, name: str) -> Any:
+    """Read an attribute; foreign ones may be properties that raise, as httpx's are before they are set."""
+    try:
+        return getattr(holder, name, None)
+    except Exception:  # noqa: BLE001 - foreign code
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _member(mapping: Mapping[str, Any], *names: str) -> Any:

@@ -111,6 +111,11 @@ class AnthropicMessages:
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give the blocks as one message."""
+        calls = [block for block in body["content"] if block.get("type") == "tool_use"]
+        return [{"role": "assistant", "content": [{"type": "text", "text": text}, *calls]}]
+
 
 class MessageStream:
     """Put blocks together; a block of text or thoughts is whole before the next one begins."""

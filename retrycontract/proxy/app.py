@@ -52,6 +52,8 @@ class Proxy:
         work, gone = asyncio.create_task(self._serve(visit)), asyncio.create_task(visit.gone())
         try:
             await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
+            if visit.has_ended:  # it has its answer; what is left is to look at that
+                await asyncio.wait([work])
         finally:
             # Whoever is left is not needed: a client that has gone cancels what the upstream still writes.
             left = [task for task in (work, gone) if not task.done()]

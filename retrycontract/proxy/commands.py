@@ -66,7 +66,7 @@ def _settings(options: dict[str, Any]) -> ProxySettings:
     judging = JudgingSettings(mode=options["mode"], strict=not options["lenient"], configuration=configuration)
     return ProxySettings(
         judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],
-        max_answer=options["max_answer"], max_request=options["max_request"],
+        max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
     )  # fmt: skip
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.loops.failures import failure_of
-from retrycontract.mcp.asking import NoVerdictError
+from retrycontract.mcp.asking import NoVerdictError, guidance_on
 from retrycontract.proxy.contracts import RequestContract
+from retrycontract.proxy.conversation import Conversation, canonical, context_of
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
 
@@ -38,6 +41,7 @@ class DueCall:
 
     call: WrittenCall
     verdict: Verdict | None = None
+    call_id: str | None = None  # that an earlier request of the conversation has begun
     words: str = ""  # a person's, for the model
     is_over: bool = False  # a person said no
 
@@ -86,7 +90,8 @@ class Settled:
 class Exchange:
     """Carry one request to its final answer; `ask` puts a further request to the upstream.
 
-    `details` go along with every attempt where a service keeps them. `delay` is in seconds.
+    `conversation` knows the calls that earlier requests have left open. With a service a person is waited for at most
+    `wait` seconds, within `waiting`, which keeps the client's patience. `delay` is in seconds.
     """
 
     def __init__(
@@ -97,12 +102,17 @@ class Exchange:
         contract: RequestContract,
         ask: Ask,
         *,
-        details: Mapping[str, Any],
+        conversation: Conversation,
         prompt: str = "",
         delay: float = 1.0,
+        wait: float = 0.0,
+        waiting: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
     ) -> None:
         self._wire, self._terms, self._request, self._contract, self._ask = wire, terms, request, contract, ask
-        self._details, self._prompt, self._delay = details, prompt, delay
+        self._conversation, self._prompt, self._delay = conversation, prompt, delay
+        self._wait, self._waiting = wait, waiting
+        # One turn for all: what continues a call says so by its id.
+        self._details = {"session_id": conversation.session, "turn": 0, "context": context_of(wire.history(request))}
         self._answers: list[ModelAnswer] = []
         self._due: list[DueCall] = []
         self.report = ExchangeReport(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
@@ -113,12 +123,14 @@ class Exchange:
         Raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError where the upstream fails meanwhile.
         """
         self._answers = [answer]
-        due = [DueCall(call) for call in self._owed(answer)]
-        self._due = due
+        self._due = due = [self._begun(call) for call in self._owed(answer)]
         try:
             await self._judge(due, answer)
-            while any(call.is_wrong for call in self._due) and len(self._answers) < MAX_ANSWERS:
-                await self._take_over(await self._ask_again())
+            is_helped = True
+            while is_helped:
+                while any(call.is_wrong for call in self._due) and len(self._answers) < MAX_ANSWERS:
+                    await self._take_over(await self._ask_again())
+                is_helped = len(self._answers) < MAX_ANSWERS and await self._is_helped()
         except NoVerdictError as error:
             logger.warning("An answer is passed on unchecked: %s", error)
             self.report.outcome = "unchecked"
@@ -140,26 +152,29 @@ class Exchange:
             return [WrittenCall("", contract.output, answer.text)]
         return []
 
+    def _begun(self, call: WrittenCall) -> DueCall:
+        return DueCall(call, call_id=self._conversation.continued_by(call.name))
+
     async def _judge(self, due: Iterable[DueCall], answer: ModelAnswer) -> None:
         account = {
             "model": self._terms.model, "prompt": self._prompt or None, "said": answer.text or None,
             "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds,
         }  # fmt: skip
         for one in due:
-            if not self._contract.checks(one.call.name):
+            is_accepted = (one.call.name, canonical(one.call.arguments)) in self._conversation.accepted
+            if is_accepted or not self._contract.checks(one.call.name):
                 continue
             await self._verdict_on(one, self._output(one, account, answer.finish_reason))
             account |= {"tokens_in": None, "tokens_out": None, "seconds": None}  # of parallel calls the first has them
 
     def _output(self, one: DueCall, account: Mapping[str, Any], finish_reason: str | None) -> ModelOutput:
         call = one.call
-        is_text = not call.id and call.absent is None
+        is_text, call_id = not call.id and call.absent is None, one.verdict.call_id if one.verdict else one.call_id
         arguments = call.arguments if is_text or not isinstance(call.arguments, str) else call.arguments.strip() or "{}"
         return ModelOutput(
             call.name, arguments if isinstance(call.arguments, str) else as_text(arguments),
             kind=Kind.EXTRACTION if is_text else Kind.TOOL_CALL,
-            call_id=one.verdict.call_id if one.verdict else None, finish_reason=finish_reason, failure=call.absent,
-            generation=account,
+            call_id=call_id, finish_reason=finish_reason, failure=call.absent, generation=account,
         )  # fmt: skip
 
     async def _verdict_on(self, one: DueCall, output: ModelOutput) -> None:
@@ -174,7 +189,10 @@ class Exchange:
         newest = self._answers[-1]
         told = {id(one.call.source): one.reply for one in self._due if one.call.source is not None}
         replies = [told.get(id(call.source)) or CallReply(call, KEPT, is_error=False) for call in newest.calls]
-        replies += [one.reply for one in self._due if not one.call.id and one.is_wrong]
+        # What has no call in the newest answer is said in words: a missing call, an output, a call of an answer before.
+        newly = {id(call.source) for call in newest.calls}
+        others = [one for one in self._due if one.is_wrong and (not one.call.id or id(one.call.source) not in newly)]
+        replies += [replace(one.reply, call=replace(one.call, id="")) for one in others]
         self._request = self._wire.continued(self._request, newest, replies)
         while True:
             try:
@@ -207,7 +225,7 @@ class Exchange:
                 continue  # it was told to leave that one alone
             heir = next((one for one in waiting if one.call.name == call.name), waiting[0] if waiting else None)
             if heir is None:
-                added.append(DueCall(call))
+                added.append(self._begun(call))
                 continue
             waiting.remove(heir)
             # A call keeps its tool; what was no call, or of no tool, becomes whatever comes instead.
@@ -220,15 +238,57 @@ class Exchange:
         places = [mended.get(id(one), one) for one in self._due if not one.is_wrong or id(one) in mended]
         self._due = [*places, *added]
 
+    async def _is_helped(self) -> bool:
+        """Wait for the people who were asked; tells whether one of them has moved a call on."""
+        service, blocked = self._contract.service, [one for one in self._due if one.is_blocked and one.verdict]
+        if service is None or self._wait <= 0 or not blocked:
+            return False
+        moved, until = False, asyncio.get_running_loop().time() + self._wait
+        async with self._waiting():
+            for one in blocked:
+                assert one.verdict is not None
+                left = max(until - asyncio.get_running_loop().time(), 0)
+                guidance = await guidance_on(service, one.verdict.call_id, wait=left)
+                if guidance is not None and guidance.decision is not None:
+                    await self._follow(one, guidance)
+                    moved = True
+        return moved
+
+    async def _follow(self, one: DueCall, guidance: Guidance) -> None:
+        """Do what a person decided: what was corrected is judged like any attempt, and no model is asked for it."""
+        assert one.verdict is not None
+        assert guidance.decision is not None
+        decision = guidance.decision
+        one.words = guidance.text
+        if decision.status is Status.BLOCKED:
+            one.is_over = True
+        elif not (decision.entry.takes_arguments or decision.entry.keeps_output):
+            one.verdict = one.verdict.reopened(guidance.max_attempts)
+        else:
+            try:
+                arguments = guidance.arguments
+            except CorrectionError:  # it rests on what another process has sent: the model reads the words
+                one.verdict = one.verdict.reopened(guidance.max_attempts)
+                return
+            if decision.entry.keeps_output:
+                one.verdict = one.verdict.accepted(arguments)
+                return
+            one.call = replace(one.call, arguments=arguments, source=None)
+            await self._verdict_on(one, self._output(one, {}, None))
+
     def _end(self) -> Settled:
         newest = self._answers[-1]
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
-        if not blocked and len(self._answers) == 1:
+        is_changed = len(self._answers) > 1 or any(one.words for one in self._due)
+        if not blocked and not is_changed:
             if self.report.outcome == "none" and any(one.verdict for one in self._due):
                 self.report.outcome = "valid"
             return Settled(newest)
         self.report.outcome = "blocked" if blocked else "repaired"
-        self.report.call_ids = [one.verdict.call_id for one in blocked if one.verdict]
+        for one in blocked:
+            if one.verdict is not None and self._contract.service is not None:
+                self.report.call_ids.append(one.verdict.call_id)
+                self._conversation.wait_for(one.verdict.call_id, one.call.name)
         right = [one.call for one in self._due if one not in blocked]
         calls = tuple(call for call in right if call.id)
         text = "\n\n".join(map(self._farewell, blocked)) or next(

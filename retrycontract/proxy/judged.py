@@ -13,6 +13,7 @@ from typing import Any, Final
 import httpx2
 
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
+from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import Exchange, ExchangeReport, Settled
 from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.upstream import (
@@ -30,6 +31,7 @@ from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wir
 
 MAX_HEADER: Final = 500  # characters of one of ours
 UNCHECKED: Final = "unchecked"
+CONVERSATION: Final = b"x-retrycontract-conversation"
 SIZED: Final = frozenset({b"content-length", b"content-encoding"})  # no longer so, once a body was read and written
 
 logger = logging.getLogger("retrycontract.proxy")
@@ -45,6 +47,7 @@ class ProxySettings:
     max_answer: int = 8 * 1024 * 1024  # of what is held to be judged
     stall: float = 600.0  # an upstream may think so long before it says a word
     delay: float = 1.0  # before an upstream that failed is asked again, as the loops have it
+    wait: float = 0.0  # for a person, while the client is kept waiting; else the answer ends and says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Doorway:
     upstream: Upstream
     contracts: Contracts
     note: Callable[[ExchangeReport], None]
+    conversations: Conversations = field(default_factory=Conversations)
 
 
 class JudgedRequest:
@@ -64,6 +68,8 @@ class JudgedRequest:
         self._doorway, self._visit, self._wire = doorway, visit, wire
         self._settings, self._upstream = doorway.settings, doorway.upstream
         self._began = time.monotonic()
+        self._conversation = Conversation("")
+        self._here: bytes | None = None  # the request's place in it, where a service keeps its calls
 
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
@@ -78,6 +84,7 @@ class JudgedRequest:
             faults = "; ".join(f"{name}: {why}" for name, why in contract.faults.items())
             await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
             return
+        content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
             if is_stream(response):
@@ -101,9 +108,35 @@ class JudgedRequest:
             return await self._upstream.ask(self._wire, self._visit.request, body, terms)
 
         return Exchange(
-            self._wire, terms, request, contract, ask, details={}, prompt=_last_words(self._wire.history(request)),
-            delay=self._settings.delay,
+            self._wire, terms, request, contract, ask, conversation=self._conversation,
+            prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
+            waiting=nullcontext if terms.streams else self._visit.waited,
         )  # fmt: skip
+
+    async def _caught_up(self, content: bytes, request: Body, contract: RequestContract) -> tuple[bytes, Body]:
+        """Find the conversation, and let the model read what people have said since its last request."""
+        if contract.service is None:
+            return content, request
+        self._conversation, self._here = self._doorway.conversations.find(
+            self._visit.request.headers, self._visit.header(CONVERSATION), self._wire.history(request),
+            request.get("previous_response_id"),
+        )  # fmt: skip
+        news = await news_for(self._conversation, contract.service)
+        if not news:
+            return content, request
+        request = self._wire.told(request, "\n\n".join(news))
+        return json.dumps(request).encode(), request
+
+    def _remember(self, settled: Settled, text: str | None = None) -> None:
+        """Note where the conversation stands, with the text that has reached the client."""
+        if self._here is None:
+            return
+        final = settled.final
+        body = settled.newest.body if final is None else self._wire.final(final)
+        said = final.text if final is not None else settled.newest.text
+        conversations = self._doorway.conversations
+        conversations.remember(self._conversation, self._here, self._wire.said(body, said if text is None else text))
+        conversations.remember_response(self._conversation, self._visit.request.headers, body)
 
     async def _pass_on(self, content: bytes, warning: str) -> None:
         async with self._upstream.answered(self._visit.request, content) as response:
@@ -142,6 +175,7 @@ class JudgedRequest:
             return
         except AnswerTooLargeError as error:
             raise UpstreamError(str(error)) from error
+        self._remember(settled)
         body = content if settled.final is None else self._wire.final(settled.final)
         await self._visit.answer(200, body, headers=headers, ours=self._report(exchange.report))
 
@@ -157,6 +191,7 @@ class JudgedRequest:
                 answer = passage.answer(self._wire, time.monotonic() - self._began)
                 if answer is not None:
                     settled = await exchange.settle(answer)
+                    self._remember(settled, passage.text_of(settled))
                     await passage.release(settled, self._report(exchange.report))
         except RefusedByUpstreamError as refusal:
             await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
@@ -190,7 +225,7 @@ class Passage:
         self._visit, self._stream, self._limit, self._holds = visit, stream, limit, holds
         self._splitter = EventSplitter(limit)
         self._held: list[bytes] = []
-        self._is_followed, self._has_begun, self._has_spoken = True, False, False
+        self._is_followed, self._has_begun, self._said = True, False, ""
 
     async def follow(self, chunks: AsyncIterator[bytes]) -> None:
         """Pass the stream on to its end; raises AnswerTooLargeError where more would be held than there is room for."""
@@ -228,8 +263,14 @@ class Passage:
         if not self._held and (body is None or self._stream.is_garbled):
             return None
         answer = put_together(wire, body, seconds, is_garbled=self._stream.is_garbled)
-        self._has_spoken = bool(answer.text) and not self._stream.holds_text
+        self._said = "" if self._stream.holds_text else answer.text
         return answer
+
+    def text_of(self, settled: Settled) -> str:
+        """Give the whole text that the client reads in the end."""
+        if settled.final is None or not self._holds:
+            return settled.newest.text if not self._said else self._said
+        return self._said + settled.final.after_words().text if self._said else settled.final.text
 
     async def release(self, settled: Settled, report: list[tuple[str, str]]) -> None:
         """Let what was held go as it came, or write the final answer in its place."""
@@ -240,7 +281,7 @@ class Passage:
                 await self._visit.write(b"".join(self._held))
             return
         told = " ".join(f"{name}={value}" for name, value in report)
-        words = settled.final.after_words() if self._has_spoken else settled.final
+        words = settled.final.after_words() if self._said else settled.final
         final = self._stream.events(words, begun=self._has_begun)
         await self._visit.write(b"".join([f": retrycontract {told}\n\n".encode(), *final]))
 

@@ -107,6 +107,10 @@ class OpenAIChat:
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give the message."""
+        return [{**body["choices"][0]["message"], "content": text}]
+
 
 @dataclass(slots=True)
 class _CallParts:

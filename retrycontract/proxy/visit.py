@@ -86,11 +86,23 @@ class ClientVisit:
     ) -> None:
         """Send a whole answer: bytes as they are, anything else as JSON."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if self.has_begun:  # while a person was waited for; status and headers have gone
+            await self.write(content)
+            await self.end()
+            return
         plain = [pair for pair in headers if pair[0] not in (b"content-length", b"content-encoding")]
         if not isinstance(body, bytes):
             plain = [pair for pair in plain if pair[0] != b"content-type"] + [(b"content-type", b"application/json")]
         await self.begin(status, [*plain, (b"content-length", b"%d" % len(content))], ours)
         await self._send({"type": "http.response.body", "body": content, "more_body": False})
+
+    @asynccontextmanager
+    async def waited(self) -> AsyncIterator[None]:
+        """Begin an answer in JSON, and keep it alive with the white space that may stand before it."""
+        if not self.has_begun:
+            await self.begin(200, [(b"content-type", b"application/json")])
+        async with self.kept_alive(b"\n"):
+            yield
 
     @asynccontextmanager
     async def kept_alive(self, sign: bytes) -> AsyncIterator[None]:

@@ -142,6 +142,9 @@ class Wire(Protocol):
     def history(self, request: Body) -> list[Any]:
         """Give the messages that identify the conversation, as the client repeats them."""
 
+    def said(self, body: Body, text: str) -> list[Any]:
+        """Give an answer as the client will repeat it, with the text that has reached it."""
+
 
 class Assembled:
     """Collect the members of an object that comes in parts: texts are joined, other values replaced."""

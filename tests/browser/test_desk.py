@@ -164,7 +164,7 @@ def test_the_page_follows_the_agent_and_leaves_alone_what_is_typed_and_unfolded(
     site.page.locator("#attempt-1 > summary").click()
     submit(make_agent(), {"service": "web", "region": "mars"}, call=call)
     words.focus()
-    expect(site.page.get_by_text("Attempt 4, while Blocked")).to_be_visible(timeout=SOON)
+    expect(site.page.get_by_text("Attempt 4, while Blocked", exact=True)).to_be_visible(timeout=SOON)
     expect(words).to_have_value("Half a sent")
     expect(words).to_be_focused()
     assert site.page.locator("#attempt-1").get_attribute("open") is not None

@@ -141,7 +141,7 @@ def test_a_call_that_its_agent_tries_again_keeps_what_is_typed(mia: Site) -> Non
     mia.page.get_by_role("button", name="Claim").click()
     write(mia.page, "Use eu-west-1.")
     submit(make_agent(), WRONG, call=call)
-    expect(mia.page.get_by_text("Attempt 4, while Blocked")).to_be_visible(timeout=SOON)
+    expect(mia.page.get_by_text("Attempt 4, while Blocked", exact=True)).to_be_visible(timeout=SOON)
     assert words(mia.page) == "Use eu-west-1."
     submit(make_agent(), RIGHT, call=call)
     expect(mia.page.locator("#answer-notice")).to_contain_text("needs no answer any more", timeout=SOON)

@@ -54,7 +54,7 @@ def test_a_call_is_taken_put_off_brought_back_and_answered(site: Site) -> None:
     expect(page.locator("#preview")).to_contain_text("> Use eu-west-1.")
     page.get_by_role("button", name="Send and next").click()
     expect(page).to_have_url(re.compile(second.public_id))
-    page.get_by_role("link", name="answer", exact=True).click()
+    page.get_by_role("status").get_by_role("link", name="agent-0").click()
     expect(page).to_have_url(re.compile(first.public_id))
 
 

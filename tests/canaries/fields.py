@@ -107,7 +107,7 @@ MODELS: Final[dict[str, str]] = {
     "Summary.namespace": "an agent's namespace",
     "Summary.tool_name": "an unknown tool",
     "Summary.counts": "a field's name",
-    "Summary.places": "a field's name",
+    "Summary.details": "a field's name",
     "SecondFactor.sealed": SEALED,
     "WorkerBeat.name": OURS,
     "User.password": "a password",

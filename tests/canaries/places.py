@@ -157,6 +157,7 @@ SENT: tuple[tuple[str, str, str, Any, dict[str, str]], ...] = (
     ("why no model was asked", "POST", "/calls", UNASKED, {}),
     ("a version", "POST", "/calls", ONE | {"version": "@@"}, {}),
     ("a field of a request", "POST", "/calls", ONE | {"@@": 1, "turn": "@@"}, {}),
+    ("a form of feedback", "POST", "/calls", ONE | {"feedback": {"form": "@@", "@@": 1}, "seconds": "@@"}, {}),
     ("a kind", "POST", "/calls", ONE | {"kind": "@@", "render": "@@", "max_attempts": "@@"}, {}),
     ("a call's id", "POST", "/calls", ONE | {"call_id": "@@"}, {}),
     ("a body that is no JSON", "POST", "/calls", b'{"tool": "@@', {}),

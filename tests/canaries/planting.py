@@ -90,6 +90,7 @@ class Life:
                 answer = self.agent.send("POST", "/calls", body)
                 if answer.body["status"] == "blocked":
                     break
+                body["call_id"] = answer.body["call_id"]
             assert answer.body["status"] == "blocked", answer.text
             # The agent's own id comes back to it, as it must, and nothing else does.
             assert answer.body["tool_result"].pop("tool_call_id") == body["tool_call_id"]

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -27,20 +28,22 @@ TEN = [
 
 
 def steps(work: Callable[[], Any]) -> int:
-    """Count the calls that a piece of work makes, of Python and of C; what is remembered is filled before."""
+    """Count the instructions of Python that a piece of work takes; what is remembered is filled before."""
     work()
     made = 0
 
-    def count(_: Any, event: str, __: Any) -> None:
+    def count(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal made
-        made += event in ("call", "c_call")
+        frame.f_trace_opcodes = True
+        made += event == "opcode"
+        return count
 
-    before = sys.getprofile()
-    sys.setprofile(count)
+    before = sys.gettrace()
+    sys.settrace(count)
     try:
         work()
     finally:
-        sys.setprofile(before)
+        sys.settrace(before)
     return made
 
 
@@ -53,11 +56,11 @@ def test_what_was_measured_is_within_the_limit(row: str, limit: float) -> None:
 
 
 def test_a_message_of_ten_errors_takes_a_bounded_number_of_steps() -> None:
-    assert steps(lambda: ErrorFormatter().format_errors("t", TEN, 1, 3)) < 3_000
+    assert steps(lambda: ErrorFormatter().format_errors("t", TEN, 1, 3)) < 30_000
 
 
 def test_ten_errors_are_aggregated_in_a_bounded_number_of_steps() -> None:
-    assert steps(lambda: ErrorAggregator().aggregate(TEN)) < 300
+    assert steps(lambda: ErrorAggregator().aggregate(TEN)) < 6_000
 
 
 def test_tracking_takes_as_many_steps_among_forty_thousand_calls_as_alone() -> None:
@@ -70,7 +73,7 @@ def test_tracking_takes_as_many_steps_among_forty_thousand_calls_as_alone() -> N
     alone, crowded = InMemoryRetryTracker(), InMemoryRetryTracker()
     for number in range(40_000):
         crowded.increment_attempt(str(number))
-    assert steps(lambda: track(crowded)) == steps(lambda: track(alone)) < 100
+    assert steps(lambda: track(crowded)) == steps(lambda: track(alone)) < 2_000
 
 
 NULLS: Any = ValidationError(None, None, None, severity=None, keyword=None)  # type: ignore[arg-type]

@@ -239,8 +239,10 @@ def test_a_hostile_pointer_is_read_back_as_it_was(pointer: str) -> None:
     ids=ascii,
 )
 def test_a_hostile_name_stays_one_line_and_changes_no_number(name: str) -> None:
-    parsed = parse_feedback(ErrorFormatter().format_errors(name, [MISSING], 2, 3))
+    text = ErrorFormatter().format_errors(name, [MISSING], 2, 3)
+    parsed = parse_feedback(text)
     assert (parsed.name, parsed.attempt, parsed.max_attempts) == (shown_name(name), 2, 3)
+    assert text.splitlines()[0].count("'") == 2, "no name ends its own quotes"
 
 
 def test_a_value_that_quotes_the_blocked_text_blocks_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -295,6 +296,68 @@ def test_thoughts_of_every_mark_are_cut_off(thoughts: str, rest: str) -> None:
     if not thoughts.startswith(HM):
         opening, _, _ = thoughts.partition(HM)
         assert no_attempt(f"{opening}{HM} never closed") == "only_thoughts"
+
+
+# Opening and end of every mark, and what models think between them: fences, other marks, ends that are only mentioned.
+MARKS = (
+    ("<think>", "</think>"), ("<THINK >", "</think >"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"), ("<scratchpad>", "</scratchpad>"), ("<reflection>", "</reflection>"),
+    ("<antThinking>", "</antThinking>"), ("<seed:think>", "</seed:think>"), ("<longcat_think>", "</longcat_think>"),
+    ("<thinking_process>", "</thinking_process>"), ("<inner_monologue>", "</inner_monologue>"),
+    ("<think_never_used_51bce0c7>", "</think_never_used_51bce0c7>"), ('<think type="x">', "</think>"),
+    ("◁think▷", "◁/think▷"), ("[THINK]", "[/THINK]"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<unused94>thought\n", "<unused95>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+)  # fmt: skip
+THOUGHTS = (
+    "plan it", f"Maybe:\n{F}python\nos.remove(1)\n{F}\nno", f"{F}\nNO = 1\n{F}", "I'm sorry, I can't... or can I?",
+    "outer <think>inner</think> outer", "a < b > c", "", "\n\n", 'is it "</div>"? yes', '{"path": "NO"}',
+    "it ends with `</think>`, NO", "1. first\n2. second",
+)  # fmt: skip
+ANSWERS = (
+    "x = 1\n",
+    f"{F}python\nx = 1\n{F}",
+    '{"a": 1}',
+    "a: 1\n",
+    "#!/bin/sh\nls -l\n",
+    "# T\n\ntext.\n",
+    "<p>x</p>\n",
+)
+SHAPES = ("{0}{2}{1}\n{3}", "{0}\r\n{2}\r\n{1}\r\n{3}", "{0}{2}{1}\n{0}again{1}\n\n{3}", "{2}\n{1}\n\n{3}")
+
+
+@pytest.mark.parametrize(("opening", "end"), MARKS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whatever_was_thought_the_answer_is_what_follows(opening: str, end: str, shape: str) -> None:
+    for thought, answer in product(THOUGHTS, ANSWERS):
+        assert without_thoughts(shape.format(opening, end, thought, answer)).strip() == answer.strip(), thought
+
+
+@pytest.mark.parametrize(("opening", "end"), MARKS)
+def test_a_thought_that_never_ends_is_no_answer(opening: str, end: str) -> None:
+    for thought, answer in product(THOUGHTS, ANSWERS):
+        if "<think>" not in thought or "</think" not in end:  # where another one ends, it cannot be told which
+            assert no_attempt(f"{opening}{thought}\n{answer}") == "only_thoughts", thought
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>" * 400_000,
+        "</think> x" * 320_000,
+        "a\n<think>b</think>\n" * 80_000 + F,
+        "<|channel|>" * 360_000 + "think",
+    ],
+    ids=["opened", "closed", "both", "channels"],
+)
+def test_many_marks_are_walked_through_once(text: str) -> None:
+    """A walk for each mark would take minutes here."""
+    assert len(without_thoughts(text)) <= len(text)
+
+
+def test_a_thought_behind_words_is_cut_with_the_fence_in_it() -> None:
+    found = check("a.txt", f"Let me see.\n<think>\n{F}python\nos.remove(1)\n{F}\n</think>\n1.2.3")
+    assert "os.remove" not in str(found.parsed)
 
 
 @pytest.mark.parametrize(

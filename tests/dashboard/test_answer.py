@@ -297,6 +297,18 @@ def test_the_suggested_fix_is_put_into_the_form_and_sent_only_by_the_person(desk
     assert send(desk, call, decision="corrected", arguments=json.dumps(RIGHT)).status_code == 302
 
 
+def test_a_fix_that_mends_everything_is_sent_by_one_button_and_a_part_of_it_is_not(desk: Client) -> None:
+    whole, part = make_blocked(output=MISSPELT), make_blocked(output=MISSPELT | {"service": None})
+    assert "Send this fix" in text_of(desk.get(f"/calls/{whole.public_id}/"))
+    page = text_of(desk.get(f"/calls/{part.public_id}/"))
+    assert "Use the suggested fix" in page
+    assert "1 mistake would be left" in page
+    assert "Send this fix" not in page
+    assert send(desk, whole, decision="hint", text="", send_fix="yes").status_code == 302
+    given = Guidance.objects.get()
+    assert (given.decision, given.arguments) == ("corrected", RIGHT)
+
+
 def test_a_fix_that_would_move_a_secret_is_told_but_not_offered(desk: Client) -> None:
     agent = make_agent()
     schema = {"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password"]}

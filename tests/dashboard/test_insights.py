@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
+from html import unescape
 from io import StringIO
 from typing import Any
 
@@ -15,9 +17,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dashboard.navigation import Role
 from dashboard.shared.responses import csv_lines
+from retrycontract.contract.generation import Generation
 from retrycontract.store.models import Rollup, Tool
-from tests.dashboard.conftest import text_of
+from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +43,9 @@ def worked(desk: Client) -> Client:
 def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) -> None:
     text = text_of(worked.get("/insights/"))
     said = [
-        "Valid at first try 25% 1 of 4 calls", "Recovered 67% 2 of the 3 that failed at first",
-        "Escalated 1 1 answer given", "Time to guidance 4 min", "Failures by mistake", "Failures by tool",
+        "Valid at first try 25% 1 of 4 calls; few: 5% to 70%", "Recovered 67% 2 of the 3 that failed at first",
+        "Escalated 1 1 answer given", "Time to guidance 4 min median", "What to fix first",
+        "Failures by mistake", "Failures by tool", "Models side by side", "Tools side by side",
         "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
         "How calls ended", "tokens, estimated at four characters each where no agent counted them",
     ]  # fmt: skip
@@ -50,9 +55,9 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
 
 def test_each_plot_says_in_words_and_in_a_table_what_it_draws(worked: Client) -> None:
     page = worked.get("/insights/").content.decode()
-    assert page.count('role="img"') == page.count("</title>\n      <desc id=") == 3
-    assert "5 failed attempts; the most, 5, at" in " ".join(page.split())
-    assert page.count("<table") == 8
+    assert page.count('role="img"') == page.count("</title>\n      <desc id=") == 2
+    assert "5 mistakes in failed attempts; the most, 5, at" in " ".join(page.split())
+    assert page.count("<table") == 11
     assert "style=" not in page
 
 
@@ -130,3 +135,56 @@ def test_the_page_costs_the_same_however_much_there_is(worked: Client) -> None:
             make_blocked(make_agent(f"agent-{number}"), tool=f"tool-{number}")
     assert asked[0] == asked[1]
     assert Rollup.objects.count() > 40
+
+
+def link(page: str, words: str) -> str:
+    """Give where the link leads that has these words in it, or says them to who cannot see it."""
+    for found in re.findall(r"<a\b[^>]*>.*?</a>", page, flags=re.DOTALL):
+        if words in " ".join(re.sub(r"<(?!a\b)[^>]*>", "", found).split()):
+            return unescape(re.search(r'href="([^"]+)"', found)[1])  # type: ignore[index]
+    raise AssertionError(words)
+
+
+def test_each_number_of_the_board_leads_to_its_calls_each_mistake_to_its_schema(desk: Client) -> None:
+    staff, now = logged_in(make_user("ada", Role.ADMIN)), timezone.now()
+    make_tool(make_agent())
+    make_call(make_agent(), [WRONG], at=now - timedelta(days=9))
+    make_call(make_agent(), [WRONG, RIGHT], at=now - timedelta(minutes=9))
+    make_call(make_agent(), [{"service": 1, "region": "eu-west-1"}], at=now - timedelta(minutes=8))
+    make_blocked(at=now)
+    page = staff.get("/insights/").content.decode()
+    calls = staff.get(link(page, "4 failed attempts: their calls")).content.decode()
+    assert len(re.findall(r'id="row-(call_\w+)"', calls)) == 2, "one failed at first, one three times"
+    assert "At /region" in calls
+    schema = text_of(staff.get(link(page, "/region VAL-008")))
+    assert "Outputs fail at /region. It is described in line 7" in schema
+    assert "To its place in the schema" not in desk.get("/insights/").content.decode(), "who may edit it"
+
+
+def test_a_cut_by_agent_model_or_version_leaves_out_the_others(desk: Client) -> None:
+    make_tool(make_agent())
+    for model, outputs in (("opus", [WRONG, RIGHT]), ("haiku", [RIGHT]), (None, [RIGHT])):
+        make_call(make_agent(), outputs, generation=Generation(model=model))
+    every, one = (text_of(desk.get(f"/insights/?{query}")) for query in ("", "model=opus"))
+    assert ("1 of 3 calls" in one, "2 of 3 calls" in every) == (False, True)
+    assert "Valid at first try 0% 0 of 1 calls" in one
+    assert "Shown for opus alone" in one
+    assert "Which guidance worked" not in one
+    agent = make_agent()
+    assert "2 of 3 calls" in text_of(desk.get(f"/insights/?agent={agent.pk}"))
+    other = make_agent("idle")
+    assert "Nothing was checked" in text_of(desk.get(f"/insights/?agent={other.pk}"))
+    version = Tool.objects.get().current_version
+    assert version is not None
+    assert "2 of 3 calls" in text_of(desk.get(f"/insights/?tool={Tool.objects.get().pk}&version={version.pk}"))
+
+
+def test_a_new_version_is_a_mark_with_what_failed_before_and_since(desk: Client) -> None:
+    agent = make_agent()
+    make_tool(agent)
+    now = timezone.now()
+    make_call(agent, [WRONG, RIGHT], at=now - timedelta(hours=5))
+    make_tool(agent, schema={"type": "object"})
+    make_call(agent, [WRONG], at=now)
+    text = text_of(desk.get("/insights/?range=24h"))
+    assert "Version 2 of deploy: failed 50% (9% to 91%) before, 0% (0% to 79%) since" in text

@@ -151,6 +151,7 @@ def test_a_key_for_some_things_is_told_what_it_may_not(agent: AgentClient, scope
         assert f"'{missing}'" in said or not missing
 
     run(story, agent.service, agent.service.manage("create_agent", "over-http", "--scopes", scopes))
+    assert "Traceback" not in agent.service.log
 
 
 def test_a_service_that_is_told_to_stop_lets_nobody_wait(start_service: StartService, tmp_path: Path) -> None:

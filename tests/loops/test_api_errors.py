@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http
 import subprocess
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from retrycontract import RetryConfiguration, RetryContract
 from retrycontract.loops import (
@@ -70,6 +73,8 @@ PASSING = {
     "TimeoutError": TimeoutError(),
     "a command": subprocess.TimeoutExpired("llm", 5),
     "a broken pipe": BrokenPipeError(),
+    "urllib3": raised("MaxRetryError", type("PoolError", (Exception,), {})),
+    "a status as text": raised("AnyError", status="503"),
 }
 FINAL = {
     "google.api_core": raised("Unauthenticated", code=http.HTTPStatus.UNAUTHORIZED),
@@ -126,6 +131,9 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
         (raised("E", status_code=429, response=Response(429, retry_after="soon")), 0.0),
         (raised("E", status_code=429, headers={"Retry-After": "3"}), 3.0),
         (raised("E", response=throttled("SlowDown", 503)), 7.0),
+        (raised("E", status_code=429, headers=[(b"Retry-After", b"3")]), 3.0),
+        (raised("E", status_code=429, retry_after=timedelta(seconds=9)), 9.0),
+        (raised("E", status_code=429, retry_after=10**400), 1e9),
         (ModelApiError("busy", retry_after=4), 4.0),
         (TimeoutError(), 0.0),
     ],
@@ -134,6 +142,44 @@ def test_how_long_a_provider_asks_to_wait_is_read_in_every_form(error: Exception
     failure = failure_of(error, now=NOW)
     assert failure is not None
     assert failure.retry_after == seconds
+
+
+class Raising:
+    """What some packages have where nothing was set: reading it raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+STRANGE = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.integers(100, 599), st.floats(), st.text(max_size=20),
+    st.binary(max_size=9), st.timedeltas(), st.builds(Raising), st.just(lambda: 1 / 0),
+    st.sampled_from(http.HTTPStatus), st.sampled_from(["429", "insufficient_quota", "RESOURCE_EXHAUSTED", 10**400]),
+    st.datetimes(timezones=st.just(UTC)).map(lambda at: at.strftime("%a, %d %b %Y %H:%M:%S GMT")),
+)  # fmt: skip
+NAMES = st.sampled_from(["Retry-After", "retry-after", "retry-after-ms", "Date", "x"])
+HEADERS = st.one_of(st.dictionaries(NAMES, STRANGE), st.lists(st.tuples(NAMES, STRANGE)), STRANGE)
+RESPONSES = st.one_of(
+    STRANGE,
+    st.builds(SimpleNamespace, status_code=STRANGE, status=STRANGE, code=STRANGE, headers=HEADERS),
+    st.fixed_dictionaries(
+        {"Error": st.one_of(STRANGE, st.fixed_dictionaries({"Code": STRANGE})),
+         "ResponseMetadata": st.fixed_dictionaries({"HTTPStatusCode": STRANGE, "HTTPHeaders": HEADERS})}
+    ),
+)  # fmt: skip
+FIELDS = st.fixed_dictionaries(
+    {}, optional={"status_code": STRANGE, "status": STRANGE, "code": STRANGE, "retry_after": STRANGE,
+                  "headers": HEADERS, "response": RESPONSES},
+)  # fmt: skip
+
+
+@given(fields=FIELDS, base=st.sampled_from([Exception, OSError, ValueError]))
+def test_no_shape_of_an_error_stops_the_loop_that_judges_it(fields: dict[str, Any], base: type[Exception]) -> None:
+    failure = failure_of(raised("AnyError", base, **fields), now=NOW)
+    if failure is not None:
+        assert failure.retry_after >= 0
+        assert len(failure.reason) < 200
+        assert failure.status is None or 100 <= failure.status < 600
 
 
 def test_the_longer_of_delay_and_retry_after_is_waited_for(scripted: Scripted) -> None:

@@ -223,7 +223,7 @@ def proxied(
             server.should_exit = True
             await serving
         if desk is not None:
-            await desk.aclose()
+            await desk.__aexit__(None, None, None)
 
     with in_thread(serve) as port:
         yield f"http://127.0.0.1:{port}"

@@ -152,8 +152,8 @@ INSERT INTO "auth_permission" VALUES(138,35,'change_session','Can change session
 INSERT INTO "auth_permission" VALUES(139,35,'delete_session','Can delete session');
 INSERT INTO "auth_permission" VALUES(140,35,'view_session','Can view session');
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-INSERT INTO "auth_user" VALUES(1,'md5$UroV9HGHRx5d4i4gVsj41C$91faf2daf6b8381ca89dea54fc5dbb1b',NULL,0,'mia','','',0,1,'2026-11-22 05:49:42.446034','');
-INSERT INTO "auth_user" VALUES(2,'md5$kBgHJc0Yeq1YloEGsHnvZc$c73a7c831e9b29cf3eafafd378533399',NULL,0,'ada','','',1,1,'2026-11-22 05:49:42.484203','');
+INSERT INTO "auth_user" VALUES(1,'md5$IaAf0Q3CIDJpwkfEjYLQAS$4ff5af564141ace57fcc62d9ef59ed32',NULL,0,'mia','','',0,1,'2026-11-22 08:10:35.158145','');
+INSERT INTO "auth_user" VALUES(2,'md5$vDao4E39bklM0o8Mf8lEs0$b3f9d5bfefac3070ed5b1a8f3e150c8b',NULL,0,'ada','','',1,1,'2026-11-22 08:10:35.199107','');
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "auth_user_groups" VALUES(1,1,1);
 INSERT INTO "auth_user_groups" VALUES(2,2,2);
@@ -197,34 +197,34 @@ INSERT INTO "django_content_type" VALUES(33,'auth','user');
 INSERT INTO "django_content_type" VALUES(34,'contenttypes','contenttype');
 INSERT INTO "django_content_type" VALUES(35,'sessions','session');
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
-INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 05:49:37.504455');
-INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 05:49:37.524932');
-INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 05:49:37.541314');
-INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 05:49:37.560529');
-INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 05:49:37.582765');
-INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 05:49:37.622708');
-INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 05:49:37.643402');
-INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 05:49:37.663760');
-INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 05:49:37.684066');
-INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 05:49:37.703541');
-INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 05:49:37.710998');
-INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 05:49:37.728692');
-INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 05:49:37.747175');
-INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 05:49:37.767350');
-INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 05:49:37.788217');
-INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 05:49:37.801653');
-INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 05:49:37.822865');
-INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 05:49:42.004412');
-INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 05:49:42.023015');
+INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 08:10:20.323695');
+INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 08:10:20.442499');
+INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 08:10:20.499058');
+INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 08:10:20.549699');
+INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 08:10:20.608959');
+INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 08:10:20.725293');
+INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 08:10:20.801012');
+INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 08:10:20.875643');
+INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 08:10:20.929764');
+INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 08:10:21.000914');
+INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 08:10:21.010484');
+INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 08:10:21.048543');
+INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 08:10:21.103261');
+INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 08:10:21.154559');
+INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 08:10:21.207576');
+INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 08:10:21.244248');
+INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 08:10:21.304901');
+INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 08:10:33.679464');
+INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 08:10:33.721938');
 CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "work_until" real NOT NULL, "work_seconds" real NOT NULL, "streamed_at" datetime NULL);
-INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 05:49:42.571995',1.79532658523149204251e+09,5.07863200000002734668e-03,NULL);
+INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 08:10:35.376825',1.79533504182697606086e+09,2.16099400000002717092e-03,NULL);
 CREATE TABLE "retrycontract_answerrecord" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "digest" varchar(64) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "patch" text NULL, "given" integer unsigned NOT NULL CHECK ("given" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "last_given_at" datetime NOT NULL, CONSTRAINT "answerrecord_unique" UNIQUE ("namespace", "tool_name", "fingerprint", "digest"), CONSTRAINT "answerrecord_is_tried" CHECK ("decision" IN ('hint', 'corrected')), CONSTRAINT "answerrecord_counts_fit" CHECK (("tried" <= ("given") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 05:49:44.767239');
-INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 05:49:44.892530');
+INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 08:10:40.905433');
+INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 08:10:41.063906');
 CREATE TABLE "retrycontract_apikey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "prefix" varchar(16) NOT NULL, "digest" varchar(64) NOT NULL UNIQUE, "scopes" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NULL, "revoked_at" datetime NULL, "last_used_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_apikey" VALUES(1,'rc_7ad49365','61c7cc2f3fa86896e80030a1bc283c07734947e8be33e8d4e02819dacc93f527','','2026-11-22 05:49:42.574413',NULL,NULL,NULL,1);
+INSERT INTO "retrycontract_apikey" VALUES(1,'rc_ce985ca2','2e6f6850485cfd2d043491a7da863aa73b54065b727c183b091b2c864b576a79','','2026-11-22 08:10:35.386956',NULL,NULL,NULL,1);
 CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "model" varchar(200) NULL, "prompt" text NULL, "said" text NULL, "tokens_in" integer unsigned NULL CHECK ("tokens_in" >= 0), "tokens_out" integer unsigned NULL CHECK ("tokens_out" >= 0), "seconds" real NULL, "sealed" BLOB NULL, "is_dear" bool NOT NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(12) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "api_error" varchar(300) NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded', 'unasked')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
-INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 05:49:23.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''größe 🚀'' (attempt 1/3):
+INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 08:10:16.962313',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:16.962313',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''größe 🚀'' (attempt 1/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -232,8 +232,8 @@ Errors:
 
 • /service (VAL-005): Unknown field ''service''
 
-Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',66341,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 05:49:43.265663',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.265663',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','Validation failed for tool ''größe 🚀'' (attempt 2/3):
+Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',64141,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 08:10:36.962313',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:36.962313',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'e7092eae5caf7327d14ea74bc6cf93a237c9830bdb7f26699224698e54873bdd','Validation failed for tool ''größe 🚀'' (attempt 2/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -245,8 +245,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''region'' and ''service''.
 
-One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',757,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 05:49:03.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:03.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 1/3):
+One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',3152,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 08:09:59.582925',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:09:59.582925',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9dec1f3b11ed8600ad22668714288813bcdda06cf268b057c207b0d637d75c5','Validation failed for tool ''deploy'' (attempt 1/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -256,8 +256,8 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',5840,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 05:49:23.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:23.462082',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 2/3):
+Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',10065,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 08:10:19.582925',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:19.582925',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9dec1f3b11ed8600ad22668714288813bcdda06cf268b057c207b0d637d75c5','Validation failed for tool ''deploy'' (attempt 2/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -271,8 +271,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''list'' and change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',855,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 05:49:43.462082',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:43.462082',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'4afbf4c2c0972cfc4c2f7d02ba99a8a7f9309c28992b00e857d2a591f67379af','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',6051,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 08:10:39.582925',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:39.582925',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9dec1f3b11ed8600ad22668714288813bcdda06cf268b057c207b0d637d75c5','Validation failed for tool ''deploy'' (attempt 3/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -282,47 +282,22 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',866,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 05:49:44.673392',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.673392',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'9fa901a3cc6fb6f28baf84b1ec264c31c56438640f35ae25597a7027c258d10b','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',3320,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 08:10:40.785249',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:40.785249',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'9449b149ee17bbdac620f2191d74c537e3196b80c543b05f6bc94af0af4c2ed5','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • (root) (VAL-004): Invalid JSON: expecting value at line 1, column 11
   Expected: one JSON value
   Actual: {"never": ‸parsed \ud800
 
-Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',5620,3,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 05:49:04.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',1712,3,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 08:10:00.811455',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:00.811455',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',419,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 05:49:24.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.690816',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',694,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 05:49:44.690816',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.690816',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',800,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 05:49:04.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',928,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 05:49:24.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.791655',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',407,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 08:10:20.811455',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:20.811455',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -332,47 +307,22 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',493,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 05:49:44.791655',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.791655',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',17362,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 08:10:40.811455',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:40.811455',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',2658,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 05:49:04.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:04.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',789,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 08:10:00.949074',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:00.949074',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',548,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 05:49:24.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:24.917586',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',6023,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 05:49:44.917586',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:44.917586',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',1222,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 05:49:05.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:05.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',689,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 05:49:25.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:25.071696',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',430,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 08:10:20.949074',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:20.949074',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -382,16 +332,66 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',319,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 05:49:45.071696',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.071696',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',3846,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 08:10:40.949074',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:40.949074',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',355,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 05:49:45.266705',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.266705',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'db0ee9e9c93e41b21fb48e93a38e60f80e8d6d9b5864a3c62676245008a567a9','',NULL,1,3,'',1054,8,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 05:49:45.274707',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 05:49:45.274707',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',306,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 08:10:01.102939',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:01.102939',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',2910,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 08:10:21.102939',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:21.102939',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',5596,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 08:10:41.102939',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:41.102939',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',1609,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 08:10:01.547402',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:01.547402',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',550,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 08:10:21.547402',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:21.547402',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',5475,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 08:10:41.547402',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:41.547402',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',9026,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 08:10:41.866397',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:41.866397',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'e7092eae5caf7327d14ea74bc6cf93a237c9830bdb7f26699224698e54873bdd','',NULL,1,3,'',6741,8,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 08:10:41.894113',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:10:41.894113',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -400,8 +400,8 @@ INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',623,9,1);
-INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 05:49:02.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:02.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 1/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',477,9,1);
+INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 08:09:55.145808',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:09:55.145808',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -410,8 +410,8 @@ INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',326,10,1);
-INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 05:49:22.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:22.445835',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 2/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',2721,10,1);
+INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 08:10:15.145808',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:10:15.145808',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -421,31 +421,31 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',1044,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 05:49:42.445835',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 05:49:42.445835',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'bf18a37e1ad1352dedc63ab92dcb2545f799f514a78e47553bfe9d08a4a21aaf','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',5640,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 08:10:35.145808',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:10:35.145808',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'5d6f81d6d0cba835505e4dc9a18076b5b40747f1dbf50c301e0b5063b1dcad24','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',642,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 05:49:45.492322',NULL,NULL,NULL,NULL,NULL,NULL,X'6741414141414272416F4A354D7542665A4B485A506C683138786C4B51344C71734B494D774D57346B4E64484D39355967316877446E45784F427A634363546A6B5A4655545A37776E45503774746F67735561354F414A654B6B707358765A32573439487651385645525866636E5751456D394A6B745F2D376A632D572D3054675F7A64594D7569614E47306645593059756476616665614348616969315762523663556A2D6D6C7836634164306352763374453652646E4157534F783538436B7953354A3547715637574A6A74376A6F6D2D5463474C70577962794E38756256794A65367378786A7435516A5F514150677A636753616D492D6F694F65424A444A48696834676E4E616752783547333642366D31435669493033587848494475716B323878706F474A5F685F6B51393654316F493078676D55507252416732533862455143534156383136423150784F4D47683638504C674850387762516146786F446572784B5A6D2D39336554765161474F7949372D79643644395059794B4467304835626946345A616E6F417A4466454D4762494470376F65473470594F773D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',5126,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 08:10:42.124012',NULL,NULL,NULL,NULL,NULL,NULL,X'674141414141427241714F4341637A745349326D52307538366C72744A6E644B566D4D61486C6630596230754B6245483530796A3962524F5A7836375938794F376B356F4B5154546C6447485A6575734E594E624C6737725F304A6A7352324B71656F6944654570746B36766F332D535F52434C554F42594A685561674C65464A41386C43793474724B6368484753326E456542673073776B4B615974514A5465384566506D776B3779536A564A4F4C4A2D714D33356F493131465542734F515F3950353368675777507075453042354F4E6F5676504639556A4F753067726754496B6F79624E48772D753869705A416766525033396A5F55427944344E32776D7A764C7174373751382D616A6D7632704F6573516566665A56426C48465A4A7064556F464755772D596D6B77326E4D774C4A392D53456F5A366832764133765162536A693359662D6A683048317655337272384E5465644D5473414D683039676678764839614C6438304E4A326F6D6A4A4B31724849594E735757634443616F55693846364B586C546572494C6E673757333736706242507A42557431776676773D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
 CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
-INSERT INTO "retrycontract_call" VALUES(1,'call_01m80wv8j8eh0gyb740bp974pm','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.265663',NULL,NULL,NULL,1,2,2);
-INSERT INTO "retrycontract_call" VALUES(2,'call_01m80wv8ndstgmqvjrnvj156vk','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 05:49:03.462082','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.462082',NULL,'2026-11-29 05:49:43.462082',1,1,1);
-INSERT INTO "retrycontract_call" VALUES(3,'call_01m80wv9v8446gcjrb1vsshb8e','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 05:49:44.673392','2026-11-22 05:49:44.673392',NULL,NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(4,'call_01m80wv9vm7j31qmd2gt1mzec3','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.690816','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.690816',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(5,'call_01m80wv9yswvjgm241tg68w5xh','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.791655','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.791655',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(6,'call_01m80wva30hsxsdb3tc7b7wdt5','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 05:49:04.917586','2026-11-22 05:49:45.047189','2026-11-22 05:49:44.917586',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(7,'call_01m80wva7hyc5ytzyr8w83q6fc','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:05.071696','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.071696',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(8,'call_01m80wvadne60q2knq01qa8005','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 05:49:45.266705','2026-11-22 05:49:45.266705',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(9,'call_01m80wvadxctaf1rsgwrh6fr75','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 05:49:45.274707','2026-11-22 05:49:42.445835',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(10,'call_01m80wvaewwd62dh9zkh74x3qz','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 05:49:02.445835','2026-11-22 05:49:42.445835','2026-11-02 05:49:42.445835',NULL,'2026-11-04 05:49:42.445836',1,1,3);
-INSERT INTO "retrycontract_call" VALUES(11,'call_01m80wvamn33bzcyn0cb3qp4a4','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 05:49:45.492322','2026-11-22 05:49:45.492322',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(1,'call_01m814x83mg606r5947qvw6cgt','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 08:10:16.962313','2026-11-22 08:10:36.962313',NULL,NULL,NULL,1,2,2);
+INSERT INTO "retrycontract_call" VALUES(2,'call_01m814xakacs7af1b1rap217yb','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 08:09:59.582925','2026-11-22 08:10:39.582925','2026-11-22 08:10:39.582925',NULL,'2026-11-29 08:10:39.582925',1,1,1);
+INSERT INTO "retrycontract_call" VALUES(3,'call_01m814xbrkn6pwmb51pj9xsj30','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 08:10:40.785249','2026-11-22 08:10:40.785249',NULL,NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(4,'call_01m814xbsckv79a77ee1y3tfmb','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 08:10:00.811455','2026-11-22 08:10:40.905433','2026-11-22 08:10:40.811455',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(5,'call_01m814xby7mg80xbycx9yt89fw','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:10:00.949074','2026-11-22 08:10:41.063906','2026-11-22 08:10:40.949074',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(6,'call_01m814xc2jn6ptdmdxxw92gx5z','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:10:01.102939','2026-11-22 08:10:41.337733','2026-11-22 08:10:41.102939',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(7,'call_01m814xcgpjmwfr3tj5a0h0kye','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 08:10:01.547402','2026-11-22 08:10:41.656718','2026-11-22 08:10:41.547402',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(8,'call_01m814xctjnrmm9vf261m4n2nm','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 08:10:41.866397','2026-11-22 08:10:41.866397',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(9,'call_01m814xcv7w02ztd6mha10e47h','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 08:10:41.894113','2026-11-22 08:10:35.145808',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(10,'call_01m814xcwyarwrpwt355xe33vn','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 08:09:55.145808','2026-11-22 08:10:35.145808','2026-11-02 08:10:35.145808',NULL,'2026-11-04 08:10:35.145809',1,1,3);
+INSERT INTO "retrycontract_call" VALUES(11,'call_01m814xd2cxg31gk3et89tpheh','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 08:10:42.124012','2026-11-22 08:10:42.124012',NULL,NULL,NULL,1,1,3);
 CREATE TABLE "retrycontract_channelturn" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "free_at" datetime NOT NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "endpoint_id" bigint NULL UNIQUE REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "turn_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "turn_of_an_endpoint" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL))));
 CREATE TABLE "retrycontract_claim" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "claimed_at" datetime NOT NULL, "until" datetime NOT NULL, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "claim_ends_later" CHECK ("until" >= ("claimed_at")));
 CREATE TABLE "retrycontract_escalation" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "round" integer unsigned NOT NULL CHECK ("round" >= 0), "state" varchar(10) NOT NULL, "text" text NOT NULL, "opened_at" datetime NOT NULL, "closed_at" datetime NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "escalation_unique_round" UNIQUE ("call_id", "round"), CONSTRAINT "escalation_state_known" CHECK ("state" IN ('open', 'answered', 'resolved', 'cancelled', 'expired')), CONSTRAINT "escalation_closed_has_time" CHECK ((("closed_at" IS NULL AND "state" = 'open') OR (NOT ("state" = 'open') AND "closed_at" IS NOT NULL))));
-INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m80wv8pyae3xn53kd9q9ww62',1,'open','Tool ''deploy'' validation failed after 3 attempts.
+INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m814xap671fq6553n2xf31hh',1,'open','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) Invalid enum value ''12345678901234567890''
@@ -466,8 +466,8 @@ Recommended Actions:
 3. Check whether the tool should take the unknown field; else name the right one.
 4. Give a hint and grant further attempts.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:43.462082',NULL,2);
-INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m80wv9xfzqmdj4hjchqx84hj',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:10:39.582925',NULL,2);
+INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m814xbvzj8gvtdj2be4w3g51',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -488,8 +488,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.767239',4);
-INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m80wva17rp0nwps64y44pgjn',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:10:40.811455','2026-11-22 08:10:40.905433',4);
+INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m814xc0jy5fbs8fpsrheg86f',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -510,8 +510,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.892530',5);
-INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m80wva696ag7s4t5qk24pem9',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:10:40.949074','2026-11-22 08:10:41.063906',5);
+INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m814xc7ckbrzn3212q3r5t5t',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -532,8 +532,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.047189',6);
-INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m80wva8xvm5fexy3p6wa0ybd',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:10:41.102939','2026-11-22 08:10:41.337733',6);
+INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m814xck1fwnfmyjzk170g4ka',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -554,8 +554,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.130938',7);
-INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m80wvajh2xaa3g6megdg9arz',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:10:41.547402','2026-11-22 08:10:41.656718',7);
+INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m814xczfqemzsqfxz4y434gc',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -576,62 +576,62 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 05:49:42.445835','2026-11-22 05:49:42.445835',10);
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 08:10:35.145808','2026-11-22 08:10:35.145808',10);
 CREATE TABLE "retrycontract_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "attempts_made" integer unsigned NULL CHECK ("attempts_made" >= 0), "name" varchar(40) NOT NULL, "actor" varchar(200) NOT NULL, "door" varchar(10) NOT NULL, "from_state" varchar(10) NOT NULL, "to_state" varchar(10) NOT NULL, "data" text NOT NULL, "at" datetime NOT NULL, "stored_at" datetime DEFAULT (STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')) NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:42.576884','2026-11-22 05:49:43.166',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.254',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:23.265663','2026-11-22 05:49:43.383',1,1);
-INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 05:49:43.265663','2026-11-22 05:49:43.443',1,1);
-INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m80wv8n2m27yqmktnjzeewff","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 05:49:43.453148','2026-11-22 05:49:43.460',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:03.462082','2026-11-22 05:49:43.473',1,2);
-INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:23.462082','2026-11-22 05:49:43.492',1,2);
-INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 05:49:43.462082','2026-11-22 05:49:43.505',1,2);
-INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:43.462082','2026-11-22 05:49:44.658',1,2);
-INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 05:49:44.673392','2026-11-22 05:49:44.685',1,3);
-INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.690816','2026-11-22 05:49:44.700',1,4);
-INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.690816','2026-11-22 05:49:44.718',1,4);
-INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.740',1,4);
-INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.690816','2026-11-22 05:49:44.753',1,4);
-INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 05:49:44.767239','2026-11-22 05:49:44.784',1,4);
-INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.791655','2026-11-22 05:49:44.798',1,5);
-INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.791655','2026-11-22 05:49:44.820',1,5);
-INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.852',1,5);
-INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.791655','2026-11-22 05:49:44.874',1,5);
-INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 05:49:44.892530','2026-11-22 05:49:44.908',1,5);
-INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:04.917586','2026-11-22 05:49:44.936',1,6);
-INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:24.917586','2026-11-22 05:49:44.991',1,6);
-INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.021',1,6);
-INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:44.917586','2026-11-22 05:49:45.037',1,6);
-INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 05:49:45.047189','2026-11-22 05:49:45.063',1,6);
-INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:05.071696','2026-11-22 05:49:45.081',1,7);
-INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:25.071696','2026-11-22 05:49:45.094',1,7);
-INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.112',1,7);
-INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 05:49:45.071696','2026-11-22 05:49:45.123',1,7);
-INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 05:49:45.130938','2026-11-22 05:49:45.142',1,7);
-INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T06:49:45.152580+00:00","reason":"\\u202e"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.175',1,2);
-INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T05:49:45.152580+00:00"}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.203',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 05:49:45.152580','2026-11-22 05:49:45.210',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 05:49:45.231492','2026-11-22 05:49:45.243',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 05:49:45.266705','2026-11-22 05:49:45.271',1,8);
-INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 05:49:45.274707','2026-11-22 05:49:45.282',1,9);
-INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.301',1,9);
-INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:02.445835','2026-11-22 05:49:45.316',1,10);
-INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:22.445835','2026-11-22 05:49:45.363',1,10);
-INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.410',1,10);
-INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 05:49:42.445835','2026-11-22 05:49:45.428',1,10);
-INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 05:49:42.445835','2026-11-22 05:49:45.445',1,10);
-INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 05:49:45.492322','2026-11-22 05:49:45.501',1,11);
+INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:10:35.398271','2026-11-22 08:10:36.898',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:10:36.906061','2026-11-22 08:10:36.954',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:10:16.962313','2026-11-22 08:10:37.087',1,1);
+INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:10:36.962313','2026-11-22 08:10:39.538',1,1);
+INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m814xaj8vzh3nrq7837xwdev","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 08:10:39.559190','2026-11-22 08:10:39.561',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:09:59.582925','2026-11-22 08:10:39.610',1,2);
+INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:10:19.582925','2026-11-22 08:10:39.638',1,2);
+INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:10:39.582925','2026-11-22 08:10:39.664',1,2);
+INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:10:39.582925','2026-11-22 08:10:40.775',1,2);
+INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 08:10:40.785249','2026-11-22 08:10:40.800',1,3);
+INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:00.811455','2026-11-22 08:10:40.817',1,4);
+INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:20.811455','2026-11-22 08:10:40.863',1,4);
+INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:40.811455','2026-11-22 08:10:40.887',1,4);
+INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:10:40.811455','2026-11-22 08:10:40.897',1,4);
+INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 08:10:40.905433','2026-11-22 08:10:40.925',1,4);
+INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:00.949074','2026-11-22 08:10:40.969',1,5);
+INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:20.949074','2026-11-22 08:10:41.004',1,5);
+INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:40.949074','2026-11-22 08:10:41.015',1,5);
+INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:10:40.949074','2026-11-22 08:10:41.044',1,5);
+INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 08:10:41.063906','2026-11-22 08:10:41.087',1,5);
+INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:01.102939','2026-11-22 08:10:41.109',1,6);
+INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:21.102939','2026-11-22 08:10:41.146',1,6);
+INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:41.102939','2026-11-22 08:10:41.205',1,6);
+INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:10:41.102939','2026-11-22 08:10:41.315',1,6);
+INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 08:10:41.337733','2026-11-22 08:10:41.499',1,6);
+INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:01.547402','2026-11-22 08:10:41.561',1,7);
+INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:21.547402','2026-11-22 08:10:41.589',1,7);
+INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:41.547402','2026-11-22 08:10:41.620',1,7);
+INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:10:41.547402','2026-11-22 08:10:41.644',1,7);
+INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 08:10:41.656718','2026-11-22 08:10:41.679',1,7);
+INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T09:10:41.702106+00:00","reason":"\\u202e"}','2026-11-22 08:10:41.702106','2026-11-22 08:10:41.746',1,2);
+INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T08:10:41.702106+00:00"}','2026-11-22 08:10:41.702106','2026-11-22 08:10:41.770',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 08:10:41.702106','2026-11-22 08:10:41.784',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 08:10:41.826976','2026-11-22 08:10:41.855',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 08:10:41.866397','2026-11-22 08:10:41.876',1,8);
+INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:10:41.894113','2026-11-22 08:10:41.906',1,9);
+INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 08:10:35.145808','2026-11-22 08:10:41.934',1,9);
+INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:09:55.145808','2026-11-22 08:10:41.953',1,10);
+INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:10:15.145808','2026-11-22 08:10:41.981',1,10);
+INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:10:35.145808','2026-11-22 08:10:42.015',1,10);
+INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 08:10:35.145808','2026-11-22 08:10:42.033',1,10);
+INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 08:10:35.145808','2026-11-22 08:10:42.067',1,10);
+INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 08:10:42.124012','2026-11-22 08:10:42.134',1,11);
 CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "begun" integer unsigned NOT NULL CHECK ("begun" >= 0), "begun_at" datetime NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
-INSERT INTO "retrycontract_failedlogins" VALUES(1,'29e0cd9e2d1eac0053466aa109df458f28ba1615155849b8f2adcef57e8fb539',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(2,'17a802120a829b54ff0da6a51f1094680bf2bc625afdb733e21a90a33e40e2dd',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(3,'a61d093ed334d2d55e72f1050c95413382eee13af0c0c6070d90650353d16f42',1,'2026-11-22 05:49:42.445835',0,'2026-11-22 05:49:42.445835',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(1,'dd0c3767c7be9cb59f55072c0b571128c56bffa51d05b54837f38cd916845ff7',1,'2026-11-22 08:10:35.145808',0,'2026-11-22 08:10:35.145808',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(2,'fcd55fad453bda326a58c6e6d49dcfa646c823638bd561c9d43a9d6f6bf7a4e2',1,'2026-11-22 08:10:35.145808',0,'2026-11-22 08:10:35.145808',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(3,'7f7b484e3a38cbe4c602e00d7db483e85463448c89308aa739108304bdeea68f',1,'2026-11-22 08:10:35.145808',0,'2026-11-22 08:10:35.145808',NULL,NULL);
 CREATE TABLE retrycontract_forgetting (one INTEGER PRIMARY KEY CHECK (one = 1));
 CREATE TABLE "retrycontract_guidance" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "granted" smallint unsigned NOT NULL CHECK ("granted" >= 0), "rendered" text NOT NULL, "given_at" datetime NOT NULL, "delivered_at" datetime NULL, "acknowledged_at" datetime NULL, "next_valid" bool NULL, "base_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "record_id" bigint NULL REFERENCES "retrycontract_answerrecord" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidance_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')), CONSTRAINT "guidance_grant_range" CHECK ("granted" BETWEEN 0 AND 5));
 INSERT INTO "retrycontract_guidance" VALUES(1,'hint','Use eu-west-1.',NULL,NULL,2,'A person answered your Blocked call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 05:49:44.767239',NULL,NULL,NULL,9,4,2,1,1);
+Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 08:10:40.905433',NULL,NULL,NULL,9,4,2,1,1);
 INSERT INTO "retrycontract_guidance" VALUES(2,'corrected','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,1,'A person corrected the arguments of your Blocked call of tool ''deploy''.
 
 Send exactly these:
@@ -639,102 +639,121 @@ Send exactly these:
 
 > Use eu-west-1.
 
-They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 05:49:44.892530',NULL,NULL,NULL,12,5,3,1,2);
+They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 08:10:41.063906',NULL,NULL,NULL,12,5,3,1,2);
 INSERT INTO "retrycontract_guidance" VALUES(3,'accept','Use eu-west-1.',NULL,NULL,1,'A person accepted your arguments of attempt 3 for tool ''deploy'' as they are:
 
 > Use eu-west-1.
 
-Run the tool with exactly those arguments.','2026-11-22 05:49:45.047189',NULL,NULL,NULL,15,6,4,1,NULL);
+Run the tool with exactly those arguments.','2026-11-22 08:10:41.337733',NULL,NULL,NULL,15,6,4,1,NULL);
 INSERT INTO "retrycontract_guidance" VALUES(4,'reject','Use eu-west-1.',NULL,NULL,0,'A person rejected your call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 05:49:45.130938',NULL,NULL,NULL,18,7,5,1,NULL);
+Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 08:10:41.656718',NULL,NULL,NULL,18,7,5,1,NULL);
 CREATE TABLE "retrycontract_guidanceversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "stage" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "at" datetime NOT NULL, "guidance_id" bigint NOT NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidanceversion_one_each" UNIQUE ("guidance_id", "stage"), CONSTRAINT "guidanceversion_stage_known" CHECK ("stage" IN ('proposed', 'edited', 'delivered')));
-INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:44.767239',1);
-INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 05:49:44.892530',2);
-INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.047189',3);
-INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 05:49:45.130938',4);
+INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:10:40.905433',1);
+INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 08:10:41.063906',2);
+INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:10:41.337733',3);
+INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:10:41.656718',4);
 CREATE TABLE "retrycontract_heldanswer" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "batch" varchar(40) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "grant" smallint unsigned NOT NULL CHECK ("grant" >= 0), "base_number" integer unsigned NULL CHECK ("base_number" >= 0), "stands_days" smallint unsigned NULL CHECK ("stands_days" >= 0), "rendered" text NOT NULL, "held_at" datetime NOT NULL, "send_at" datetime NOT NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "heldanswer_sent_later" CHECK ("send_at" > ("held_at")), CONSTRAINT "heldanswer_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')));
+INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-22 08:10:41.702106','2026-12-22 08:10:41.702106',2,1,1);
 CREATE TABLE "retrycontract_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL, "request_hash" varchar(64) NOT NULL, "answer" text NULL, "created_at" datetime NOT NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "attempt_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "idempotency_key_unique" UNIQUE ("agent_id", "key_hash"), CONSTRAINT "idempotency_key_has_answer" CHECK (("attempt_id" IS NOT NULL OR "answer" IS NOT NULL)));
-INSERT INTO "retrycontract_idempotencykey" VALUES(1,'544269f7d97494eff9ef0f9267a19ca6a14d0bb37d52fc95daeaa39ed012ee01','0af21777d9420238e75b5e12e314d618b986b54114016c8a7d2f495fa58d1d7e','{"made":"once"}','2026-11-22 05:49:42.445835',1,NULL);
+INSERT INTO "retrycontract_idempotencykey" VALUES(1,'4ccda978a99ea9526217a83887cc3c2cb5fccffc6cd9231b312999dcf83dacd4','304d995c825ad2bbdff390ea53cdb8ca75525917bd59e0937d532faf1d6c947d','{"made":"once"}','2026-11-22 08:10:35.145808',1,NULL);
 CREATE TABLE "retrycontract_notice" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "created_at" datetime NOT NULL, "escalation_id" bigint NOT NULL REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "message_id" bigint NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "notice_unique" UNIQUE ("escalation_id", "channel"), CONSTRAINT "notice_channel_known" CHECK ("channel" IN ('webhook', 'email')));
-INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 05:49:45.152580',1,10);
+INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 08:10:41.702106',1,10);
 CREATE TABLE "retrycontract_outboxmessage" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "channel" varchar(10) NOT NULL, "due_at" datetime NULL, "subject" varchar(300) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "tries" integer unsigned NOT NULL CHECK ("tries" >= 0), "last_tried_at" datetime NULL, "last_error" varchar(200) NOT NULL, "delivered_at" datetime NULL, "given_up_at" datetime NULL, "endpoint_id" bigint NULL REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "outbox_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "outbox_one_end" CHECK (("delivered_at" IS NULL OR "given_up_at" IS NULL)), CONSTRAINT "outbox_endpoint_has_time" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL AND "due_at" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL AND "due_at" IS NULL))));
-INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m80wv9tfdwd6k0sx6r3m707g','endpoint','2026-11-22 05:49:43.462082','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:43.462Z","data":{"call_id":"call_01m80wv8ndstgmqvjrnvj156vk","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk","guidance":"/api/v1/calls/call_01m80wv8ndstgmqvjrnvj156vk/guidance","desk":"/calls/call_01m80wv8ndstgmqvjrnvj156vk/"}}}','2026-11-22 05:49:43.462082',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m80wv9xhw2x04dht2rfsk99r','endpoint','2026-11-22 05:49:44.690816','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.690Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.690816',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m80wv9yj1tqs5503s7ekvfw9','endpoint','2026-11-22 05:49:44.767239','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.767Z","data":{"call_id":"call_01m80wv9vm7j31qmd2gt1mzec3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3","guidance":"/api/v1/calls/call_01m80wv9vm7j31qmd2gt1mzec3/guidance","desk":"/calls/call_01m80wv9vm7j31qmd2gt1mzec3/"}}}','2026-11-22 05:49:44.767239',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m80wva199y0nzztjmt9vcb2q','endpoint','2026-11-22 05:49:44.791655','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.791Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.791655',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m80wva2d5cr7g64p7th28w06','endpoint','2026-11-22 05:49:44.892530','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:44.892Z","data":{"call_id":"call_01m80wv9yswvjgm241tg68w5xh","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh","guidance":"/api/v1/calls/call_01m80wv9yswvjgm241tg68w5xh/guidance","desk":"/calls/call_01m80wv9yswvjgm241tg68w5xh/"}}}','2026-11-22 05:49:44.892530',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m80wva6b5abcwrx7vpstfsbf','endpoint','2026-11-22 05:49:44.917586','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:44.917Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:44.917586',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m80wva797jd4b88tzv4scc4e','endpoint','2026-11-22 05:49:45.047189','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.047Z","data":{"call_id":"call_01m80wva30hsxsdb3tc7b7wdt5","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5","guidance":"/api/v1/calls/call_01m80wva30hsxsdb3tc7b7wdt5/guidance","desk":"/calls/call_01m80wva30hsxsdb3tc7b7wdt5/"}}}','2026-11-22 05:49:45.047189',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m80wva922nwjv1efqd3f5nw7','endpoint','2026-11-22 05:49:45.071696','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T05:49:45.071Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.071696',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m80wva9r02v8kvsj03t8t4bc','endpoint','2026-11-22 05:49:45.130938','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T05:49:45.130Z","data":{"call_id":"call_01m80wva7hyc5ytzyr8w83q6fc","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc","guidance":"/api/v1/calls/call_01m80wva7hyc5ytzyr8w83q6fc/guidance","desk":"/calls/call_01m80wva7hyc5ytzyr8w83q6fc/"}}}','2026-11-22 05:49:45.130938',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m80wvaa0s6t3cqr1cb2nxen1','email',NULL,'s','t‮','2026-11-22 05:49:45.152580',0,NULL,'',NULL,NULL,NULL);
-INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m80wvaeqqm111d2pe6ds730p','endpoint','2026-11-22 05:49:42.445835','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvadxctaf1rsgwrh6fr75","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75","guidance":"/api/v1/calls/call_01m80wvadxctaf1rsgwrh6fr75/guidance","desk":"/calls/call_01m80wvadxctaf1rsgwrh6fr75/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m80wvajksknxn7ejtsnx9tcg','endpoint','2026-11-02 05:49:42.445835','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-02 05:49:42.445835',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m80wvak7pma6n5f4btyanbft','endpoint','2026-11-22 05:49:42.445835','call.expired','{"type":"call.expired","timestamp":"2026-11-22T05:49:42.445Z","data":{"call_id":"call_01m80wvaewwd62dh9zkh74x3qz","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz","guidance":"/api/v1/calls/call_01m80wvaewwd62dh9zkh74x3qz/guidance","desk":"/calls/call_01m80wvaewwd62dh9zkh74x3qz/"}}}','2026-11-22 05:49:42.445835',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m814xbqx777mxhr3t6z6wy4p','endpoint','2026-11-22 08:10:39.582925','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:10:39.582Z","data":{"call_id":"call_01m814xakacs7af1b1rap217yb","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xakacs7af1b1rap217yb","guidance":"/api/v1/calls/call_01m814xakacs7af1b1rap217yb/guidance","desk":"/calls/call_01m814xakacs7af1b1rap217yb/"}}}','2026-11-22 08:10:39.582925',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m814xbw0e8hf7e6e0gqfr9z6','endpoint','2026-11-22 08:10:40.811455','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:10:40.811Z","data":{"call_id":"call_01m814xbsckv79a77ee1y3tfmb","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xbsckv79a77ee1y3tfmb","guidance":"/api/v1/calls/call_01m814xbsckv79a77ee1y3tfmb/guidance","desk":"/calls/call_01m814xbsckv79a77ee1y3tfmb/"}}}','2026-11-22 08:10:40.811455',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m814xbx41wz9whgqp8xr9nw9','endpoint','2026-11-22 08:10:40.905433','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:10:40.905Z","data":{"call_id":"call_01m814xbsckv79a77ee1y3tfmb","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m814xbsckv79a77ee1y3tfmb","guidance":"/api/v1/calls/call_01m814xbsckv79a77ee1y3tfmb/guidance","desk":"/calls/call_01m814xbsckv79a77ee1y3tfmb/"}}}','2026-11-22 08:10:40.905433',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m814xc0m4jrcd1k2dyynxzh0','endpoint','2026-11-22 08:10:40.949074','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:10:40.949Z","data":{"call_id":"call_01m814xby7mg80xbycx9yt89fw","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xby7mg80xbycx9yt89fw","guidance":"/api/v1/calls/call_01m814xby7mg80xbycx9yt89fw/guidance","desk":"/calls/call_01m814xby7mg80xbycx9yt89fw/"}}}','2026-11-22 08:10:40.949074',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m814xc21dhfbxww3c31gkbgw','endpoint','2026-11-22 08:10:41.063906','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:10:41.063Z","data":{"call_id":"call_01m814xby7mg80xbycx9yt89fw","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m814xby7mg80xbycx9yt89fw","guidance":"/api/v1/calls/call_01m814xby7mg80xbycx9yt89fw/guidance","desk":"/calls/call_01m814xby7mg80xbycx9yt89fw/"}}}','2026-11-22 08:10:41.063906',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m814xc8khjhztp1hf2z0e8ez','endpoint','2026-11-22 08:10:41.102939','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:10:41.102Z","data":{"call_id":"call_01m814xc2jn6ptdmdxxw92gx5z","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xc2jn6ptdmdxxw92gx5z","guidance":"/api/v1/calls/call_01m814xc2jn6ptdmdxxw92gx5z/guidance","desk":"/calls/call_01m814xc2jn6ptdmdxxw92gx5z/"}}}','2026-11-22 08:10:41.102939',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m814xcg4696r0cz03wpcym9m','endpoint','2026-11-22 08:10:41.337733','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:10:41.337Z","data":{"call_id":"call_01m814xc2jn6ptdmdxxw92gx5z","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m814xc2jn6ptdmdxxw92gx5z","guidance":"/api/v1/calls/call_01m814xc2jn6ptdmdxxw92gx5z/guidance","desk":"/calls/call_01m814xc2jn6ptdmdxxw92gx5z/"}}}','2026-11-22 08:10:41.337733',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m814xckb3avb0zt2gzk2w4md','endpoint','2026-11-22 08:10:41.547402','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:10:41.547Z","data":{"call_id":"call_01m814xcgpjmwfr3tj5a0h0kye","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xcgpjmwfr3tj5a0h0kye","guidance":"/api/v1/calls/call_01m814xcgpjmwfr3tj5a0h0kye/guidance","desk":"/calls/call_01m814xcgpjmwfr3tj5a0h0kye/"}}}','2026-11-22 08:10:41.547402',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m814xcmh5b46azt1rz97nvpp','endpoint','2026-11-22 08:10:41.656718','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:10:41.656Z","data":{"call_id":"call_01m814xcgpjmwfr3tj5a0h0kye","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m814xcgpjmwfr3tj5a0h0kye","guidance":"/api/v1/calls/call_01m814xcgpjmwfr3tj5a0h0kye/guidance","desk":"/calls/call_01m814xcgpjmwfr3tj5a0h0kye/"}}}','2026-11-22 08:10:41.656718',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m814xcn6j06vzabhfznpv7kf','email',NULL,'s','t‮','2026-11-22 08:10:41.702106',0,NULL,'',NULL,NULL,NULL);
+INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m814xcwg7gybks6ej5wa9nzh','endpoint','2026-11-22 08:10:35.145808','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T08:10:35.145Z","data":{"call_id":"call_01m814xcv7w02ztd6mha10e47h","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m814xcv7w02ztd6mha10e47h","guidance":"/api/v1/calls/call_01m814xcv7w02ztd6mha10e47h/guidance","desk":"/calls/call_01m814xcv7w02ztd6mha10e47h/"}}}','2026-11-22 08:10:35.145808',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m814xczgtj56hnb8wfb6av97','endpoint','2026-11-02 08:10:35.145808','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T08:10:35.145Z","data":{"call_id":"call_01m814xcwyarwrpwt355xe33vn","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m814xcwyarwrpwt355xe33vn","guidance":"/api/v1/calls/call_01m814xcwyarwrpwt355xe33vn/guidance","desk":"/calls/call_01m814xcwyarwrpwt355xe33vn/"}}}','2026-11-02 08:10:35.145808',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m814xd0mbv0djczty5ha6gxb','endpoint','2026-11-22 08:10:35.145808','call.expired','{"type":"call.expired","timestamp":"2026-11-22T08:10:35.145Z","data":{"call_id":"call_01m814xcwyarwrpwt355xe33vn","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m814xcwyarwrpwt355xe33vn","guidance":"/api/v1/calls/call_01m814xcwyarwrpwt355xe33vn/guidance","desk":"/calls/call_01m814xcwyarwrpwt355xe33vn/"}}}','2026-11-22 08:10:35.145808',0,NULL,'',NULL,NULL,1);
 CREATE TABLE "retrycontract_preferences" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "time_zone" varchar(64) NOT NULL, "has_shortcuts" bool NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "retrycontract_preferences" VALUES(1,'Europe/Zurich',0,1);
-CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(120) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
-INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 05:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 05:00:00','deployer','größe 🚀','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 05:00:00','deployer','größe 🚀','place','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 05:00:00','deployer','größe 🚀','retry_text','',0,622);
-INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 05:00:00','deployer','größe 🚀','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(9,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(10,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-008',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(11,'2026-11-22 05:00:00','deployer','deploy','judged','1',0,8);
-INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 05:00:00','deployer','deploy','place','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 05:00:00','deployer','deploy','place','VAL-008 /region',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 05:00:00','deployer','deploy','retry_text','',0,5725);
-INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 05:00:00','deployer','deploy','judged','2',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 05:00:00','deployer','deploy','escalation','',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 05:00:00','deployer','deploy','judged','3',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(28,'2026-11-22 05:00:00','deployer','deploy','failure','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 05:00:00','deployer','deploy','place','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(45,'2026-11-22 05:00:00','deployer','deploy','guidance','hint',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(46,'2026-11-22 05:00:00','deployer','deploy','guidance_time','60',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(60,'2026-11-22 05:00:00','deployer','deploy','guidance','corrected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(75,'2026-11-22 05:00:00','deployer','deploy','guidance','accept',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(77,'2026-11-22 05:00:00','deployer','deploy','outcome','accepted',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(91,'2026-11-22 05:00:00','deployer','deploy','guidance','reject',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(93,'2026-11-22 05:00:00','deployer','deploy','outcome','rejected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(95,'2026-11-22 05:00:00','deployer','deploy','outcome','valid',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(96,'2026-11-22 05:00:00','deployer','deploy','valid','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(101,'2026-11-22 05:00:00','deployer','deploy','outcome','cancelled',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(102,'2026-11-02 05:00:00','deployer','deploy','failure','VAL-008',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(103,'2026-11-02 05:00:00','deployer','deploy','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(104,'2026-11-02 05:00:00','deployer','deploy','place','VAL-008 /region',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(105,'2026-11-02 05:00:00','deployer','deploy','retry_text','',0,1004);
-INSERT INTO "retrycontract_rollup" VALUES(107,'2026-11-02 05:00:00','deployer','deploy','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-02 05:00:00','deployer','deploy','escalation','',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-02 05:00:00','deployer','deploy','judged','3',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(115,'2026-11-22 05:00:00','deployer','deploy','outcome','expired',0,1);
+CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(300) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
+INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 08:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 08:00:00','deployer','größe 🚀','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 08:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 08:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
+INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-22 08:00:00','deployer','größe 🚀','retry_text','',0,622);
+INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(8,'2026-11-22 08:00:00','deployer','größe 🚀','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-008',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-22 08:00:00','deployer','deploy','judged','1',0,8);
+INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-22 08:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
+INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
+INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
+INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-22 08:00:00','deployer','deploy','retry_text','',0,5725);
+INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
+INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 08:00:00','deployer','deploy','judged','2',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 08:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(31,'2026-11-22 08:00:00','deployer','deploy','escalation','',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-22 08:00:00','deployer','deploy','judged','3',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(40,'2026-11-22 08:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(41,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-22 08:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
+INSERT INTO "retrycontract_rollup" VALUES(66,'2026-11-22 08:00:00','deployer','deploy','guidance','hint',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(67,'2026-11-22 08:00:00','deployer','deploy','guidance_time','60',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(68,'2026-11-22 08:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(88,'2026-11-22 08:00:00','deployer','deploy','guidance','corrected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-22 08:00:00','deployer','deploy','guidance','accept',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-22 08:00:00','deployer','deploy','outcome','accepted',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(133,'2026-11-22 08:00:00','deployer','deploy','guidance','reject',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(135,'2026-11-22 08:00:00','deployer','deploy','outcome','rejected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(138,'2026-11-22 08:00:00','deployer','deploy','outcome','valid',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(139,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(140,'2026-11-22 08:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-22 08:00:00','deployer','deploy','valid','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(144,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(145,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
+INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-22 08:00:00','deployer','deploy','outcome','cancelled',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-02 08:00:00','deployer','deploy','failure','VAL-008',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-02 08:00:00','deployer','deploy','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(151,'2026-11-02 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(152,'2026-11-02 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
+INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-02 08:00:00','deployer','deploy','retry_text','',0,1004);
+INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-02 08:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(156,'2026-11-02 08:00:00','deployer','deploy','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-02 08:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-02 08:00:00','deployer','deploy','escalation','',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-02 08:00:00','deployer','deploy','judged','3',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(167,'2026-11-02 08:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(168,'2026-11-22 08:00:00','deployer','deploy','outcome','expired',0,1);
 CREATE TABLE "retrycontract_savedreply" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "title" varchar(80) NOT NULL, "text" text NOT NULL, "position" smallint unsigned NULL CHECK ("position" >= 0), "updated_at" datetime NOT NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "savedreply_position_range" CHECK (("position" IS NULL OR "position" BETWEEN 1 AND 9)), CONSTRAINT "savedreply_unique_own_position" UNIQUE ("operator_id", "position"));
-INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 05:49:45.152580',1);
+INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 08:10:41.702106',1);
 CREATE TABLE "retrycontract_secondfactor" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "confirmed_at" datetime NULL, "last_step" bigint NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_secondfactor" VALUES(1,X'6741414141414272416F4A3250634E5F72756B3958342D557A6A644B466C776F73626F783457674E656F4C326D6F313542675145485376616A714B4567684F5A656B7770687A453266714F4A376D4A3073686A69364F6939474A70594456474576584654436C736F746B5352715877636B5470504F7843705A3443365F7A61307649714C68495132337A464F','2026-11-22 05:49:42.523624',NULL,0,1);
+INSERT INTO "retrycontract_secondfactor" VALUES(1,X'674141414141427241714E377454723054454172314B2D4649344845527A486258366C45754F44335F334778394F45594C30745448506D517551575479356A3147736F52794E3773437855455150757A5A3335797167324E574B62394374654E6751337961726B57706366416D78646337315A6938384A4A6E504872374455706C6E2D436C55574C61424670','2026-11-22 08:10:35.259280',NULL,0,1);
 CREATE TABLE "retrycontract_snooze" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "reason" varchar(200) NOT NULL, "snoozed_at" datetime NOT NULL, "until" datetime NOT NULL, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "snooze_ends_later" CHECK ("until" > ("snoozed_at")));
-INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 05:49:45.152580','2026-11-22 06:49:45.152580',1,1);
+INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 08:10:41.702106','2026-11-22 09:10:41.702106',1,1);
 CREATE TABLE "retrycontract_standinghint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NOT NULL, "off_at" datetime NULL, "shown" integer unsigned NOT NULL CHECK ("shown" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "owner_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "source_id" bigint NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "standinghint_ends_later" CHECK ("expires_at" > ("created_at")), CONSTRAINT "standinghint_counts_fit" CHECK (("tried" <= ("shown") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 05:49:45.152580','2026-12-22 05:49:45.152580',NULL,2,1,0,1,1);
-CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "places" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
-INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{}');
-INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"VAL-008 /region":3}');
+INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 08:10:41.702106','2026-12-22 08:10:41.702106',NULL,2,1,0,1,1);
+CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "details" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
+INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":3},"place_tokens":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":258},"source_judged":{"deployer\tdeploy\t1\t1\t3\t":1,"deployer\tdeploy\t2\t1\t3\t":1,"deployer\tdeploy\t3\t1\t3\t":1}}');
+INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"VAL-008 /region\t1\t3\t":3},"place_tokens":{"VAL-008 /region\t1\t3\t":258},"source_judged":{"1\t1\t3\t":1,"2\t1\t3\t":1,"3\t1\t3\t":1}}');
 CREATE TABLE "retrycontract_tool" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "name" varchar(300) NOT NULL, "kind" varchar(20) NOT NULL, "description" text NOT NULL, "strict" bool NOT NULL, "hold" bool NOT NULL, "mode" varchar(10) NULL, "max_attempts" smallint unsigned NULL CHECK ("max_attempts" >= 0), "expires_after" bigint NULL, "on_expiry" varchar(10) NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "current_version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "tool_unique_name" UNIQUE ("namespace", "name"), CONSTRAINT "tool_kind_known" CHECK ("kind" IN ('tool_call', 'agent_response', 'source_file', 'extraction')), CONSTRAINT "tool_max_attempts_range" CHECK (("max_attempts" IS NULL OR "max_attempts" BETWEEN 1 AND 10)), CONSTRAINT "tool_expires_after_range" CHECK (("expires_after" IS NULL OR "expires_after" BETWEEN 1000000 AND 31536000000000)), CONSTRAINT "tool_on_expiry_known" CHECK (("on_expiry" IS NULL OR "on_expiry" IN ('expire', 'reject'))));
-INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 05:49:42.576884','2026-11-22 05:49:45.231492',3);
-INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 05:49:43.170912','2026-11-22 05:49:43.170912',2);
+INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 08:10:35.398271','2026-11-22 08:10:41.826976',3);
+INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 08:10:36.906061','2026-11-22 08:10:36.906061',2);
 CREATE TABLE "retrycontract_toolversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "schema" text NOT NULL, "sealed" BLOB NULL, "schema_hash" varchar(64) NOT NULL, "created_at" datetime NOT NULL, "quarantined_at" datetime NULL, "tool_id" bigint NOT NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "toolversion_unique_number" UNIQUE ("tool_id", "number"), CONSTRAINT "toolversion_unique_schema" UNIQUE ("tool_id", "schema_hash"));
-INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 05:49:42.576884',NULL,1);
-INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 05:49:43.170912',NULL,2);
-INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 05:49:45.231492',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 08:10:35.398271',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 08:10:36.906061',NULL,2);
+INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 08:10:41.826976',NULL,1);
 CREATE TABLE "retrycontract_webhookdelivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "tried_at" datetime NOT NULL, "status" smallint unsigned NULL CHECK ("status" >= 0), "reason" varchar(200) NOT NULL, "duration_ms" integer unsigned NOT NULL CHECK ("duration_ms" >= 0), "message_id" bigint NOT NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "delivery_status_is_http" CHECK (("status" IS NULL OR "status" BETWEEN 100 AND 999)));
-INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 05:49:45.152580',NULL,'‮',1,1);
+INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 08:10:41.702106',NULL,'‮',1,1);
 CREATE TABLE "retrycontract_webhookendpoint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "sealed_address" BLOB NOT NULL, "events" text NOT NULL, "is_active" bool NOT NULL, "gone_at" datetime NULL, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "endpoint_gone_is_off" CHECK (("gone_at" IS NULL OR NOT "is_active")));
-INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m80wv8n2m27yqmktnjzeewff',X'6741414141414272416F4A3369446745464C5174584E597076436A6C5F706F47656370586F43306578634C374D345437726266422D33656D4231426843374734486B6955387276384970647164647632764879685439505634586B4633556A654D4772566B7730356970364E4A737462697268325F6B4754555854524E6E43576A766B4C363052493853504E','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'6741414141414272416F4A336A4F2D5648552D5769533563413076327A64355132695A68376E51796C725174786B7655356D457A516A395A6B787A6D44445763495341696A65642D6933364170625474544D6D794F66743141537345547676794B5F344452754C366271334B496C577A6F77687655616B42347234575054677A454154434E42477864673050584774625743457834303053734A49366C324970327A736131534F454D67384358663630313578626532513D','2026-11-22 05:49:43.453148',1);
+INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m814xaj8vzh3nrq7837xwdev',X'674141414141427241714E5F4D4E623941664F345756537A554A6D3249386B6A504971476651454D504B71704E777572677455466430476B59714F35766C327749577A3679525F595650536B5130644B3654362D65374B6B366E57696C78796A6F473956433844752D52546E334A38484E425057556C4E62746655525F47392D4E3356724D6A6C5979416973','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'674141414141427241714E5F7363574D36455431446430695F4232764645306F555949734556715F7A45505545784F74432D5162576F78614F5F764146593043416E5F694B5641426D7A664772475F56697A2D416C527546494E30763068324B69727A48726F444C6637524F756747466652724B584F5174366F6458736D4E69474177395F535833306657387071716432753849796B742D6C4556416D5F62444E434B534B33576C38635250534A6650517637784F76673D','2026-11-22 08:10:39.559190',1);
 CREATE TABLE "retrycontract_workerbeat" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "beat_at" datetime NOT NULL);
-INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 05:49:42.445835');
+INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 08:10:35.145808');
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
@@ -837,7 +856,7 @@ INSERT INTO "sqlite_sequence" VALUES('retrycontract_claim',0);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_failedlogins',3);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidance',4);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_guidanceversion',4);
-INSERT INTO "sqlite_sequence" VALUES('retrycontract_heldanswer',0);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_heldanswer',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_idempotencykey',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_notice',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_savedreply',1);
@@ -859,7 +878,7 @@ INSERT INTO "sqlite_sequence" VALUES('retrycontract_preferences',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_agent',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_apikey',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_event',43);
-INSERT INTO "sqlite_sequence" VALUES('retrycontract_rollup',115);
+INSERT INTO "sqlite_sequence" VALUES('retrycontract_rollup',168);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_answerrecord',2);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_workerbeat',1);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_summary',2);

@@ -24,7 +24,8 @@ pytestmark = pytest.mark.django_db
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LABELS = {
     Measure.JUDGED: ("1", "2", "more"), Measure.VALID: ("1", "2"), Measure.FAILURE: ("VAL-001", "VAL-008"),
-    Measure.PLACE: ("VAL-001 /a", "VAL-008 /b/*"), Measure.RETRY_TEXT: ("",), Measure.OUTCOME: ("valid", "observed"),
+    Measure.PLACE: ("VAL-001 /a\t1\t1\t", "VAL-008 /b/*\t1\t2\tm"), Measure.RETRY_TEXT: ("",),
+    Measure.OUTCOME: ("valid", "observed"),
     Measure.GUIDANCE: ("hint",), Measure.TRIED: ("hint",), Measure.WORKED: ("hint",), Measure.ESCALATION: ("",),
 }  # fmt: skip
 
@@ -107,10 +108,10 @@ def test_two_who_sum_up_at_once_write_one_row() -> None:
 
 def test_of_places_that_agents_made_up_the_commonest_are_kept() -> None:
     for number in range(MOST_PLACES + 5):
-        count(NOON, measure=Measure.PLACE, label=f"VAL-001 /{number}", n=1 + (number == 7))
+        count(NOON, measure=Measure.PLACE, label=f"VAL-001 /{number}\t1\t1\t", n=1 + (number == 7))
     sum_up_everything(now=NOON + DAY)
-    places = Summary.objects.get(span=SummarySpan.DAY, is_whole=False).places
-    assert (len(places), places["VAL-001 /7"]) == (MOST_PLACES, 2)
+    places = Summary.objects.get(span=SummarySpan.DAY, is_whole=False).details[Measure.PLACE]
+    assert (len(places), places["VAL-001 /7\t1\t1\t"]) == (MOST_PLACES, 2)
 
 
 def test_counts_that_are_made_anew_are_summed_up_anew() -> None:

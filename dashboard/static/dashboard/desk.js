@@ -277,7 +277,7 @@
     const form = event.target.closest("form[data-answer]");
     if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
     event.preventDefault();
-    form.requestSubmit(form.querySelector("[data-send-next]") || form.querySelector("button.primary"));
+    form.requestSubmit(form.querySelector("[data-send-next]") || form.querySelector("[data-send]"));
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-answer], form[data-once]");

@@ -61,7 +61,7 @@
 
   // ---- A fault says its line, and leads there ----
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-line]"), field = one("#id_arguments");
+    const link = event.target.closest("[data-line]"), field = one("#id_arguments, #id_schema");
     if (!link || !field) return;
     event.preventDefault();
     const lines = field.value.split("\n"), at = Math.min(Number(link.dataset.line), lines.length) - 1;
@@ -70,7 +70,9 @@
     if (link.dataset.column) field.setSelectionRange(start + Number(link.dataset.column) - 1, start + Number(link.dataset.column) - 1);
     else field.setSelectionRange(start, start + lines[at].length);
     one(`.editor-line:nth-child(${at + 1})`)?.scrollIntoView({ block: "nearest" });
+    if (field.id === "id_schema") field.scrollTop = Math.max(at - 4, 0) * (field.scrollHeight / lines.length);
   });
+  one("[data-at-once]")?.click();
 
   // ---- A saved reply stands where the caret was, and nothing that was typed is lost ----
   document.addEventListener("click", (event) => {

@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import DateTimeField, ForeignKey, Model
 
 from retrycontract.contract.decisions import Decision
+from retrycontract.contract.generation import Generation
 from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
 from retrycontract.usecases.answers.give_guidance import give_guidance
@@ -108,6 +109,7 @@ GOALS: Final = (
     "Bring the release out",
     "Clear the inbox",
 )
+MODELS: Final = ("model-s", "model-m", None)  # some agents name none
 PAUSE: Final = timedelta(seconds=20)
 THINKING: Final = timedelta(minutes=6)
 
@@ -140,6 +142,7 @@ class Teller:
     now: datetime
     call: Call | None = None
     session: str = ""
+    model: str | None = None
 
     def tell(self, story: Story) -> Call:
         """Let a call go as the story says."""
@@ -147,6 +150,7 @@ class Teller:
         wrongs = list(faults(self.tool, parsed="a" in story.plot))
         # The same mistakes come again and again: that is what groups and suggestions are for.
         (wrong,) = self.chance.choices(wrongs, [1 / (rank + 1) ** 2 for rank in range(len(wrongs))])
+        self.model = self.chance.choice(MODELS)
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
             self._take(step, wrong)
@@ -174,6 +178,7 @@ class Teller:
             call_id=self.call.public_id if self.call else None,
             session_id=self.session,
             context={"goal": self.chance.choice(GOALS)} if self.call is None else None,
+            generation=Generation(model=self.model),
         )
         attempt = submit_attempt(self.agent, new, now=self.now)
         if attempt.is_waiting:  # where everything is judged by a worker

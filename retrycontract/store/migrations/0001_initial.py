@@ -390,15 +390,15 @@ class Migration(migrations.Migration):
                 ('hour', models.DateTimeField()),
                 ('namespace', models.CharField(max_length=200)),
                 ('tool_name', models.CharField(max_length=300)),
-                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('model_judged', 'Model Judged'), ('model_valid', 'Model Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
-                ('label', models.CharField(max_length=120)),
+                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('place_tokens', 'Place Tokens'), ('place_answers', 'Place Answers'), ('place_seconds', 'Place Seconds'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('source_judged', 'Source Judged'), ('source_valid', 'Source Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
+                ('label', models.CharField(max_length=300)),
                 ('shard', models.PositiveSmallIntegerField(default=0)),
                 ('amount', models.BigIntegerField()),
             ],
             options={
                 'ordering': ('-hour', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('shard__gt', 0)), fields=['hour'], name='rollup_spread')],
-                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'model_judged', 'model_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
+                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
             },
         ),
         migrations.CreateModel(
@@ -484,7 +484,7 @@ class Migration(migrations.Migration):
                 ('first_judged', models.BigIntegerField()),
                 ('first_valid', models.BigIntegerField()),
                 ('counts', retrycontract.store.fields.JSONText(default=dict)),
-                ('places', retrycontract.store.fields.JSONText(default=dict)),
+                ('details', retrycontract.store.fields.JSONText(default=dict)),
             ],
             options={
                 'verbose_name_plural': 'summaries',

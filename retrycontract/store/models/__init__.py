@@ -16,7 +16,17 @@ from retrycontract.store.models.calls import (
     IllegalMoveError,
     LostRaceError,
 )
-from retrycontract.store.models.counts import BY_MODEL, Count, Measure, Rollup, Summary, SummarySpan, Tally, hour_of
+from retrycontract.store.models.counts import (
+    DETAILED,
+    Count,
+    Measure,
+    Rollup,
+    Source,
+    Summary,
+    SummarySpan,
+    Tally,
+    hour_of,
+)
 from retrycontract.store.models.escalations import Claim, Escalation, EscalationState, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.open_calls import IdempotencyKey
@@ -34,7 +44,7 @@ from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 
 __all__ = [
-    "BY_MODEL",
+    "DETAILED",
     "Agent",
     "AnswerRecord",
     "ApiKey",
@@ -70,6 +80,7 @@ __all__ = [
     "Scope",
     "SecondFactor",
     "Snooze",
+    "Source",
     "StandingHint",
     "Summary",
     "SummarySpan",

@@ -303,8 +303,11 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """
         earlier = Attempt.objects.waiting().filter(call=models.OuterRef("call"), number__lt=models.OuterRef("number"))
         free = Q(state=AttemptState.QUEUED) | Q(state=AttemptState.LEASED, lease_until__lte=now)
+        # The agent is looked up inside. A join of this query would move an update's conditions into a subquery, which
+        # PostgreSQL does not ask again after it waited for a row: two workers would both hold the attempt.
+        agent = Call.objects.filter(pk=models.OuterRef(models.OuterRef("call"))).values("agent")
         in_hand = Attempt.objects.waiting().filter(
-            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.OuterRef("call__agent")
+            state=AttemptState.LEASED, is_dear=True, lease_until__gt=now, call__agent=models.Subquery(agent)
         )
         is_first, may_begin = ~models.Exists(earlier), Q(is_dear=False) | ~models.Exists(in_hand)
         return self.waiting().filter(free, is_first, may_begin).order_by("pk")

@@ -25,7 +25,10 @@ class Measure(models.TextChoices):
     JUDGED = "judged"  # attempts by their number
     VALID = "valid"  # valid attempts by their number
     FAILURE = "failure"  # failed attempts by each code they had
-    PLACE = "place"  # failed attempts by code and place, such as "VAL-008 /region"
+    PLACE = "place"  # failed attempts by code and place, such as "VAL-008 /region", and source
+    PLACE_TOKENS = "place_tokens"  # what these attempts took, each shared by its places
+    PLACE_ANSWERS = "place_answers"  # answers of people to calls that stood there
+    PLACE_SECONDS = "place_seconds"  # of people, from taking such a call on to the answer
     RETRY_TEXT = "retry_text"  # characters that retries cost: every feedback, and each output after the first
     ESCALATION = "escalation"
     GUIDANCE = "guidance"  # answers by decision
@@ -33,16 +36,31 @@ class Measure(models.TextChoices):
     GUIDANCE_SECONDS = "guidance_seconds"  # the sum of these times
     TRIED = "tried"  # first attempts after an answer by its decision
     WORKED = "worked"  # those of them that were valid
-    MODEL_JUDGED = "model_judged"  # attempts by their number and the model that wrote them, such as "1 gpt-5"
-    MODEL_VALID = "model_valid"  # valid ones of these
+    SOURCE_JUDGED = "source_judged"  # attempts by their number and source
+    SOURCE_VALID = "source_valid"  # valid ones of these
     TOKENS = "tokens"  # tokens that agents told of, by direction and model, such as "in gpt-5"
     RETRY_TOKENS = "retry_tokens"  # those of attempts after the first; what is told is not counted as retry_text
     API_ERROR = "api_error"  # tries for which the model could not be asked, by why, such as "HTTP 429"
     OUTCOME = "outcome"  # ends of calls by state; one that a late answer reopens ends twice
 
 
-# Their labels end in a model's name, which agents are free to make up.
-BY_MODEL: Final = frozenset({Measure.MODEL_JUDGED, Measure.MODEL_VALID, Measure.TOKENS})
+# Their labels name a source, and are too many for what is shown over a whole time.
+OF_PLACES: Final = (Measure.PLACE, Measure.PLACE_TOKENS, Measure.PLACE_ANSWERS, Measure.PLACE_SECONDS)
+OF_SOURCES: Final = (Measure.SOURCE_JUDGED, Measure.SOURCE_VALID)
+DETAILED: Final = frozenset({*OF_PLACES, *OF_SOURCES})
+APART: Final = "\t"  # no name holds one: what is invisible is written out in them
+
+
+class Source(NamedTuple):
+    """Name where an attempt came from: agent and version by their keys, and the model, empty where nobody named it."""
+
+    agent: str
+    version: str
+    model: str
+
+    def label(self, head: str) -> str:
+        """Write the label of what is counted by source."""
+        return APART.join((head, *self))
 
 
 class Count(NamedTuple):
@@ -130,7 +148,7 @@ class Rollup(models.Model):
     namespace = models.CharField(max_length=200)
     tool_name = models.CharField(max_length=300)
     measure = models.CharField(max_length=20, choices=Measure.choices)
-    label = models.CharField(max_length=120)
+    label = models.CharField(max_length=300)
     shard = models.PositiveSmallIntegerField(default=0)
     amount = models.BigIntegerField()
 
@@ -169,7 +187,8 @@ def _shard() -> int:
 
 
 MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
-MOST_MODELS: Final = 100  # labels with a model's name, of each measure; agents make names up, too
+MOST_SOURCES: Final = 100  # with the number of the attempt; agents make the names of models up, too
+MOST_MODELS: Final = 100  # of the tokens that were told
 SUMMARY_CHUNK: Final = 500  # rows of one statement
 Reach = dict[str, tuple[datetime, datetime]]
 
@@ -232,7 +251,8 @@ class Summary(models.Model):
     first_judged = models.BigIntegerField()
     first_valid = models.BigIntegerField()
     counts = JSONText(default=dict)  # measure -> label -> amount
-    places = JSONText(default=dict)  # label -> amount; of a tool alone
+    # The same of what is counted by place and source; of all tools, a label begins with namespace and name.
+    details = JSONText(default=dict)
 
     objects = SummaryQuerySet.as_manager()
 
@@ -260,7 +280,7 @@ class Summary(models.Model):
     @classmethod
     def of(cls, span: SummarySpan, at: datetime, tally: Tally) -> Summary:
         """Sum up all tools."""
-        return cls._summed(span, at, tally, places={}, is_whole=True, namespace="", tool_name="")
+        return cls._summed(span, at, tally, is_whole=True, namespace="", tool_name="")
 
     @classmethod
     def of_tools(cls, span: SummarySpan, at: datetime, tally: Tally) -> Iterable[Summary]:
@@ -269,23 +289,32 @@ class Summary(models.Model):
         for count, amount in tally.items():
             by_tool[count.namespace, count.tool_name][count] += amount
         for (namespace, tool_name), own in sorted(by_tool.items()):
-            places: Counter[str] = Counter()
-            for count, amount in own.items():
-                places[count.label] += amount if count.measure == Measure.PLACE else 0
-            shown = {label: amount for label, amount in places.most_common(MOST_PLACES) if amount}
-            yield cls._summed(span, at, own, places=shown, is_whole=False, namespace=namespace, tool_name=tool_name)
+            yield cls._summed(span, at, own, is_whole=False, namespace=namespace, tool_name=tool_name)
 
     @classmethod
-    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, **more: Any) -> Summary:
+    def _summed(cls, span: SummarySpan, at: datetime, tally: Tally, *, is_whole: bool, **names: str) -> Summary:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
+        details: dict[str, Counter[str]] = defaultdict(Counter)
         for count, amount in tally.items():
-            if count.measure != Measure.PLACE:
+            if count.measure in DETAILED:
+                tool = (count.namespace, count.tool_name) if is_whole else ()
+                details[count.measure][APART.join((*tool, count.label))] += amount
+            else:
                 counts[count.measure][count.label] += amount
-        for measure in BY_MODEL & set(counts):
-            counts[measure] = Counter(dict(counts[measure].most_common(MOST_MODELS)))
+        counts[Measure.TOKENS] = Counter(dict(counts[Measure.TOKENS].most_common(MOST_MODELS)))
+        kept = {label for label, _ in details[Measure.PLACE].most_common(MOST_PLACES)}
+        # Who answered a mistake later than it was made is kept, too: the longest first.
+        kept.update(label for label, _ in details[Measure.PLACE_ANSWERS].most_common(MOST_PLACES))
+        sources = {label for label, _ in details[Measure.SOURCE_JUDGED].most_common(MOST_SOURCES)}
+        for measures, labels in ((OF_PLACES, kept), (OF_SOURCES, sources)):
+            for measure in measures:
+                details[measure] = Counter({name: n for name, n in details[measure].items() if name in labels})
         judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]
         return cls(
-            span=span, at=at, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
-            first_valid=valid["1"], counts={measure: dict(labels) for measure, labels in counts.items() if labels},
-            **more,
+            span=span, at=at, is_whole=is_whole, judged=judged.total(), valid=valid.total(), first_judged=judged["1"],
+            first_valid=valid["1"], counts=_told(counts), details=_told(details), **names,
         )  # fmt: skip
+
+
+def _told(counts: dict[str, Counter[str]]) -> dict[str, dict[str, int]]:
+    return {measure: dict(labels) for measure, labels in counts.items() if labels}

@@ -208,7 +208,7 @@ def _give(
             "guidance.given", call=call, actor=operator.get_username(), door=door, at=now, from_state=source,
             decision=decision.value, granted=answer.grant, late=source == CallState.EXPIRED,
         )  # fmt: skip
-        count_guidance(call, escalation, decision, source=source, now=now)
+        count_guidance(call, guidance, source=source, now=now)
         tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
         ring_after_commit(call=call)
     return guidance

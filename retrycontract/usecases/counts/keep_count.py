@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, Final
@@ -19,7 +19,19 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity
 from retrycontract.contract.lifecycle import CallState, Move
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
-from retrycontract.store.models import Agent, Attempt, Call, Count, Escalation, Measure, Rollup, Tally, hour_of
+from retrycontract.store.models import (
+    Agent,
+    Attempt,
+    Call,
+    Count,
+    Event,
+    Guidance,
+    Measure,
+    Rollup,
+    Source,
+    Tally,
+    hour_of,
+)
 
 NOTED: Final = 0.1  # seconds of quick checks that are kept in mind, since a write would cost more than each of them
 
@@ -66,12 +78,16 @@ LATER: Final = "more"
 MOST_PLACES: Final = 8  # of one attempt: the first mistakes say what the field is
 MAX_DEPTH: Final = 4  # names of a place; deeper ones are counted where they hang
 MAX_PLACE: Final = 80  # characters
-MAX_LABEL: Final = 120  # characters, once what is invisible is written out
+MAX_LABEL: Final = 120  # characters of a place, once what is invisible is written out
+LONGEST_WORK: Final = timedelta(minutes=30)  # on one call: who comes back later has done something else meanwhile
 LONGEST: Final = "longer"
+CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 UNNAMED: Final = "unknown"  # the model of an attempt that told its tokens only
 # Answers are a matter of minutes while somebody watches, of hours over night, of days over a weekend.
 BUCKETS: Final = (60, 300, 900, 3_600, 14_400, 86_400, 604_800)  # seconds
 BLOCKING: Final = ErrorSeverity.ERROR.name.lower()
+
+CLAIMED, RELEASED = "call.claimed", "call.released"
 
 Steps = list[tuple[Measure, str, int]]
 
@@ -104,9 +120,11 @@ def unasked_because(attempt: Attempt) -> str:
     return visible(elide_middle((attempt.api_error or "").partition(" (")[0], MAX_PLACE))[:MAX_PLACE]
 
 
-def count_guidance(call: Call, escalation: Escalation, decision: Decision, *, source: str, now: datetime) -> None:
+def count_guidance(call: Call, given: Guidance, *, source: str, now: datetime) -> None:
     """Count a person's answer, the time it took, and the call's end if it is one."""
-    _count(call, [*steps_of_answer(decision, now - escalation.opened_at), *steps_of_move(source, call.state)], now)
+    events = Event.objects.filter(call=call, name__in=(CLAIMED, RELEASED), at__gte=given.escalation.opened_at)
+    answered = steps_of_answer(given, given.base, work_on(given, events.order_by("pk")))
+    _count(call, [*answered, *steps_of_move(source, call.state)], now)
 
 
 def count_end(call: Call, *, source: str, now: datetime) -> None:
@@ -118,26 +136,49 @@ def steps_of_attempt(attempt: Attempt) -> Steps:
     """Say what a judged attempt adds: one by its number, one for each code and place that failed, and what it cost."""
     label = str(attempt.number) if attempt.number <= LAST_NUMBER else LATER
     steps: Steps = [(Measure.JUDGED, label, 1), *_cost(attempt)]
-    if attempt.model is not None:
-        of_model = f"{label} {_model(attempt)}"
-        steps += [(Measure.MODEL_JUDGED, of_model, 1), (Measure.MODEL_VALID, of_model, int(bool(attempt.is_valid)))]
+    source = _source(attempt)
+    steps += [(Measure.SOURCE_JUDGED, source.label(label), 1)]
+    steps += [(Measure.SOURCE_VALID, source.label(label), int(bool(attempt.is_valid)))]
     if attempt.is_valid:
         return [*steps, (Measure.VALID, label, 1)]
-    errors = [error for error in attempt.errors_json if error["severity"] == BLOCKING]
-    steps += [(Measure.FAILURE, code, 1) for code in {error["error_code"] for error in errors}]
-    places = sorted({_place(error) for error in errors})[:MOST_PLACES]
-    return [*steps, *((Measure.PLACE, place, 1) for place in places)]
+    codes = {error["error_code"] for error in _blocking(attempt)}
+    places, tokens = _places(attempt), _tokens(attempt)
+    steps += [(Measure.FAILURE, code, 1) for code in codes]
+    steps += [(Measure.PLACE, source.label(place), 1) for place in places]
+    return [*steps, *((Measure.PLACE_TOKENS, source.label(place), tokens // len(places)) for place in places)]
 
 
-def steps_of_answer(decision: str, took: timedelta) -> Steps:
-    """Say what a person's answer adds."""
-    seconds = max(int(took.total_seconds()), 0)
+def steps_of_answer(given: Guidance, base: Attempt | None, worked: timedelta) -> Steps:
+    """Say what a person's answer to the attempt `base` adds; `worked` is how long they had the call."""
+    seconds = max(int((given.given_at - given.escalation.opened_at).total_seconds()), 0)
     bucket = next((str(limit) for limit in BUCKETS if seconds <= limit), LONGEST)
-    return [
-        (Measure.GUIDANCE, str(decision), 1),
+    steps: Steps = [
+        (Measure.GUIDANCE, str(given.decision), 1),
         (Measure.GUIDANCE_TIME, bucket, 1),
         (Measure.GUIDANCE_SECONDS, "", seconds),
     ]
+    if base is None:
+        return steps
+    source, places = _source(base), _places(base)
+    for place in places:
+        label, share = source.label(place), int(worked.total_seconds()) // len(places)
+        steps += [(Measure.PLACE_ANSWERS, label, 1), (Measure.PLACE_SECONDS, label, share)]
+    return steps
+
+
+def work_on(given: Guidance, events: Iterable[Event]) -> timedelta:
+    """Tell how long the operator had the call before the answer, of what happened to it since it was Blocked.
+
+    Nothing where they had not taken it on: nobody knows how long somebody looks at a page.
+    """
+    taken: datetime | None = None
+    for event in events:
+        if event.at > given.given_at:
+            break
+        if event.name in (CLAIMED, RELEASED):
+            is_theirs = event.name == CLAIMED and event.actor == given.operator.get_username()[:200]
+            taken = event.at if is_theirs else None
+    return min(given.given_at - taken, LONGEST_WORK) if taken else timedelta()
 
 
 def steps_of_try(decision: str, is_valid: bool) -> Steps:
@@ -163,6 +204,27 @@ def _cost(attempt: Attempt) -> Steps:
     retried = sum(told.values()) if attempt.number > 1 else 0
     by_model: Steps = [(Measure.TOKENS, f"{way} {_model(attempt)}", amount) for way, amount in told.items()]
     return [*by_model, (Measure.RETRY_TOKENS, "", retried)]
+
+
+def _tokens(attempt: Attempt) -> int:
+    """Give what an attempt took: as it was told, else what it wrote and was answered, at four characters a token."""
+    if attempt.tokens_in is not None or attempt.tokens_out is not None:
+        return (attempt.tokens_in or 0) + (attempt.tokens_out or 0)
+    return (len(json.dumps(attempt.output, separators=(",", ":"))) + len(attempt.feedback)) // CHARACTERS_OF_TOKEN
+
+
+def _source(attempt: Attempt) -> Source:
+    call = attempt.call
+    version = call.version_id if tool_of_attempt(attempt) else None  # it may have got one since
+    return Source(str(call.agent_id), str(version or ""), _model(attempt) if attempt.model else "")
+
+
+def _blocking(attempt: Attempt) -> list[Mapping[str, Any]]:
+    return [error for error in attempt.errors_json if error["severity"] == BLOCKING]
+
+
+def _places(attempt: Attempt) -> list[str]:
+    return sorted({_place(error) for error in _blocking(attempt)})[:MOST_PLACES]
 
 
 def _model(attempt: Attempt) -> str:

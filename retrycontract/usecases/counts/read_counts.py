@@ -13,24 +13,43 @@ from typing import Final, NamedTuple
 from django.db.models import F, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from retrycontract.store.models import BY_MODEL, Measure, Rollup, Summary, SummarySpan
+from retrycontract.store.models import DETAILED, Measure, Rollup, Source, Summary, SummarySpan
+from retrycontract.store.models.counts import APART
 
 FINE: Final = timedelta(days=3)  # a longer time is shown by days
-# Agents make places and models up: what is shown over a whole time leaves them out.
-PLACELESS: Final = [measure for measure in Measure if measure is not Measure.PLACE and measure not in BY_MODEL]
+# Agents make places and models up: they are read apart.
+PLAIN: Final = [measure for measure in Measure if measure not in DETAILED and measure is not Measure.TOKENS]
 NAMES: Final = ("namespace", "tool_name")
 RATED: Final = ("judged", "valid", "first_judged", "first_valid")
 Stretch = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
+class SourceCut:
+    """Say which sources are looked at: of an agent, a version (by their keys), a model; empty is any."""
+
+    agent: str = ""
+    version: str = ""
+    model: str = ""
+
+    def holds(self, source: Source) -> bool:
+        """Tell whether a source is one of them."""
+        wanted = (self.agent, self.version, self.model)
+        return all(not one or one == name for one, name in zip(wanted, source, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
 class CountScope:
-    """Say what is looked at: from the hour of `start` to before `end`, and of which namespace and tool."""
+    """Say what is looked at: from the hour of `start` to before `end`, and of which namespace, tool and sources.
+
+    The cut by sources holds for details alone: the other counts know none.
+    """
 
     start: datetime
     end: datetime
     namespace: str | None = None
     tool_name: str | None = None
+    cut: SourceCut = SourceCut()
 
     @property
     def span(self) -> SummarySpan:
@@ -63,6 +82,17 @@ class ToolPoint(NamedTuple):
     at: datetime
     namespace: str
     tool_name: str
+
+
+class Detail(NamedTuple):
+    """Name a counter by place or by number of the attempt, the `head`, and by source, in a step of a series."""
+
+    at: datetime
+    namespace: str
+    tool_name: str
+    measure: str
+    head: str
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +155,7 @@ def read_points(scope: CountScope) -> Counter[Point]:
         for measure, labels in counts.items():
             for label, amount in labels.items():
                 found[Point(steps[at], measure, label)] += amount
-    rows = sources.counts(*PLACELESS).values_list(_written("hour"), "measure", "label").annotate(total=Sum("amount"))
+    rows = sources.counts(*PLAIN).values_list(_written("hour"), "measure", "label").annotate(total=Sum("amount"))
     for hour, measure, label, amount in rows:
         found[Point(steps[hour], measure, label)] += amount
     return found
@@ -156,18 +186,31 @@ def read_failed(scope: CountScope) -> Counter[ToolPoint]:
     return +found
 
 
-def read_places(scope: CountScope) -> Counter[str]:
-    """Read how often which code came up in which place; three queries."""
-    sources = _Sources.of(scope)
-    found: Counter[str] = Counter()
-    for places in sources.sums(is_whole=False).values_list("places", flat=True):
-        found.update(places)
-    found.update(dict(sources.counts(Measure.PLACE).values_list("label").annotate(total=Sum("amount"))))
+def read_details(scope: CountScope) -> Counter[Detail]:
+    """Read what is counted by place and source, as far as the cut of the scope fits; three queries."""
+    sources, steps = _Sources.of(scope), _Steps(scope.span)
+    is_whole = not scope.names
+    raw: Counter[tuple[datetime, str, str]] = Counter()
+    sums = sources.sums(is_whole=is_whole).values_list(_written("at"), *NAMES, "details")
+    for at, namespace, tool_name, details in sums:
+        begin = "" if is_whole else f"{namespace}{APART}{tool_name}{APART}"
+        for measure, labels in details.items():
+            for label, amount in labels.items():
+                raw[steps[at], measure, begin + label] += amount
+    rows = sources.counts(*DETAILED).values_list(_written("hour"), *NAMES, "measure", "label")
+    for hour, namespace, tool_name, measure, label, amount in rows.annotate(total=Sum("amount")):
+        raw[steps[hour], measure, APART.join((namespace, tool_name, label))] += amount
+    found: Counter[Detail] = Counter()
+    for (at, measure, label), amount in raw.items():
+        namespace, tool_name, head, *source = label.split(APART)
+        detail = Detail(at, namespace, tool_name, measure, head, Source(*source))
+        if scope.cut.holds(detail.source):
+            found[detail] += amount
     return found
 
 
 def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """Cut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
+    """SourceCut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
     if scope.span is SummarySpan.HOUR:
         return None, [(scope.start, scope.end)]
     begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
@@ -178,7 +221,7 @@ def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, lis
 
 
 def _hours(stretch: Stretch, reach: Stretch | None) -> tuple[Stretch | None, list[Stretch]]:
-    """Cut a stretch into the hours that are summed up, and what lies before and behind them."""
+    """SourceCut a stretch into the hours that are summed up, and what lies before and behind them."""
     if reach is None:
         return None, [stretch]
     begin, end = max(stretch[0], reach[0]), min(stretch[1], reach[1])

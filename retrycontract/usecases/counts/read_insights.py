@@ -9,20 +9,19 @@ from typing import Final
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Measure
-from retrycontract.usecases.counts.keep_count import BUCKETS, LAST_NUMBER, LATER, LONGEST
+from retrycontract.usecases.counts.keep_count import BUCKETS, CHARACTERS_OF_TOKEN, LAST_NUMBER, LATER, LONGEST
 from retrycontract.usecases.counts.read_counts import (
     RATED,
     CountScope,
     Point,
+    read_details,
     read_failed,
-    read_places,
     read_points,
     read_tool_totals,
 )
 
 MOST_HEAT: Final = 200  # cells of a map, the hottest
 COSTS: Final = frozenset({Measure.RETRY_TEXT, Measure.RETRY_TOKENS})
-CHARACTERS_OF_TOKEN: Final = 4  # a rule of thumb: every model counts its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,10 @@ def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
 
 def read_heat_map(scope: CountScope) -> tuple[Heat, ...]:
     """Read which fields failed with which codes, the hottest first."""
-    hottest = sorted(read_places(scope).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
+    places: Counter[str] = Counter()
+    for detail, amount in read_details(scope).items():
+        places[detail.head] += amount if detail.measure == Measure.PLACE else 0
+    hottest = sorted((+places).items(), key=lambda item: (-item[1], item[0]))[:MOST_HEAT]
     return tuple(_heat(label, amount) for label, amount in hottest)
 
 

@@ -12,6 +12,7 @@ from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.metrics import Family, Sample, Type
 from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
+from retrycontract.store.models.counts import APART, OF_PLACES
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -24,7 +25,7 @@ MAX_NAME: Final = 80
 MOST_COUNTED: Final = 100_000  # open calls of one state; counting more would take longer than it tells
 SETTLED: Final = timedelta(hours=2)  # of hours so long ago nothing changes: they are summed up once
 
-COUNTED: Final = Rollup.objects.exclude(measure=Measure.PLACE)  # places are for pages: they are too many here
+COUNTED: Final = Rollup.objects.exclude(measure__in=OF_PLACES)  # places are for pages: they are too many here
 
 Key = tuple[str, str, str, str]  # namespace, tool, measure, label
 Totals = Counter[Key]
@@ -118,22 +119,26 @@ def _model_names(totals: Totals) -> dict[str, str]:
     """Give the names that the busiest models are shown by; all others are one."""
     seen: Counter[str] = Counter()
     for (_, _, measure, label), amount in totals.items():
-        if measure == Measure.MODEL_JUDGED:
-            seen[label.partition(" ")[2]] += amount
+        if measure == Measure.SOURCE_JUDGED and (model := label.rpartition(APART)[2]):
+            seen[model] += amount
     return {name: _shown(name) for name in sorted(seen, key=lambda name: (-seen[name], name))[:MOST_MODELS]}
 
 
 def _by_model(totals: Totals, wanted: Measure, names: dict[str, str]) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for label, amount in _by_label(totals, wanted).items():
-        first, _, model = label.partition(" ")
-        found[names.get(model, OTHERS), first] += amount
+        if APART in label:
+            first, *_, model = label.split(APART)
+        else:
+            first, _, model = label.partition(" ")
+        if model:
+            found[names.get(model, OTHERS), first] += amount
     return found
 
 
 def _model_attempts(totals: Totals, names: dict[str, str]) -> Iterator[Sample]:
-    valid = _by_model(totals, Measure.MODEL_VALID, names)
-    for (model, number), judged in sorted(_by_model(totals, Measure.MODEL_JUDGED, names).items()):
+    valid = _by_model(totals, Measure.SOURCE_VALID, names)
+    for (model, number), judged in sorted(_by_model(totals, Measure.SOURCE_JUDGED, names).items()):
         of = (("model", model), ("attempt", number))
         yield Sample(valid[model, number], (*of, ("result", "valid")))
         yield Sample(judged - valid[model, number], (*of, ("result", "failed")))

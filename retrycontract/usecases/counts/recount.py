@@ -35,6 +35,7 @@ from retrycontract.usecases.counts.keep_count import (
     tool_of_attempt,
     tool_of_call,
     unasked_because,
+    work_on,
 )
 
 HOURS_KEPT: Final = timedelta(days=4)  # longer times are shown by days
@@ -121,7 +122,9 @@ def recount(*, since: datetime) -> Tally:
         "api_error",
     )
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
-    whole = calls.prefetch_related(Prefetch("attempts", attempts), "events", "guidance__escalation")
+    whole = calls.prefetch_related(
+        Prefetch("attempts", attempts), "events", "guidance__escalation", "guidance__operator"
+    )
     tally: Tally = Counter()
     for call in whole.iterator(chunk_size=CHUNK):
         for _, added in tallies_of_call(call):
@@ -151,13 +154,20 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
     attempts = {attempt.number: attempt for attempt in call.attempts.all()}
     answers = iter(call.guidance.all())
     tool, last = tool_of_call(call), None
-    for event in call.events.all():
+    events = list(call.events.all())
+    for event in events:
         attempt = attempts[event.data["attempt"]] if event.name in JUDGED else None
         if attempt is not None:
             attempt.call = call
             tool = tool_of_attempt(attempt)
         given = next(answers) if event.name == "guidance.given" else None
-        steps = [*_steps(event, attempt, given), *_end(event)]
+        steps = [*_steps(event, attempt), *_end(event)]
+        if given is not None:
+            base = next((one for one in attempts.values() if one.pk == given.base_id), None)
+            if base is not None:
+                base.call = call
+            since = given.escalation.opened_at
+            steps += steps_of_answer(given, base, work_on(given, (one for one in events if one.at >= since)))
         if last and attempt and _tries(event, attempt, last):
             steps += steps_of_try(last.decision, bool(attempt.is_valid))
             last = None
@@ -165,15 +175,13 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
         yield event.at, tally_of(steps, event.at, namespace=call.agent.namespace, tool=tool)
 
 
-def _steps(event: Event, attempt: Attempt | None, given: Guidance | None) -> Steps:
+def _steps(event: Event, attempt: Attempt | None) -> Steps:
     if attempt is not None and attempt.is_valid is not None:
         return steps_of_attempt(attempt)
     if attempt is not None and attempt.api_error is not None:
         return [(Measure.API_ERROR, unasked_because(attempt), 1)]
     if event.name == "escalation.opened":
         return [(Measure.ESCALATION, "", 1)]
-    if given is not None:
-        return steps_of_answer(given.decision, given.given_at - given.escalation.opened_at)
     return []
 
 

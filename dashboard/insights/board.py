@@ -1,0 +1,237 @@
+"""The board of what to fix first, as rows that lead on: to the calls of each number, to the schema of each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, QueryDict
+from django.template.defaultfilters import pluralize
+from django.urls import reverse
+
+from dashboard.insights.plots import STEP, Bar, TimeRange, draw_bars, percent
+from dashboard.shared.choices import MAX_OPTIONS, clean, plain
+from dashboard.templatetags.desk import since
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.store.models import Agent, Call, Tool, ToolVersion
+from retrycontract.store.statements import different
+from retrycontract.usecases.counts.read_board import RANKED, Board, CostlyMistake, Marker, Share, Standing, ToolName
+from retrycontract.usecases.counts.read_counts import SourceCut
+
+SPARK_WIDTH, SPARK_HEIGHT = 72, 20
+KINDS: Final = {"version": "Version", "hint": "Standing hint", "model": "Model"}
+RANKINGS: Final = {"failed": "Failed attempts", "minutes": "People’s minutes", "tokens": "Tokens lost"}
+assert RANKINGS.keys() == RANKED.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class CutChoice:
+    """Hold which sources the address asks for, and what there is to choose from."""
+
+    agent: str
+    version: str
+    model: str
+    agents: list[tuple[str, str]]
+    versions: list[tuple[str, int]]
+    models: list[str]
+
+    @classmethod
+    def of(cls, query: QueryDict, tool: Tool | None) -> CutChoice:
+        """Read an address; an agent or a version that nobody offers is no choice."""
+        agents = [
+            (str(pk), name) for pk, name in Agent.objects.order_by("name").values_list("pk", "name")[:MAX_OPTIONS]
+        ]
+        numbers = ToolVersion.objects.filter(tool=tool).order_by("-number") if tool else ToolVersion.objects.none()
+        versions = [(str(pk), number) for pk, number in numbers.values_list("pk", "number")[:MAX_OPTIONS]]
+        agent, version = query.get("agent", ""), query.get("version", "")
+        return cls(
+            agent if agent in dict(agents) else "",
+            version if version in dict(versions) else "",
+            clean(query.get("model", "")),
+            [(pk, visible(name)) for pk, name in agents],
+            versions,
+            plain(different(Call, "model", most=MAX_OPTIONS)),
+        )
+
+    @property
+    def cut(self) -> SourceCut:
+        """Say which sources are looked at."""
+        return SourceCut(self.agent, self.version, self.model)
+
+    @property
+    def is_any(self) -> bool:
+        """Tell whether some sources are left out."""
+        return bool(self.agent or self.version or self.model)
+
+    @property
+    def words(self) -> str:
+        """Say what was chosen."""
+        number = dict(self.versions).get(self.version)
+        chosen = (dict(self.agents).get(self.agent), number and f"version {number}", self.model)
+        return ", ".join(str(one) for one in chosen if one)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """Show one problem."""
+
+    problem: CostlyMistake
+    rank: int
+    title: str
+    calls: str  # where its calls are
+    tool: str  # where the tool is; empty where nobody registered it
+    schema: str  # where the place of the schema is edited
+    spark: str
+    rate: str
+    trend: str
+    tone: str  # of the trend: good, bad or nothing
+
+    @property
+    def work(self) -> str:
+        """Say what people gave."""
+        answers = self.problem.answers
+        if not answers:
+            return "–"
+        told = f"{answers:,} answer{pluralize(answers)}"
+        return f"{told}, {since(timedelta(seconds=self.problem.seconds))}" if self.problem.seconds else told
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerRow:
+    """Show what began: where it stands in the plots, and what it changed."""
+
+    marker: Marker
+    kind: str
+    name: str
+    label: str
+    x: str
+    before: str
+    now: str
+    tone: str
+
+
+def rows_of(board: Board, span: TimeRange, choice: CutChoice) -> list[BoardRow]:
+    """Make the rows."""
+    keys = _tool_keys({(problem.namespace, problem.tool_name) for problem in board.problems})
+    rows = []
+    for rank, problem in enumerate(board.problems, 1):
+        pk = keys.get((problem.namespace, problem.tool_name))
+        known = problem.code in list(ErrorCode)
+        place = {"field": problem.place} if problem.place else {}
+        trend, tone = _trend(problem.rate, problem.before)
+        rows.append(
+            BoardRow(
+                problem,
+                rank,
+                ErrorCode(problem.code).title if known else "",
+                calls_at(span, choice, tool=problem.tool_name, code=problem.code, **place),
+                reverse("dashboard:tool", args=[pk]) if pk else "",
+                f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place)}" if pk else "",
+                _spark(problem.series),
+                _share(problem.rate),
+                trend,
+                tone,
+            )
+        )
+    return rows
+
+
+def markers_of(board: Board, span: TimeRange) -> list[MarkerRow]:
+    """Place what began in the plots."""
+    steps = list(span.labels)
+    rows = []
+    for marker in board.markers:
+        at = span.scope().span.beginning(marker.at)
+        index = max((number for number, step in enumerate(steps) if step <= at), default=0)
+        is_worse, is_better = marker.before.is_below(marker.since), marker.since.is_below(marker.before)
+        rows.append(
+            MarkerRow(
+                marker,
+                KINDS[marker.kind],
+                marker.name,
+                span.labels[steps[index]],
+                f"{index * STEP:g}",
+                _share(marker.before),
+                _share(marker.since),
+                "bad" if is_worse else "good" if is_better else "",
+            )
+        )
+    return rows
+
+
+def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
+    """Write the address of the calls that a number counts."""
+    agent = dict(choice.agents).get(choice.agent, "")
+    asked = {"since": f"{span.start:%Y-%m-%dT%H:%M:%SZ}", "agent": agent, "version": choice.version,
+             "model": choice.model, **more}  # fmt: skip
+    return f"{reverse('dashboard:calls')}?{urlencode({name: value for name, value in asked.items() if value})}"
+
+
+def tools_of(board: Board, names: Mapping[ToolName, str], request: HttpRequest) -> list[tuple[Bar, str]]:
+    """Rank the tools: a bar as long as the tool's failed attempts, and the address that looks at it alone."""
+    bars = draw_bars(
+        (
+            (visible(tool[1]) or "not registered", share.part,
+             percent(share.part / board.tools_total) if board.tools_total else "")
+            for tool, share in board.tools
+        )
+    )  # fmt: skip
+    return [
+        (bar, _narrowed(request, tool=names.get(tool, ""))) for bar, (tool, _) in zip(bars, board.tools, strict=True)
+    ]
+
+
+def standings_of(
+    found: Iterable[Standing], request: HttpRequest, key: str, names: Mapping[ToolName, str] | None = None
+) -> list[tuple[Standing, str]]:
+    """Make rows of a leaderboard: who, and the address that looks at them alone."""
+    rows = []
+    for one in found:
+        value = one.name if names is None else names.get((one.namespace, one.name), "")
+        address = _narrowed(request, **{key: value}) if value else ""
+        rows.append((one, address))
+    return rows
+
+
+def _narrowed(request: HttpRequest, **chosen: str) -> str:
+    query = request.GET.copy()
+    for name, value in chosen.items():
+        query[name] = value
+    return f"?{query.urlencode()}" if all(chosen.values()) else ""
+
+
+def _tool_keys(names: set[ToolName]) -> dict[ToolName, int]:
+    tools = Tool.objects.filter(name__in={name for _, name in names}).values_list("namespace", "name", "pk")
+    return {(namespace, name): pk for namespace, name, pk in tools if (namespace, name) in names}
+
+
+def _share(share: Share) -> str:
+    """Write a rate; one that stands on little with the interval that the truth lies in."""
+    if not share.whole:
+        return "–"
+    low, high = share.interval
+    few = f" ({percent(low)} to {percent(high)})" if share.is_few else ""
+    return percent(share.rate) + few
+
+
+def _trend(now: Share, before: Share) -> tuple[str, str]:
+    if not before.whole:
+        return "no attempts before", ""
+    was = f"{percent(before.rate)} before"
+    if now.is_below(before):
+        return was, "good"
+    return was, "bad" if before.is_below(now) else ""
+
+
+def _spark(series: tuple[int, ...]) -> str:
+    """Draw a line; the highest of the series is the top."""
+    top, last = max(series, default=0) or 1, max(len(series) - 1, 1)
+    points = [
+        f"{number * SPARK_WIDTH / last:.1f} {SPARK_HEIGHT - 1 - (SPARK_HEIGHT - 2) * amount / top:.1f}"
+        for number, amount in enumerate(series)
+    ]
+    return f"M{'L'.join(points)}"

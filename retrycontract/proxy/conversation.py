@@ -1,0 +1,170 @@
+"""Tell which requests belong to one conversation, and keep what its next request has to know. Nothing is guessed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import secrets
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from retrycontract.client import CorrectionError
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, guidance_on
+from retrycontract.proxy.wire import Body, json_object, text_of
+
+MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes
+MAX_OPEN: Final = 20  # calls of one conversation that wait for a person
+MAX_CONTEXT: Final = 2_000  # characters of each text that a person at the desk sees beside a call
+KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
+
+logger = logging.getLogger("retrycontract.proxy")
+
+
+@dataclass(slots=True)
+class WaitingCall:
+    """Remember a call that is Blocked, or that a person has helped on."""
+
+    call_id: str
+    tool_name: str
+    is_blocked: bool = True
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Hold what is known of one conversation: the service's session, its open calls, and outputs that were accepted."""
+
+    session: str
+    waiting: list[WaitingCall] = field(default_factory=list)
+    accepted: set[tuple[str, str]] = field(default_factory=set)
+
+    def continued_by(self, tool_name: str) -> str | None:
+        """Give the open call that an attempt of this tool belongs to; each is given once in a request."""
+        found = next((call for call in self.waiting if call.tool_name == tool_name), None)
+        if found is None:
+            return None
+        self.waiting.remove(found)
+        return found.call_id
+
+    def wait_for(self, call_id: str, tool_name: str) -> None:
+        """Note that a person is asked about a call."""
+        self.waiting = [*self.waiting[1 - MAX_OPEN :], WaitingCall(call_id, tool_name)]
+
+
+async def news_for(conversation: Conversation, service: ServiceJudge) -> list[str]:
+    """Ask what people have answered since the last request; gives the texts that the model has to read."""
+    told = []
+    for call in [call for call in conversation.waiting if call.is_blocked]:
+        try:
+            guidance = await guidance_on(service, call.call_id, wait=0)
+        except (NoVerdictError, CallNotOpenError) as error:
+            logger.warning("Cannot ask for the answer to a Blocked call: %s", error)
+            continue
+        if guidance is None or not guidance.text:
+            continue
+        told.append(f"About your call of tool '{call.tool_name}', which was Blocked:\n\n{guidance.text}")
+        call.is_blocked = False
+        if guidance.decision is None or guidance.decision.leads_to.has_ended:
+            conversation.waiting.remove(call)
+        if guidance.decision is not None and guidance.decision.entry.keeps_output:
+            with suppress(CorrectionError):  # another process has sent it: then the model's next attempt is judged
+                conversation.accepted.add((call.tool_name, canonical(guidance.arguments)))
+    return told
+
+
+def canonical(arguments: Any) -> str:
+    """Write arguments so that equal ones are equal texts."""
+    return json.dumps(json_object(arguments), sort_keys=True)
+
+
+class Conversations:
+    """Find conversations by a header's name, or by what was said in them, each key's apart from every other's."""
+
+    def __init__(self) -> None:
+        self._salt = secrets.token_bytes(16)  # of a key nothing is kept but a hash that no other process could make
+        # Where an answer of ours ended a history: its conversation, or None where two ended alike.
+        self._places: OrderedDict[bytes, Conversation | None] = OrderedDict()
+
+    def find(
+        self, headers: Iterable[tuple[bytes, bytes]], name: str, history: Sequence[Any], response_id: Any
+    ) -> tuple[Conversation, bytes]:
+        """Give the conversation of a request, and the place in it where the request stands."""
+        owner = self._owner(headers)
+        places = list(chained(owner, history))
+        here = places[-1] if places else owner
+        if name:
+            place = _hashed(owner, f"named {name}")
+            found = self._places.get(place) or Conversation(f"proxy-{place.hex()[:32]}")
+            self._keep(place, found)
+            return found, here
+        known = [_hashed(owner, f"response {response_id}")] if response_id else reversed(places)
+        for place in known:
+            if place in self._places:
+                return self._places[place] or _new(), here
+        return _new(), here
+
+    def remember(self, conversation: Conversation, here: bytes, said: Sequence[Any]) -> None:
+        """Note that a conversation has come to the end of these messages."""
+        places = list(chained(here, said))
+        if places:
+            self._keep(places[-1], conversation)
+
+    def remember_response(self, conversation: Conversation, headers: Iterable[tuple[bytes, bytes]], body: Body) -> None:
+        """Note the id by which a later request may continue a response."""
+        if body.get("object") == "response" and body.get("id"):
+            self._keep(_hashed(self._owner(headers), f"response {body['id']}"), conversation)
+
+    def _owner(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+        keys = sorted(pair for pair in headers if pair[0] in KEY_HEADERS)
+        return hashlib.sha256(self._salt + repr(keys).encode()).digest()
+
+    def _keep(self, place: bytes, conversation: Conversation) -> None:
+        before = self._places.get(place, conversation)
+        self._places[place] = conversation if before is conversation else None
+        self._places.move_to_end(place)
+        if len(self._places) > MAX_PLACES:
+            self._places.popitem(last=False)
+
+
+def chained(start: bytes, messages: Iterable[Any]) -> Iterator[bytes]:
+    """Give a hash for the end of each message that tells all before it as well."""
+    place = start
+    for message in messages:
+        if (told := _told(message)) is not None:
+            place = _hashed(place, told)
+            yield place
+
+
+def context_of(history: Sequence[Any]) -> dict[str, str]:
+    """Give what helps a person: what the conversation began with, and what was said last."""
+    asked = [text for message in history if isinstance(message, dict) and message.get("role") == "user"
+             and (text := text_of(message.get("content")))]  # fmt: skip
+    return {"goal": asked[0][:MAX_CONTEXT], "last_user_message": asked[-1][:MAX_CONTEXT]} if asked else {}
+
+
+def _told(message: Any) -> str | None:
+    """Give what a message says, whichever API it is of; clients repeat messages with fields more or less."""
+    if not isinstance(message, dict) or message.get("type") == "reasoning":
+        return None
+    content = message.get("content")
+    blocks = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    calls = [
+        *([each.get("id"), each.get("function")] for each in message.get("tool_calls") or ()),
+        *([each.get("id"), each.get("name"), each.get("input")] for each in blocks if each.get("type") == "tool_use"),
+        *([each.get("tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
+    ]
+    others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output")]
+    return json.dumps([message.get("role"), text_of(content).strip(), calls, others], sort_keys=True, default=str)
+
+
+def _hashed(place: bytes, told: str) -> bytes:
+    return hashlib.sha256(place + told.encode("utf-8", "surrogatepass")).digest()
+
+
+def _new() -> Conversation:
+    return Conversation(f"proxy-{uuid.uuid4().hex}")

@@ -1,0 +1,102 @@
+"""What reasoning models think before they answer is cut off, whatever marks it and whatever it holds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts
+from tests.contract.test_no_attempt import HM, F, check
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "rest"),
+    [
+        ("<thinking>hm</thinking>", "x"),
+        ("<reasoning>hm\nb</reasoning>\n", "x"),
+        ("<thought>hm</thought> ", "x"),
+        ("<seed:think>hm</seed:think>", "x"),
+        ("◁think▷hm◁/think▷", "x"),
+        ("[THINK]hm[/THINK]", "x"),
+        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>", "x"),
+        ("<|begin_of_thought|>hm<|end_of_thought|>", "x"),
+        ("<think>hm</think>\n<think>b</think>\n", "x"),
+        ("hm, without its opening\n</think>\n\n", "x"),
+        ("\ufeff<think>hm</think>", "x"),
+    ],
+)
+def test_thoughts_of_every_mark_are_cut_off(thoughts: str, rest: str) -> None:
+    assert without_thoughts(thoughts + rest) == rest
+    if not thoughts.startswith(HM):
+        opening, _, _ = thoughts.partition(HM)
+        assert no_attempt(f"{opening}{HM} never closed") == "only_thoughts"
+
+
+# Opening and end of every mark, and what models think between them: fences, other marks, ends that are only mentioned.
+MARKS = (
+    ("<think>", "</think>"), ("<THINK >", "</think >"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"), ("<scratchpad>", "</scratchpad>"), ("<reflection>", "</reflection>"),
+    ("<antThinking>", "</antThinking>"), ("<seed:think>", "</seed:think>"), ("<longcat_think>", "</longcat_think>"),
+    ("<thinking_process>", "</thinking_process>"), ("<inner_monologue>", "</inner_monologue>"),
+    ("<think_never_used_51bce0c7>", "</think_never_used_51bce0c7>"), ('<think type="x">', "</think>"),
+    ("◁think▷", "◁/think▷"), ("[THINK]", "[/THINK]"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<unused94>thought\n", "<unused95>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+)  # fmt: skip
+THOUGHTS = (
+    "plan it", f"Maybe:\n{F}python\nos.remove(1)\n{F}\nno", f"{F}\nNO = 1\n{F}", "I'm sorry, I can't... or can I?",
+    "outer <think>inner</think> outer", "a < b > c", "", "\n\n", 'is it "</div>"? yes', '{"path": "NO"}',
+    "it ends with `</think>`, NO", "1. first\n2. second",
+)  # fmt: skip
+ANSWERS = (
+    "x = 1\n",
+    f"{F}python\nx = 1\n{F}",
+    '{"a": 1}',
+    "a: 1\n",
+    "#!/bin/sh\nls -l\n",
+    "# T\n\ntext.\n",
+    "<p>x</p>\n",
+)
+SHAPES = ("{0}{2}{1}\n{3}", "{0}\r\n{2}\r\n{1}\r\n{3}", "{0}{2}{1}\n{0}again{1}\n\n{3}", "{2}\n{1}\n\n{3}")
+
+
+@pytest.mark.parametrize(("opening", "end"), MARKS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whatever_was_thought_the_answer_is_what_follows(opening: str, end: str, shape: str) -> None:
+    for thought, answer in product(THOUGHTS, ANSWERS):
+        assert without_thoughts(shape.format(opening, end, thought, answer)).strip() == answer.strip(), thought
+
+
+@pytest.mark.parametrize(("opening", "end"), MARKS)
+def test_a_thought_that_never_ends_is_no_answer(opening: str, end: str) -> None:
+    for thought, answer in product(THOUGHTS, ANSWERS):
+        if "<think>" not in thought or "</think" not in end:  # where another one ends, it cannot be told which
+            assert no_attempt(f"{opening}{thought}\n{answer}") == "only_thoughts", thought
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>" * 400_000,
+        "</think> x" * 320_000,
+        "a\n<think>b</think>\n" * 80_000 + F,
+        "<|channel|>" * 360_000 + "think",
+    ],
+    ids=["opened", "closed", "both", "channels"],
+)
+def test_many_marks_are_walked_through_once(text: str) -> None:
+    """A walk for each mark would take minutes here."""
+    assert len(without_thoughts(text)) <= len(text)
+
+
+def test_a_thought_behind_words_is_cut_with_the_fence_in_it() -> None:
+    found = check("a.txt", f"Let me see.\n<think>\n{F}python\nos.remove(1)\n{F}\n</think>\n1.2.3")
+    assert "os.remove" not in str(found.parsed)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "<think>b</think>"}', "x = 1  # <think>", f"{F}\n<think>\n{F}", "a < b and think"]
+)
+def test_text_that_mentions_a_mark_stays(text: str) -> None:
+    assert without_thoughts(text) == text

@@ -1,0 +1,232 @@
+"""The proxy with the real service behind it: what is stored, and how a person's answer comes back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from retrycontract.client import AsyncClient, Client
+from tests.proxy import chat, messages, responses
+from tests.proxy.test_wires import WIRES, ask, read, reply
+from tests.proxy.upstream import RIGHT, WRONG, proxied, upstream
+from tests.serving.desk import Desk
+from tests.serving.service import Service
+from tests.serving.threads import eventually
+
+AGENTS = 40  # each test has one of its own
+HINT = "The path is a text such as 'b.txt'."
+
+
+@pytest.fixture(scope="module")
+def keys(service: Service) -> Iterator[str]:
+    return iter(service.new_keys(*(f"proxy-{number}" for number in range(AGENTS))))
+
+
+@pytest.fixture(scope="module")
+def desk(service: Service) -> Desk:
+    found = Desk(service)
+    found.log_in()
+    return found
+
+
+@pytest.fixture
+def key(keys: Iterator[str]) -> str:
+    return next(keys)
+
+
+@pytest.fixture
+def agent(service: Service, key: str) -> Iterator[Client]:
+    with Client(service.url, key) as client:
+        yield client
+
+
+@pytest.fixture
+def before(service: Service, key: str) -> Callable[..., AbstractContextManager[str]]:
+    """Serve the proxy with the desk behind it."""
+    return lambda url, **options: proxied(url, service=lambda: AsyncClient(service.url, key), **options)
+
+
+@pytest.fixture(params=WIRES)
+def wire(request: pytest.FixtureRequest) -> ModuleType:
+    return WIRES[request.param]
+
+
+def history(service: Service, key: str, call_id: str) -> Any:
+    answer = httpx2.get(f"{service.url}/api/v1/calls/{call_id}", headers={"Authorization": f"Bearer {key}"})
+    return answer.json()
+
+
+def test_every_attempt_is_stored_with_model_tokens_and_context(
+    before: Any, agent: Client, service: Service, key: str
+) -> None:
+    replies = chat.says("Hm.", chat.call("read_file", WRONG)), chat.says(None, chat.call("read_file", RIGHT))
+    with upstream(*replies) as up, before(up.url) as url:
+        ask(chat, url, "whole", chat.tool())
+    [call] = agent.calls()
+    assert (call.tool, call.state, call.model, call.attempts_made) == ("read_file", "valid", "m-1", 2)
+    stored = history(service, key, call.call_id)
+    assert stored["context"] == {"goal": "Read a.txt", "last_user_message": "Read a.txt"}
+    first = stored["attempts"][0]
+    assert (first["tokens_in"], first["tokens_out"], first["said"], first["prompt"]) == (10, 5, "Hm.", "Read a.txt")
+    assert first["seconds"] > 0
+
+
+def test_observed_calls_are_stored_and_block_nothing(before: Any, agent: Client) -> None:
+    for way in ("whole", "streamed"):
+        sent = reply(chat, way, None, chat.call("read_file", WRONG))
+        with upstream(sent) as up, before(up.url, mode="observe") as url:
+            assert ask(chat, url, way, chat.tool()) == b"".join(sent.parts)
+            count = 1 if way == "whole" else 2
+            eventually(lambda count=count: len(list(agent.calls())) == count)
+    assert {call.state for call in agent.calls()} == {"observed"}
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_blocked_call_ends_in_words_and_the_answer_is_read_with_the_next_request(
+    before: Any, agent: Client, desk: Desk, wire: ModuleType, way: str
+) -> None:
+    wrong, right = (reply(wire, way, "", wire.call("read_file", made)) for made in (WRONG, RIGHT))
+    with upstream(*[wrong] * 3, right) as up, before(up.url) as url:
+        body = read(wire, way, ask(wire, url, way, wire.tool()))
+        [call] = agent.calls(state="blocked")
+        said = wire.text_in(body)
+        assert f"A person has been asked (call {call.call_id})" in said
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        following = further(wire, way, body, "Go on, please.")
+        assert wire.calls_in(read(wire, way, post(wire, url, following))) == [("read_file", RIGHT)]
+        told = json.dumps(up.asked[3].body)
+        assert "About your call of tool 'read_file', which was Blocked" in told
+        assert "such as 'b.txt'" in told
+        post(wire, url, further(wire, way, body, "And now?"))
+    assert [call.state for call in agent.calls()] == ["valid", "valid"]
+    assert agent_attempts(agent, call.call_id) == 4
+    assert "which was Blocked" not in json.dumps(up.asked[4].body)
+
+
+def further(wire: ModuleType, way: str, body: Any, text: str) -> Any:
+    """Go on from an answer as an agent does that repeats what it has read."""
+    begun = wire.asking(wire.tool(), **({"stream": True} if way == "streamed" else {}))
+    if wire is responses:
+        items = [{"role": "user", "content": begun["input"]}, *body["output"], {"role": "user", "content": text}]
+        return begun | {"input": items}
+    said = {"role": "assistant", "content": wire.text_in(body)}
+    return begun | {"messages": [*begun["messages"], said, {"role": "user", "content": text}]}
+
+
+def post(wire: ModuleType, url: str, body: Any, **headers: str) -> bytes:
+    with httpx2.Client(timeout=60) as client:
+        return client.post(url + wire.PATH, json=body, headers=headers).content
+
+
+def agent_attempts(agent: Client, call_id: str) -> int:
+    return next(call.attempts_made for call in agent.calls() if call.call_id == call_id)
+
+
+def test_another_conversation_or_another_key_reads_nothing_of_the_answer(
+    before: Any, agent: Client, desk: Desk
+) -> None:
+    wrong = chat.says(None, chat.call("read_file", WRONG))
+    with upstream(*[wrong] * 3, chat.says("Hello.")) as up, before(up.url) as url:
+        body = read(chat, "whole", ask(chat, url, "whole", chat.tool()))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        following = further(chat, "whole", body, "Go on.")
+        changed = json.loads(json.dumps(following).replace("Read a.txt", "Read another"))
+        post(chat, url, changed)
+        post(chat, url, following, Authorization="Bearer of-somebody-else")
+        post(chat, url, chat.asking(chat.tool()))
+    assert all("which was Blocked" not in json.dumps(asked.body) for asked in up.asked)
+
+
+def test_a_header_names_the_conversation_whatever_it_repeats(before: Any, agent: Client, desk: Desk) -> None:
+    wrong, named = chat.says(None, chat.call("read_file", WRONG)), {"x-retrycontract-conversation": "run-7"}
+    with upstream(*[wrong] * 3, chat.says("Hello.")) as up, before(up.url) as url:
+        post(chat, url, chat.asking(chat.tool()), **named)
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        post(chat, url, chat.asking(chat.tool(), text="Something else."), **named)
+    assert "which was Blocked" in json.dumps(up.asked[3].body)
+    assert "run-7" not in json.dumps([asked.headers for asked in up.asked])
+
+
+def test_a_response_is_continued_by_its_id(before: Any, agent: Client, desk: Desk) -> None:
+    wrong = responses.says("", responses.call("read_file", WRONG))
+    with upstream(*[wrong] * 3, responses.says("Hello.")) as up, before(up.url) as url:
+        body = read(responses, "whole", ask(responses, url, "whole", responses.tool()))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        post(responses, url, responses.asking(responses.tool(), question="Go on.", previous_response_id=body["id"]))
+    assert "which was Blocked" in json.dumps(up.asked[3].body)
+
+
+# In every run a decision goes each way once; what the APIs do not differ in is left to the soak.
+WAITS = [
+    pytest.param(name, decision, way, marks=() if (place + turn) % 3 == 0 else pytest.mark.soak)
+    for place, name in enumerate(WIRES)
+    for turn, (decision, way) in enumerate(
+        itertools.product(("hint", "corrected", "accept", "reject"), ("whole", "streamed"))
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "decision", "way"), WAITS)
+def test_the_answer_waits_for_a_person(
+    before: Any, agent: Client, desk: Desk, name: str, decision: str, way: str
+) -> None:
+    wire = WIRES[name]
+    wrong, right = (reply(wire, way, "", wire.call("read_file", made)) for made in (WRONG, {"path": "b.txt"}))
+    after = reply(wire, way, "As you like.") if decision == "reject" else right
+    fields = {"text": HINT, "decision": decision}
+    fields |= {"arguments": json.dumps({"path": "c.txt"})} if decision == "corrected" else {}
+    found: list[bytes] = []
+    with upstream(*[wrong] * 3, after) as up, before(up.url, wait=60) as url:
+        asking = threading.Thread(target=lambda: found.append(ask(wire, url, way, wire.tool())))
+        asking.start()
+        eventually(lambda: list(agent.calls(state="blocked")))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, **fields)
+        asking.join(60)
+    body = read(wire, way, found[0])
+    paths = {"hint": ["b.txt"], "corrected": ["c.txt"], "accept": [7], "reject": []}[decision]
+    assert [arguments["path"] for _, arguments in wire.calls_in(body)] == paths
+    assert len(up.asked) == (4 if decision in ("hint", "reject") else 3)
+    if decision in ("hint", "reject"):
+        assert "such as 'b.txt'" in wire.results(up.asked[3].body)[-1]
+    assert wire.text_in(body) == ("As you like." if decision == "reject" else "")
+
+
+def test_nobody_answers_in_time(before: Any, agent: Client) -> None:
+    wrong = messages.says("", messages.call("read_file", WRONG))
+    with upstream(wrong) as up, before(up.url, wait=0.5) as url:
+        body = read(messages, "whole", ask(messages, url, "whole", messages.tool()))
+    assert "A person has been asked" in messages.text_in(body)
+    assert len(list(agent.calls(state="blocked"))) == 1
+
+
+def test_a_service_that_is_away_is_done_without() -> None:
+    replies = chat.says(None, chat.call("read_file", WRONG)), chat.says(None, chat.call("read_file", RIGHT))
+    away = lambda: AsyncClient("http://127.0.0.1:9", "rc_none", patience=0.1)  # noqa: E731
+    with upstream(*replies) as up, proxied(up.url, service=away) as url:
+        assert chat.calls_in(read(chat, "whole", ask(chat, url, "whole", chat.tool()))) == [("read_file", RIGHT)]
+
+
+def test_structured_output_is_kept_as_extracted_data(before: Any, agent: Client) -> None:
+    schema = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
+    with upstream(chat.says('{"total": "x"}'), chat.says('{"total": 5}')) as up, before(up.url) as url:
+        ask(chat, url, "whole", **chat.structured("invoice", schema))
+    [call] = agent.calls()
+    assert (call.tool, call.kind, call.state) == ("invoice", "extraction", "valid")
+
+
+def test_a_call_that_the_model_withdraws_is_cancelled(before: Any, agent: Client) -> None:
+    with upstream(chat.says(None, chat.call("read_file", WRONG)), chat.says("No.")) as up, before(up.url) as url:
+        ask(chat, url, "whole", chat.tool())
+    assert [call.state for call in agent.calls()] == ["cancelled"]
