@@ -113,7 +113,7 @@ def _foreseen(error: Exception) -> str | None:
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
             return _of_the_database(str(error))
-        case _ if name == "django.CommandError":
+        case _ if name in ("django.CommandError", "django.ImproperlyConfigured"):
             return str(error)
     return None
 
