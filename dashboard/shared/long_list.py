@@ -39,7 +39,7 @@ class ListPage(Generic[Row]):
 def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> ListPage[Row]:
     """Read one page; `after` is the `following` of the page before, or the key of its last row."""
     rows = search.rows.order_by("-pk")
-    if _is_key(after):
+    if after.isascii() and after.isdecimal() and len(after) < 18:
         rows = rows.filter(pk__lt=int(after))
     floor = None
     if search.sieve:
@@ -60,7 +60,3 @@ def read_all(search: Search[Row], after: str, *, most: int = MOST_EXPORTED, chun
         most, after = most - len(page.rows), page.following
         if not after:
             return
-
-
-def _is_key(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 18

@@ -8,7 +8,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
-from pygments.token import Token, _TokenType
+from pygments.token import Token
 from pygments.util import ClassNotFound
 
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
@@ -57,14 +57,10 @@ def _coloured(lines: list[str], language: str) -> Iterable[str]:
         for index, part in enumerate(value.split("\n")):
             if index:
                 written.append("")
-            written[-1] += _token(token, part)
+            shown = escape(visible(part))
+            name = next((name for family, name in CLASSES if token in family), "")
+            written[-1] += f'<span class="{name}">{shown}</span>' if name and part.strip() else shown
     return written[: len(lines)] + [""] * (len(lines) - len(written))
-
-
-def _token(token: _TokenType, text: str) -> str:
-    shown = escape(visible(text))
-    name = next((name for family, name in CLASSES if token in family), "")
-    return f'<span class="{name}">{shown}</span>' if name and text.strip() else shown
 
 
 def _lexer(language: str) -> Lexer | None:

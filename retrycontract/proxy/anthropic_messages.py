@@ -95,7 +95,7 @@ class AnthropicMessages:
 
     def stream(self, terms: Terms) -> AnswerStream:
         """Begin an answer that comes as blocks."""
-        return MessageStream(holds_text=terms.output is not None or bool(terms.must_call))
+        return MessageStream(holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
     def error(self, status: int, message: str) -> Body:
         """Give `{"type": "error", …}`."""
@@ -162,6 +162,14 @@ class MessageStream:
         is_judged = block.get("type") == "tool_use" or (self.holds_text and block.get("type") == "text")
         if is_judged and self._held_from is None:
             self._held_from = index
+
+    @property
+    def spoken(self) -> str:
+        """Give the text of the blocks before what is held."""
+        before = [
+            each.members for index, each in self._blocks.items() if self._held_from is None or index < self._held_from
+        ]
+        return text_of(before)
 
     def body(self) -> Body | None:
         """Give the message; without its stop reason it broke off."""

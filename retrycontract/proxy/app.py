@@ -36,6 +36,7 @@ class Proxy:
         contracts = Contracts(settings.judging, service)
         self._doorway = Doorway(settings, self._upstream, contracts, self._count)
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.rescued: Counter[tuple[str, str]] = Counter()
 
     async def close(self) -> None:
         """Close the connections to the upstream."""
@@ -77,7 +78,10 @@ class Proxy:
         if visit.path == STATUS_PATH:
             outcomes = [{"model": model, "outcome": outcome, "count": count}
                         for (model, outcome), count in sorted(self.counts.items())]  # fmt: skip
-            await visit.answer(200, {"mode": self._doorway.settings.judging.mode, "outcomes": outcomes})
+            rescued = [{"model": model, "dialect": dialect, "count": count}
+                       for (model, dialect), count in sorted(self.rescued.items())]  # fmt: skip
+            mode = self._doorway.settings.judging.mode
+            await visit.answer(200, {"mode": mode, "outcomes": outcomes, "rescued": rescued})
             return
         wire = next((wire for pattern, wire in WIRES if pattern.search(visit.path)), None)
         try:
@@ -95,3 +99,5 @@ class Proxy:
     def _count(self, report: ExchangeReport) -> None:
         model = report.model if len(self.counts) < MAX_MODELS else ""
         self.counts[model, report.outcome] += 1
+        if report.dialect:
+            self.rescued[model, report.dialect] += 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from secrets import token_hex
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError, Guidance
@@ -18,6 +20,7 @@ from retrycontract.loops.failures import failure_of
 from retrycontract.mcp.asking import NoVerdictError, guidance_on
 from retrycontract.proxy.contracts import RequestContract
 from retrycontract.proxy.conversation import Conversation, canonical, context_of
+from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
 
@@ -28,6 +31,7 @@ KEPT: Final = (
     "This call is valid. It is kept, and executed together with the others as soon as those are valid, too. "
     "Do not send it again."
 )
+IN_TEXT: Final = "You wrote this call into your text. Call the tool as the API has it."
 NOT_EXECUTED: Final = "Nothing of it was executed."
 
 logger = logging.getLogger("retrycontract.proxy")
@@ -65,10 +69,10 @@ class DueCall:
 
 @dataclass(slots=True)
 class ExchangeReport:
-    """Say what became of an answer: `outcome` is none, valid, observed, repaired, blocked or unchecked.
+    """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
 
     `answers` counts what the upstream was asked for, `codes` are those of all mistakes, `call_ids` those of Blocked
-    calls.
+    calls, `dialect` is that in which calls stood in the text.
     """
 
     model: str
@@ -77,6 +81,7 @@ class ExchangeReport:
     codes: list[str] = field(default_factory=list)
     call_ids: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    dialect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ class Exchange:
         # One turn for all: what continues a call says so by its id.
         self._details = {"session_id": conversation.session, "turn": 0, "context": context_of(wire.history(request))}
         self._answers: list[ModelAnswer] = []
+        self._words: str | None = None  # of the newest answer, where calls stood between them
         self._due: list[DueCall] = []
         self.report = ExchangeReport(terms.model, warnings=[f"{name}: {why}" for name, why in contract.faults.items()])
 
@@ -145,12 +151,22 @@ class Exchange:
         if answer.calls and self._terms.tools:
             return [replace(call, absent=_not_asked_for(named)) if named and call.name not in named else call
                     for call in answer.calls]  # fmt: skip
+        if self._terms.rescues and (reading := self._read_in_text(answer.text)) is not None:
+            return reading
         if named and not answer.calls:
             missing = WrittenCall("", named[0] if len(named) == 1 else ANY_TOOL, None, absent=_not_asked_for(named))
             return [missing] if any(map(contract.checks, named)) else []
         if contract.output and not answer.calls and contract.checks(contract.output):
             return [WrittenCall("", contract.output, answer.text)]
         return []
+
+    def _read_in_text(self, text: str) -> list[WrittenCall] | None:
+        schemas = {tool.name: tool.schema for tool in self._terms.tools}
+        reading = read_calls(text, schemas)
+        if reading is None:
+            return None
+        self.report.dialect, self._words = reading.dialect, reading.before
+        return [WrittenCall(f"call_{token_hex(12)}", name, json.dumps(made)) for name, made in reading.calls]
 
     def _begun(self, call: WrittenCall) -> DueCall:
         return DueCall(call, call_id=self._conversation.continued_by(call.name))
@@ -192,7 +208,9 @@ class Exchange:
         # What has no call in the newest answer is said in words: a missing call, an output, a call of an answer before.
         newly = {id(call.source) for call in newest.calls}
         others = [one for one in self._due if one.is_wrong and (not one.call.id or id(one.call.source) not in newly)]
-        replies += [replace(one.reply, call=replace(one.call, id="")) for one in others]
+        is_text = self._words is not None
+        told_in_words = (replace(one.reply, call=replace(one.call, id="")) for one in others)
+        replies += [replace(one, text=f"{IN_TEXT}\n\n{one.text}") if is_text else one for one in told_in_words]
         self._request = self._wire.continued(self._request, newest, replies)
         while True:
             try:
@@ -215,6 +233,7 @@ class Exchange:
     async def _take_over(self, answer: ModelAnswer) -> None:
         """Give each new call to the one that it mends: of the same tool first; what nobody waits for is a new one."""
         self._answers.append(answer)
+        self._words = None
         self.report.answers += 1
         waiting = [one for one in self._due if one.is_wrong and not one.is_over]
         kept = [one for one in self._due if not one.is_wrong]
@@ -279,12 +298,12 @@ class Exchange:
     def _end(self) -> Settled:
         newest = self._answers[-1]
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
-        is_changed = len(self._answers) > 1 or any(one.words for one in self._due)
+        is_changed = len(self._answers) > 1 or self._words is not None or any(one.words for one in self._due)
         if not blocked and not is_changed:
             if self.report.outcome == "none" and any(one.verdict for one in self._due):
                 self.report.outcome = "valid"
             return Settled(newest)
-        self.report.outcome = "blocked" if blocked else "repaired"
+        self.report.outcome = "blocked" if blocked else "repaired" if len(self._answers) > 1 else "rescued"
         for one in blocked:
             if one.verdict is not None and self._contract.service is not None:
                 self.report.call_ids.append(one.verdict.call_id)
@@ -292,7 +311,8 @@ class Exchange:
         right = [one.call for one in self._due if one not in blocked]
         calls = tuple(call for call in right if call.id)
         text = "\n\n".join(map(self._farewell, blocked)) or next(
-            (str(call.arguments) for call in right if not call.id), newest.text
+            (str(call.arguments) for call in right if not call.id),
+            newest.text if self._words is None else self._words,
         )
         usage = summed([answer.body.get("usage") for answer in self._answers])
         return Settled(newest, FinalAnswer(newest, calls, text, usage, explains=bool(blocked)))

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import httpx2
@@ -47,6 +47,7 @@ class ProxySettings:
     max_answer: int = 8 * 1024 * 1024  # of what is held to be judged
     stall: float = 600.0  # an upstream may think so long before it says a word
     delay: float = 1.0  # before an upstream that failed is asked again, as the loops have it
+    rescue: bool = False  # take calls that a model writes as text
     wait: float = 0.0  # for a person, while the client is kept waiting; else the answer ends and says so
 
 
@@ -84,6 +85,7 @@ class JudgedRequest:
             faults = "; ".join(f"{name}: {why}" for name, why in contract.faults.items())
             await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
             return
+        terms = replace(terms, rescues=self._settings.rescue and contract.enforces and bool(terms.tools))
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
@@ -213,7 +215,7 @@ class JudgedRequest:
         told = {
             "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
             "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),
-            "warning": "; ".join(report.warnings),
+            "rescued": report.dialect, "warning": "; ".join(report.warnings),
         }  # fmt: skip
         return [(name, _header(value)) for name, value in told.items() if value]
 
@@ -263,7 +265,7 @@ class Passage:
         if not self._held and (body is None or self._stream.is_garbled):
             return None
         answer = put_together(wire, body, seconds, is_garbled=self._stream.is_garbled)
-        self._said = "" if self._stream.holds_text else answer.text
+        self._said = self._stream.spoken
         return answer
 
     def text_of(self, settled: Settled) -> str:

@@ -27,6 +27,7 @@ from retrycontract.proxy.wire import (
 # want their thoughts back with the calls that came of them.
 REPEATED = ("role", "content", "tool_calls", "refusal", "reasoning_content", "reasoning", "reasoning_details")
 DECLINED = frozenset({"content_filter"})
+BEGINS = frozenset("<[{`")  # with one of these every dialect's mark of a call begins, or goes on
 
 
 class OpenAIChat:
@@ -91,7 +92,8 @@ class OpenAIChat:
 
     def stream(self, terms: Terms) -> AnswerStream:
         """Begin an answer that comes as chunks."""
-        return ChatStream(holds_text=terms.output is not None or bool(terms.must_call))
+        holds_text = terms.output is not None or bool(terms.must_call)
+        return ChatStream(holds_text=holds_text, watches=terms.rescues)
 
     def error(self, status: int, message: str) -> Body:
         """Give `{"error": {…}}`."""
@@ -126,9 +128,13 @@ class _CallParts:
 
 
 class ChatStream:
-    """Put chunks together; with `holds_text` the text is what is judged, else calls are."""
+    """Put chunks together; with `holds_text` the text is what is judged, else calls are.
 
-    def __init__(self, *, holds_text: bool) -> None:
+    With `watches` the text is held from the first sign on with which a call may begin.
+    """
+
+    def __init__(self, *, holds_text: bool, watches: bool = False) -> None:
+        self._watches, self._spoken = watches, list[str]()
         self.holds_text, self.is_garbled = holds_text, False
         self._envelope: Body = {}
         self._message, self._finish = Assembled(role="assistant", content=None), Assembled()
@@ -148,6 +154,11 @@ class ChatStream:
                 self.is_garbled = True
         return bool(self._calls) or (self.holds_text and "content" in self._message)
 
+    @property
+    def spoken(self) -> str:
+        """Give the text before what is held."""
+        return "".join(self._spoken)
+
     def _take_chunk(self, chunk: Body) -> None:
         self._envelope |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
         self._has_usage = self._has_usage or chunk.get("usage") is not None
@@ -160,6 +171,11 @@ class ChatStream:
                 self._finish = Assembled(**{name: value for name, value in choice.items() if name != "delta"})
             for part in delta.get("tool_calls") or ():
                 self._take_call(part)
+            if isinstance(said := delta.get("content"), str) and not self.holds_text and not self._calls:
+                if self._watches and not BEGINS.isdisjoint(said):
+                    self.holds_text = True
+                else:
+                    self._spoken.append(said)
             self._message.take({
                 name: value for name, value in delta.items()
                 if name not in ("role", "tool_calls") and value not in (None, "")

@@ -97,7 +97,7 @@ class OpenAIResponses:
 
     def stream(self, terms: Terms) -> AnswerStream:
         """Begin an answer that comes as events."""
-        return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call))
+        return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
     def error(self, status: int, message: str) -> Body:
         """Give `{"error": {…}}`."""
@@ -153,6 +153,11 @@ class ResponseStream:
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             self.is_garbled = True
         return self._holds
+
+    @property
+    def spoken(self) -> str:
+        """Give the text of the items before what is held."""
+        return text_of([part for item in self._done[: self._free] for part in item.get("content") or ()])
 
     def body(self) -> Body | None:
         """Give the response; some servers end without its items."""

@@ -50,7 +50,7 @@ class Terms:
     """Say what a request asks for: its tools, the schema of its output, and whether a call is demanded.
 
     `must_call` names the tools of which one has to be called; empty where text is an answer. `output` is the name and
-    the schema of structured output.
+    the schema of structured output. `rescues` tells that calls are looked for in the text.
     """
 
     model: str
@@ -58,6 +58,7 @@ class Terms:
     output: DeclaredTool | None = None
     must_call: tuple[str, ...] = ()
     streams: bool = False
+    rescues: bool = False
 
     @property
     def has_contract(self) -> bool:
@@ -98,6 +99,10 @@ class AnswerStream(Protocol):
 
     is_garbled: bool
     holds_text: bool  # the text is what is judged
+
+    @property
+    def spoken(self) -> str:
+        """Give the text that was not held."""
 
     def feed(self, data: bytes) -> bool:
         """Take an event's data; tells whether it belongs to what is judged, and has to be held."""

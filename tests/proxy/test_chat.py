@@ -130,7 +130,11 @@ def test_observing_changes_nothing_and_says_what_it_saw() -> None:
         assert answer.headers["x-retrycontract-codes"] == "VAL-002"
         counted = httpx2.get(f"{url}/retrycontract").json()
     assert len(up.asked) == 1
-    assert counted == {"mode": "observe", "outcomes": [{"model": "m-1", "outcome": "observed", "count": 1}]}
+    assert counted == {
+        "mode": "observe",
+        "rescued": [],
+        "outcomes": [{"model": "m-1", "outcome": "observed", "count": 1}],
+    }
 
 
 def test_one_tool_is_enforced_while_others_are_observed() -> None:

@@ -165,7 +165,9 @@ def find_code(answer: str, language: Language) -> Extraction:
         return Extraction((whole,), whole, 0)
     if language is Language.MARKDOWN:
         return _find_document(answer, blocks, whole)
-    fitting = _of_language(blocks, language)
+    named = [block for block in blocks if _names(block.tag, language)]
+    unnamed = named or [block for block in blocks if not block.tag]
+    fitting = unnamed or (list(blocks) if language is Language.TEXT else [])
     chosen = _chosen(answer, fitting, language)
     # Words with fences in between are no code, except in languages that take nearly anything.
     is_possible = not language.takes_prose and _FENCE.match(answer) is None
@@ -207,13 +209,6 @@ def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
 def _block(opening: re.Match[str], end: int, *, is_closed: bool) -> CodeBlock:
     words = opening["info"].split(maxsplit=1)
     return CodeBlock(words[0].lower() if words else "", min(opening.end(), end), end, is_closed)
-
-
-def _of_language(blocks: Sequence[CodeBlock], language: Language) -> list[CodeBlock]:
-    """Give the blocks that name the language, else those that name none; text may be called anything."""
-    named = [block for block in blocks if _names(block.tag, language)]
-    unnamed = named or [block for block in blocks if not block.tag]
-    return unnamed or (list(blocks) if language is Language.TEXT else [])
 
 
 def _names(tag: str, language: Language) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -217,7 +217,17 @@ class Weight:
             root = weigher.combine(Counter({graph.places[0]: 1}), is_silent=False)
         except TooManyError:
             root = None
-        return cls(_compiling(graph.places), root, weigher)
+        total = 0.0
+        for place in graph.places:
+            total += NANOSECONDS["compile-node"]
+            patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
+            patterns += _mapping(place.schema, "patternProperties")
+            for pattern in patterns:
+                steps = len(pattern)
+                for count in REPEATED.findall(pattern):
+                    steps += len(pattern) * min(int(count), 1_000) // 4
+                total += NANOSECONDS["compile-pattern-step"] * steps
+        return cls(total, root, weigher)
 
     def estimate(self, value: Any, *, stop: float = float("inf"), samples: bool = False) -> Estimate:
         """Estimate what it takes to tell whether a value is valid, and to tell everything that may be wrong with it.
@@ -317,20 +327,6 @@ def _closed(starts: Counter[SchemaPlace]) -> Counter[SchemaPlace]:
         if steps > MAX_WAYS:
             raise TooManyError
     return found
-
-
-def _compiling(places: Iterable[SchemaPlace]) -> float:
-    total = 0.0
-    for place in places:
-        total += NANOSECONDS["compile-node"]
-        patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
-        patterns += _mapping(place.schema, "patternProperties")
-        for pattern in patterns:
-            steps = len(pattern)
-            for count in REPEATED.findall(pattern):
-                steps += len(pattern) * min(int(count), 1_000) // 4
-            total += NANOSECONDS["compile-pattern-step"] * steps
-    return total
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

@@ -50,27 +50,26 @@ class Command(BaseCommand):
     def handle(self, *_: Any, host: str, port: int, data_dir: Path | None, demo: bool, **__: Any) -> None:
         """Prepare and serve until told to stop."""
         if data_dir is not None and data_dir.resolve() != settings.RETRYCONTRACT.data_dir.resolve():
-            _again_with(data_dir)
+            # The settings were made with the first one
+            environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
+            os.execve(sys.executable, [sys.executable, *sys.argv], environment)
         os.umask(0o077)  # what the service keeps is its own: the database, its log, the lock
         folder = settings.RETRYCONTRACT.data_dir
         try:
             with sole_service(folder):
                 keep_private(folder)
-                self._run(host, port, with_demo=demo)
+                check_free(host, port)
+                settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
+                self._migrate()
+                logger.info("Gathering the files of the pages")
+                call_command("collectstatic", interactive=False, verbosity=0)
+                self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
         except (OSError, OperationalError) as error:
             if isinstance(error, OperationalError) and connection.vendor != "sqlite":
                 raise
             raise CommandError(_in_words(error, folder)) from None
-
-    def _run(self, host: str, port: int, *, with_demo: bool) -> None:
-        check_free(host, port)
-        settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
-        self._migrate()
-        logger.info("Gathering the files of the pages")
-        call_command("collectstatic", interactive=False, verbosity=0)
-        self._serve(host, port, with_demo=with_demo)
 
     def _migrate(self) -> None:
         executor = MigrationExecutor(connection)
@@ -177,12 +176,6 @@ def _in_words(error: OSError | OperationalError, folder: Path) -> str:
         return f"The folder {folder} cannot be written; give this account the right to, or choose another --data-dir."
     reason = getattr(error, "strerror", None) or said
     return f"The service cannot use the folder {folder} ({reason}); mend that, or choose another --data-dir."
-
-
-def _again_with(data_dir: Path) -> None:
-    """Start over with the other data folder: the settings were made with the first one."""
-    environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
-    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
 def check_free(host: str, port: int) -> None:

@@ -1,0 +1,176 @@
+"""Calls that models write as text: published samples, look-alikes of each dialect, and the way through the proxy."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from retrycontract.proxy.dialects import MARKED, UNMARKED, read_calls
+from tests.proxy import chat
+from tests.proxy.test_wires import WIRES, ask, read, reply
+from tests.proxy.upstream import READ_FILE, RIGHT, proxied, upstream
+
+CORPUS = os.environ.get("RETRYCONTRACT_CORPUS")
+TOOLS = {"read_file": READ_FILE, "ping": {"type": "object"}}
+J = '{"path": "a.txt"}'
+NAMED = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+# A call of read_file in every row of the table.
+EXAMPLES = {
+    "hermes": f"<tool_call>\n{NAMED}\n</tool_call>",
+    "qwen3_coder_xml": "<tool_call>\n<function=read_file>\n<parameter=path>\na.txt\n</parameter>\n</function>\n",
+    "functionary_v3_1": f"<function=read_file>{J}</function>",
+    "minicpm5_xml": '<function name="read_file"><param name="path">a.txt</param></function>',
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="read_file">\n<parameter name="path">a.txt</parameter>\n</invoke>',
+    "step3": '<steptml:invoke name="read_file"><steptml:parameter name="path">a.txt</steptml:parameter>\n'
+    "</steptml:invoke>",
+    "deepseek_dsml": '<｜DSML｜invoke name="read_file">\n<｜DSML｜parameter name="path" string="true">a.txt'
+    "</｜DSML｜parameter>\n</｜DSML｜invoke>",
+    "glm4_xml": "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n</tool_call>",
+    "gemma4": '<|tool_call>call:read_file{path:<|"|>a.txt<|"|>}<tool_call|>',
+    "function_gemma": "<start_function_call>call:read_file{path:<escape>a.txt<escape>}<end_function_call>",
+    "mistral": f"[TOOL_CALLS] [{NAMED}]",
+    "mistral_named": f"[TOOL_CALLS]read_file[ARGS]{J}",
+    "deepseek_v3": f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n{J}\n```<｜tool▁call▁end｜>",
+    "deepseek_v3_1": f"<｜tool▁call▁begin｜>read_file<｜tool▁sep｜>{J}<｜tool▁call▁end｜>",
+    "kimi_k2": f"<|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{J}<|tool_call_end|>",
+    "harmony": f"<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{J}",
+    "functionary_v3_2": f"<|recipient|>read_file\n<|content|>{J}",
+    "llama3_json": '<|python_tag|>{"name": "read_file", "parameters": {"path": "a.txt"}}',
+    "llama4_pythonic": '<|python_start|>[read_file(path="a.txt")]<|python_end|>',
+    "lfm2": '<|tool_call_start|>[read_file(path="a.txt")]<|tool_call_end|>',
+    "olmo3_pythonic": '<function_calls>read_file(path="a.txt")</function_calls>',
+    "command_r7b": '<|START_ACTION|>[{"tool_name": "read_file", "parameters": {"path": "a.txt"}}]<|END_ACTION|>',
+    "command_r_plus": 'Action:\n```json\n[{"tool_name": "read_file", "parameters": {"path": "a.txt"}}]\n```',
+    "granite": f"<|tool_call|>[{NAMED}]",
+    "nemotron_v2": f"<TOOLCALL>[{NAMED}]</TOOLCALL>",
+    "apriel": f"<tool_calls>[{NAMED}]</tool_calls>",
+    "apertus": f'<|tools_prefix|>[{{"read_file": {J}}}]<|tools_suffix|>',
+    "gigachat": f"<|function_call|>{NAMED}",
+    "functools": f"functools[{NAMED}]",
+    "qwen_bracket": f"[Calling tool: read_file({J})]",
+    "fenced_json": f"```json\n{NAMED}\n```",
+    "json": f"[{NAMED}]",
+    "pythonic": '[read_file(path="a.txt")]',
+    "mistral_args": f"read_file[ARGS]{J}",
+}
+LOOK_ALIKES: dict[str, Callable[[str], str]] = {
+    "another tool": lambda text: text.replace("read_file", "delete_everything"),
+    "no name": lambda text: text.replace("read_file", ""),
+    "cut off within the value": lambda text: text[: text.index("a.txt") + 2],
+    "cut off within the name": lambda text: text[: text.index("read_file") + 4],
+    "the mark alone, in words": lambda text: f"A call begins with {text[: text.index('read_file')]} and so on.",
+    "no arguments": lambda text: text[: text.index("read_file") + len("read_file")] + " is the tool to use here.",
+    "escaped for a page": lambda text: text.replace("<", "&lt;").replace("[", "&#91;").replace("{", "&#123;"),
+    "spelt with other brackets": lambda text: text.translate(str.maketrans("<>[]{}()", "‹›⟦⟧⦃⦄❨❩")),
+    "name and path swapped": lambda text: (
+        text.replace("read_file", "\0").replace("a.txt", "read_file").replace("\0", "a txt")
+    ),
+    "a placeholder for the name": lambda text: text.replace("read_file", "<name>"),
+}
+
+
+def read_as_sent(text: str, tools: Any) -> list[Any]:
+    reading = read_calls(text, tools)
+    return [{"name": name, "arguments": made} for name, made in reading.calls] if reading else []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_dialect_is_read(name: str) -> None:
+    for text in (EXAMPLES[name], f"Let me look. {EXAMPLES[name]}", f"<think>Hm.</think>\n{EXAMPLES[name]}"):
+        reading = read_calls(text, TOOLS)
+        assert reading is not None, text
+        assert (reading.dialect, reading.calls) == (name, (("read_file", RIGHT),))
+        assert reading.before.split("<")[0].strip() in ("", "Let me look.")
+
+
+def test_every_row_of_the_table_has_an_example() -> None:
+    assert set(EXAMPLES) == {row.name for row in (*MARKED, *UNMARKED)}
+
+
+@pytest.mark.parametrize("kind", LOOK_ALIKES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_look_alike_stays_text(name: str, kind: str) -> None:
+    text = LOOK_ALIKES[kind](EXAMPLES[name])
+    assert text != EXAMPLES[name]
+    assert read_calls(text, TOOLS) is None, text
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(CORPUS is None, reason="RETRYCONTRACT_CORPUS is not set")
+def test_the_published_samples_are_read() -> None:
+    rows = [json.loads(line) for line in (Path(str(CORPUS)) / "dialects.jsonl").read_text().splitlines()]
+    whole = [row for row in rows if "damaged" not in (row["note"] or "")]
+    right, asked = Counter[str](), Counter[str]()
+    for row in whole:
+        listed = row["tools"]
+        tools = listed and {tool["name"]: tool.get("parameters") for tool in listed}
+        found = read_as_sent(row["text"], tools)
+        if row["dialect"] == "plain":
+            assert found == [], row["text"]
+        elif row["is_call"]:
+            asked[row["dialect"]] += 1
+            right[row["dialect"]] += found == row["calls"]
+    print({dialect: f"{right[dialect]}/{count}" for dialect, count in asked.most_common()})
+    assert right.total() >= 0.97 * asked.total(), (right.total(), asked.total())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<function=a><parameter=b>" * 8000, "<tool_call>{" * 9000, "[a(" * 30000, "{" * 100_000, "[" * 100_000,
+     "to=functions." + "a" * 100_000, "a" * 100_000, " " * 100_000, "<think>" * 15_000, "`" * 100_000],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_hostile_texts_are_looked_through_in_no_time(text: str) -> None:
+    assert read_calls(text, TOOLS) is None  # a grammar that went back and forth would run into the time limit
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_call_in_the_text_arrives_as_a_call(name: str, way: str) -> None:
+    wire = WIRES[name]
+    sent = reply(wire, way, f"Let me look. {EXAMPLES['hermes']}")
+    with upstream(sent) as up:
+        with proxied(up.url, rescue=True) as url:
+            body = read(wire, way, ask(wire, url, way, wire.tool()))
+            counted = httpx2.get(f"{url}/retrycontract").json()["rescued"]
+        with proxied(up.url) as url:  # off unless it is asked for
+            assert ask(wire, url, way, wire.tool()) == b"".join(sent.parts)
+    assert wire.calls_in(body) == [("read_file", RIGHT)]
+    assert wire.text_in(body).strip() == "Let me look."
+    assert counted == [{"model": "m-1", "dialect": "hermes", "count": 1}]
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_wrong_call_in_the_text_is_fed_back(name: str, way: str) -> None:
+    wire: ModuleType = WIRES[name]
+    replies = (
+        reply(wire, way, EXAMPLES["hermes"].replace('"a.txt"', "7")),
+        reply(wire, way, "", wire.call("read_file", RIGHT)),
+    )
+    with upstream(*replies) as up, proxied(up.url, rescue=True) as url:
+        body = read(wire, way, ask(wire, url, way, wire.tool()))
+    assert (wire.calls_in(body), wire.text_in(body)) == ([("read_file", RIGHT)], "")
+    told = json.dumps(up.asked[1].body)
+    assert "You wrote this call into your text" in told
+    assert "VAL-002" in told
+
+
+def test_text_without_a_call_flows_and_arrives_as_it_was_written() -> None:
+    for text in ("It is [sunny] in {Zurich} `today` <b>.", "It is sunny.", '{"name": "Jane", "location": "unknown"}'):
+        for name, wire in WIRES.items():
+            for way in ("whole", "streamed"):
+                sent = reply(wire, way, text)
+                with upstream(sent) as up, proxied(up.url, rescue=True) as url:
+                    assert ask(wire, url, way, wire.tool()) == b"".join(sent.parts), name
+    with upstream(reply(chat, "whole", EXAMPLES["hermes"])) as up, proxied(up.url, rescue=True) as url:
+        body = read(chat, "whole", ask(chat, url, "whole", chat.tool("other")))
+    assert chat.calls_in(body) == []
