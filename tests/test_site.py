@@ -103,7 +103,9 @@ def test_the_tutorial_does_what_it_says(service: Service, monkeypatch: pytest.Mo
     desk.log_in()
     with ThreadPoolExecutor(1) as agents:
         for block in blocks:
-            running = agents.submit(exec, compile(textwrap.dedent(block), "docs/tutorial.md", "exec"), names)
+            running = agents.submit(
+                exec, compile(textwrap.dedent(block), "docs/tutorial.md", "exec", dont_inherit=True), names
+            )
             if "settle" in block:
                 eventually(lambda: running.done() or calls_on(desk), within=60)  # noqa: B023 - asked before the next
                 assert not running.done(), running.result()
