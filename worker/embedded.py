@@ -19,8 +19,8 @@ from retrycontract.usecases.calls.repeat_request import forget_requests
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, judge_waiting, tidy_queue
 from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
+from worker import worker_name
 from worker.courier import OutboxDrain
-from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 

@@ -23,7 +23,7 @@ from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, ApiKey, KeyState, LoggedResponse, Scope, Tool
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
-from retrycontract.usecases.people.admit_agent import (
+from retrycontract.usecases.people.admit import (
     OtherNamespaceError,
     TakenNameError,
     UnusableNameError,

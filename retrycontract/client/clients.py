@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.client.connection import Connection, Whole, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions
 from retrycontract.client.operations import (
     WAIT,
     AnyCall,
@@ -38,7 +38,6 @@ from retrycontract.client.results import (
     RegisteredTool,
 )
 from retrycontract.client.sessions import AsyncSession, Place, Session
-from retrycontract.client.submissions import Submissions
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions, T
 from retrycontract.client.patience import Patience
 from retrycontract.client.results import (
     CallPage,
@@ -29,7 +29,6 @@ from retrycontract.client.results import (
     ToolPage,
     answered,
 )
-from retrycontract.client.submissions import Submissions
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
 from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS

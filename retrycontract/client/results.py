@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from retrycontract.client.errors import CorrectionError
-from retrycontract.client.submissions import value_of
+from retrycontract.client.exchange import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import ResponseStatus

@@ -37,8 +37,16 @@ from retrycontract.usecases.counts.recount import rebuild_rollups
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.drain_outbox import drain_outbox, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
-from retrycontract.usecases.people.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
-from retrycontract.usecases.people.admit_operator import Role, admit_operator, change_operator, end_sessions
+from retrycontract.usecases.people.admit import (
+    Role,
+    admit_agent,
+    admit_operator,
+    change_operator,
+    end_sessions,
+    issue_key,
+    rename_agent,
+    revoke_key,
+)
 from retrycontract.usecases.people.log_in import (
     LoginTry,
     begin_factor,

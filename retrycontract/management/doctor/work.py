@@ -14,7 +14,7 @@ from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.delivery.webhook import PinnedConnection, within
-from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal

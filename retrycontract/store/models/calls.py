@@ -16,8 +16,7 @@ from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.store.fields import JSONText, SqlLiteral, literals
-from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
 from retrycontract.store.statements import Statement
