@@ -300,8 +300,8 @@ class Exchange:
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
         is_changed = len(self._answers) > 1 or self._words is not None or any(one.words for one in self._due)
         if not blocked and not is_changed:
-            if self.report.outcome == "none" and any(one.verdict for one in self._due):
-                self.report.outcome = "valid"
+            if self.report.outcome == "none" and self._due:
+                self.report.outcome = "valid" if any(one.verdict for one in self._due) else "unchecked"
             return Settled(newest)
         self.report.outcome = "blocked" if blocked else "repaired" if len(self._answers) > 1 else "rescued"
         for one in blocked:

@@ -30,7 +30,7 @@ from retrycontract.proxy.visit import ClientVisit
 from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
 
 MAX_HEADER: Final = 500  # characters of one of ours
-UNCHECKED: Final = "unchecked"
+UNCHECKED, UNAVAILABLE = "unchecked", "unavailable"
 CONVERSATION: Final = b"x-retrycontract-conversation"
 SIZED: Final = frozenset({b"content-length", b"content-encoding"})  # no longer so, once a body was read and written
 
@@ -172,10 +172,11 @@ class JudgedRequest:
         try:
             settled = await exchange.settle(answer)
         except RefusedByUpstreamError as refusal:
-            ours = self._report(exchange.report)
+            ours = self._report(exchange.report, UNAVAILABLE)
             await self._visit.answer(refusal.status, refusal.body, headers=refusal.headers, ours=ours)
             return
-        except AnswerTooLargeError as error:
+        except (UpstreamError, AnswerTooLargeError) as error:
+            self._report(exchange.report, UNAVAILABLE)
             raise UpstreamError(str(error)) from error
         self._remember(settled)
         body = content if settled.final is None else self._wire.final(settled.final)
@@ -196,11 +197,11 @@ class JudgedRequest:
                     self._remember(settled, passage.text_of(settled))
                     await passage.release(settled, self._report(exchange.report))
         except RefusedByUpstreamError as refusal:
+            self._report(exchange.report, UNAVAILABLE)
             await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
-        except UpstreamError as error:
-            await self._break_off(error.status, str(error))
-        except AnswerTooLargeError as error:
-            await self._break_off(502, str(error))
+        except (UpstreamError, AnswerTooLargeError) as error:
+            self._report(exchange.report, UNAVAILABLE)
+            await self._break_off(getattr(error, "status", 502), str(error))
         if not self._visit.has_ended:
             await self._visit.end()
 
@@ -208,8 +209,9 @@ class JudgedRequest:
         if not self._visit.has_ended:
             await self._visit.write(self._wire.error_event(status, f"{reason}."))
 
-    def _report(self, report: ExchangeReport) -> list[tuple[str, str]]:
+    def _report(self, report: ExchangeReport, outcome: str | None = None) -> list[tuple[str, str]]:
         """Count and log what became of an answer, and give it as headers."""
+        report.outcome = outcome or report.outcome
         self._doorway.note(report)
         logger.info("%s %s: %s", self._wire.name, report.model, report.outcome)
         told = {
