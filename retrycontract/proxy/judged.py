@@ -47,6 +47,8 @@ class ProxySettings:
     max_answer: int = 8 * 1024 * 1024  # of what is held to be judged
     stall: float = 600.0  # an upstream may think so long before it says a word
     delay: float = 1.0  # before an upstream that failed is asked again, as the loops have it
+    repeats: int = 3  # equal calls in a row that are told of; 0: none are looked for
+    tells_repeats: bool = False  # the model as well
     rescue: bool = False  # take calls that a model writes as text
     wait: float = 0.0  # for a person, while the client is kept waiting; else the answer ends and says so
 
@@ -112,7 +114,8 @@ class JudgedRequest:
         return Exchange(
             self._wire, terms, request, contract, ask, conversation=self._conversation,
             prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
-            waiting=nullcontext if terms.streams else self._visit.waited,
+            waiting=nullcontext if terms.streams else self._visit.waited, repeats=self._settings.repeats,
+            tells_repeats=self._settings.tells_repeats,
         )  # fmt: skip
 
     async def _caught_up(self, content: bytes, request: Body, contract: RequestContract) -> tuple[bytes, Body]:
@@ -217,7 +220,7 @@ class JudgedRequest:
         told = {
             "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
             "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),
-            "rescued": report.dialect, "warning": "; ".join(report.warnings),
+            "rescued": report.dialect, "repeated": ",".join(report.repeated), "warning": "; ".join(report.warnings),
         }  # fmt: skip
         return [(name, _header(value)) for name, value in told.items() if value]
 
