@@ -53,21 +53,13 @@ def _companions() -> list[ModuleType]:
 
 
 def _start() -> None:
-    _settle()
-    allow_many_connections()
-    for companion in _companions():
-        companion.start()
-
-
-def _settle() -> None:
-    """Load what the first request would, and have the garbage collector pass over all that is there for good.
-
-    A full collection over the objects of Django and its pages takes 50 ms, in the middle of somebody's request.
-    """
     get_resolver().url_patterns  # noqa: B018 - reading it imports every page
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS)
+    allow_many_connections()
+    for companion in _companions():
+        companion.start()
 
 
 def _stop() -> None:

@@ -65,6 +65,10 @@ def known() -> list[Bomb]:
             {"additionalProperties": {"anyOf": [{"type": "string", "pattern": f"^x{n}[a-z]+$"} for n in range(200)]}},
             {f"k{number}": "abcdef" for number in range(3_000)},
         ),
+        Bomb("unique large numbers", {"properties": {"a": {"uniqueItems": True}}},
+             {"a": [2**64 + number for number in range(1_500)]}),
+        Bomb("multiples", _list_of({"not": {"anyOf": [{"multipleOf": 1e7 + n + 0.1} for n in range(200)]}}),
+             {"a": _numbers(1_000)}),
         Bomb("a long string", {"properties": {"a": {"type": "integer"}}}, {"a": "lorem ipsum dolor " * 105_000}),
         Bomb("many numbers", _list_of({"type": "string"}), {"a": list(range(100_000, 340_000))}),
         Bomb("many names", {"properties": {"a": {}}}, {f"k{number:06}": number for number in range(100_000)}),
@@ -82,6 +86,8 @@ def _made(random: Random, name: str) -> Bomb:
     width, values = random.choice([(20, 4_000), (60, 2_000), (150, 1_500), (300, 800), (400, 2_500)])
     leaf, make = random.choice(LEAVES)
     branches = [leaf(number) for number in range(width)]
+    if "pattern" in branches[0]:
+        branches = branches[:200]  # no more are admitted
     test = random.choice(TESTS)(branches)
     holder = random.choice(HOLDERS)
     return Bomb(name, *holder(test, [make(number) for number in range(values)]))
@@ -97,6 +103,9 @@ LEAVES = [
     (lambda n: {"type": "string", "pattern": f"^x{n}[a-z]+$"}, lambda n: "abcdef" * (1 + n % 4)),
     (lambda n: {"type": "string", "minLength": 100 + n}, lambda n: "abc" * (1 + n % 9)),
     (lambda n: {"minimum": 10_000_000 + n}, lambda n: n),
+    (lambda n: {"minimum": 10_000_000.5 + n}, lambda n: n + 0.5),
+    (lambda n: {"multipleOf": 10_000_000.5 + n}, lambda n: 5_000 + n),
+    (lambda n: {"const": n}, lambda n: n + 0.5),
     (lambda n: {"type": "array", "maxItems": 1, "items": {"const": n}}, lambda n: [n, n + 1, n + 2]),
 ]
 TESTS = [

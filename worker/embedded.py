@@ -19,8 +19,8 @@ from retrycontract.usecases.calls.repeat_request import forget_requests
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, judge_waiting, tidy_queue
 from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
+from worker import worker_name
 from worker.courier import OutboxDrain
-from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 
@@ -60,7 +60,9 @@ class EmbeddedWorker:
 
     def start(self) -> None:
         """Begin to work."""
-        _warm_children()
+        # The start does not wait for it
+        bound_children()
+        threading.Thread(target=shared_pool().warm, name="retrycontract-child", daemon=True).start()
         for thread in self._threads:
             thread.start()
         self._courier.start()
@@ -120,12 +122,6 @@ class Rings:
         with self._changed:
             self._changed.wait_for(lambda: self._count != heard, timeout)
             return self._count
-
-
-def _warm_children() -> None:
-    """Have a child ready before the first output comes that needs one; the start does not wait for it."""
-    bound_children()
-    threading.Thread(target=shared_pool().warm, name="retrycontract-child", daemon=True).start()
 
 
 _rung = Rings()

@@ -18,9 +18,9 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from worker import worker_name
 from worker.celery_doorbell import CeleryDoorbell
 from worker.courier import OutboxDrain
-from worker.names import worker_name
 
 logger = logging.getLogger("retrycontract")
 

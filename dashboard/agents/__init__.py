@@ -23,7 +23,7 @@ from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, ApiKey, KeyState, LoggedResponse, Scope, Tool
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
-from retrycontract.usecases.people.admit_agent import (
+from retrycontract.usecases.people.admit import (
     OtherNamespaceError,
     TakenNameError,
     UnusableNameError,
@@ -246,10 +246,11 @@ class ResponseLine:
 def log(request: HttpRequest) -> HttpResponse:
     """Show a page of the log."""
     status, task, period = (request.GET.get(name, "") for name in ("status", "task", "period"))
+    since = timezone.now() - PERIODS[period] if period in PERIODS else None
     filters = ResponseFilters(
         status=ResponseStatus(status) if status in list(ResponseStatus) else None,
         task_id=task.strip()[:MAX_SEARCH].replace("\x00", "\ufffd") or None,
-        since=_since(period, timezone.now()),
+        since=since,
     )
     try:
         page = read_agent_responses(filters, after=request.GET.get("after"), size=PAGE)
@@ -261,10 +262,6 @@ def log(request: HttpRequest) -> HttpResponse:
         "task": visible(filters.task_id or ""),
     }  # fmt: skip
     return render(request, "agents/agent_responses.html", context)
-
-
-def _since(period: str, now: datetime) -> datetime | None:
-    return now - PERIODS[period] if period in PERIODS else None
 
 
 def _lines(responses: tuple[LoggedResponse, ...]) -> list[ResponseLine]:

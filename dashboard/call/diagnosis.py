@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
-from dashboard.shared.mistakes import MistakePattern, by_pattern, kinds_of
+from dashboard.shared.mistakes import by_pattern, kinds_of
 from retrycontract.contract import pointers
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle
@@ -45,18 +45,15 @@ class Diagnosis:
         worst = max(patterns, key=lambda one: (one.is_blocking, runs[one.kind]))
         run = runs[worst.kind]
         lead = f"{ordinal(run)} time the same" if run > 1 else "A new mistake" if len(made) > 1 else ""
-        place, what, found = _said(worst)
+        error = worst.first
+        if not worst.pattern or error.expected_value is None:
+            said = ("", error.message, "")
+        elif error.actual_value is None:
+            said = (worst.pattern, f"is missing: {error.expected_value}", "")
+        else:
+            said = (worst.pattern, f"must be {error.expected_value}", elide_middle(error.actual_value, EXCERPT))
+        place, what, found = said
         return cls(lead, place, what, found, sum(one.is_blocking for one in patterns if one is not worst))
-
-
-def _said(mistake: MistakePattern) -> tuple[str, str, str]:
-    """Give place, rule and value of a mistake; its whole message where it has no place of its own."""
-    error = mistake.first
-    if not mistake.pattern or error.expected_value is None:
-        return "", error.message, ""
-    if error.actual_value is None:
-        return mistake.pattern, f"is missing: {error.expected_value}", ""
-    return mistake.pattern, f"must be {error.expected_value}", elide_middle(error.actual_value, EXCERPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,13 @@ def _compare(before: Any, after: Any, pointer: str) -> Iterator[Change]:
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _members(before, after, pointer)
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _items(before, after, pointer)
+        shared = min(len(before), len(after))
+        for index in range(shared):
+            yield from _compare(before[index], after[index], pointers.join(pointer, index))
+        for index in range(shared, len(before)):
+            yield Change(pointers.join(pointer, index), ChangeKind.REMOVED, before=before[index])
+        for index in range(shared, len(after)):
+            yield Change(pointers.join(pointer, index), ChangeKind.ADDED, after=after[index])
     elif not _is_same(before, after):
         yield Change(pointer, ChangeKind.CHANGED, before, after)
 
@@ -160,16 +163,6 @@ def _members(before: dict[str, Any], after: dict[str, Any], pointer: str) -> Ite
     for key in after:
         if key not in before:
             yield Change(pointers.join(pointer, key), ChangeKind.ADDED, after=after[key])
-
-
-def _items(before: list[Any], after: list[Any], pointer: str) -> Iterator[Change]:
-    shared = min(len(before), len(after))
-    for index in range(shared):
-        yield from _compare(before[index], after[index], pointers.join(pointer, index))
-    for index in range(shared, len(before)):
-        yield Change(pointers.join(pointer, index), ChangeKind.REMOVED, before=before[index])
-    for index in range(shared, len(after)):
-        yield Change(pointers.join(pointer, index), ChangeKind.ADDED, after=after[index])
 
 
 def _is_same(before: Any, after: Any) -> bool:

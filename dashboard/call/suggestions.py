@@ -102,20 +102,18 @@ def filled(typed: QueryDict, story: CallHistory, at_hand: AtHand) -> QueryDict:
     if "suggestion" in typed and story.suggested_arguments is not None:
         _correct(filling, story.suggested_arguments)
     if (proposal := at_hand.proposal(typed.get("past", ""))) is not None:
-        _take_over(filling, proposal)
+        if proposal.arguments is not None:
+            _correct(filling, proposal.arguments)
+        else:
+            filling["decision"] = Decision.HINT
+        _add(filling, proposal.guidance.text)
     if (reply := at_hand.reply(typed.get("reply", ""))) is not None:
         _add(filling, reply.text)
     if "pretty" in typed:
-        _lay_out(filling)
+        value, fault = read_json(filling.get("arguments", ""))
+        if fault is None:
+            filling["arguments"] = editable(value)
     return filling
-
-
-def _take_over(filling: QueryDict, proposal: Suggestion) -> None:
-    if proposal.arguments is not None:
-        _correct(filling, proposal.arguments)
-    else:
-        filling["decision"] = Decision.HINT
-    _add(filling, proposal.guidance.text)
 
 
 def _correct(filling: QueryDict, arguments: str) -> None:
@@ -127,10 +125,3 @@ def _add(filling: QueryDict, text: str) -> None:
     before = filling.get("text", "").replace("\r\n", "\n").rstrip()
     if text not in before:
         filling["text"] = f"{before}\n{text}" if before else text
-
-
-def _lay_out(filling: QueryDict) -> None:
-    """Write JSON over several lines; what cannot be written back as it was typed stays, and the check says why."""
-    value, fault = read_json(filling.get("arguments", ""))
-    if fault is None:
-        filling["arguments"] = editable(value)

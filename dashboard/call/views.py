@@ -46,7 +46,11 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         return _answer(request, found)
     if is_htmx(request):
-        return _live(request, found)
+        if request.GET.get("seen") == read_version(found):
+            return HttpResponse(status=UNCHANGED)
+        story = read_story(found)
+        context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
+        return render(request, "call/_call_live.html", context)
     whole = request.GET.get("whole", "")  # the attempt whose output is shown to its end
     return _page(request, read_story(found), whole=int(whole) if whole.isdecimal() and len(whole) < 9 else 0)
 
@@ -61,20 +65,15 @@ def preview(request: HttpRequest, public_id: str) -> HttpResponse:
     if not may_answer(request.user):
         raise PermissionDenied
     if is_asked(request.POST):
-        return _filled(request, found)
+        story = read_story(found)
+        at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
+        form = AnswerForm(filled(request.POST, story, at_hand))
+        return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
     form = AnswerForm(request.POST)
     drafted = _drafted(form, found) | {"is_preview": True}
     if is_htmx(request):
         return render(request, "call/_preview.html", drafted | {"form": form})
     return _page(request, read_story(found), form=form, **drafted)
-
-
-def _filled(request: HttpRequest, found: Call) -> HttpResponse:
-    """Show the form with what a button stands for put into it."""
-    story = read_story(found)
-    at_hand = read_at_hand(story, cast(User, request.user), now=timezone.now())
-    form = AnswerForm(filled(request.POST, story, at_hand))
-    return _form_again(request, story, form, {"is_preview": True, "is_filled": True})
 
 
 def _form_again(request: HttpRequest, story: CallHistory, form: AnswerForm, context: dict[str, Any]) -> HttpResponse:
@@ -157,15 +156,6 @@ def said_to_stand(days: int | None) -> str:
         return ""
     until = timezone.localtime(timezone.now() + timedelta(days=days)).strftime("%Y-%m-%d")
     return f". Agents that make the same mistake are told it until {until}."
-
-
-def _live(request: HttpRequest, found: Call) -> HttpResponse:
-    """Answer a poll: nothing when nothing changed, else everything but the form."""
-    if request.GET.get("seen") == read_version(found):
-        return HttpResponse(status=UNCHANGED)
-    story = read_story(found)
-    context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
-    return render(request, "call/_call_live.html", context)
 
 
 def _page(

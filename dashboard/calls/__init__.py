@@ -19,8 +19,16 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
-from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain, state_word
-from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
+from dashboard.shared.choices import (
+    MAX_OPTIONS,
+    MOST_EXPORTED,
+    Search,
+    TimedChoices,
+    plain,
+    read_all,
+    read_page,
+    state_word,
+)
 from dashboard.shared.responses import TYPES, export
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.kinds import Kind

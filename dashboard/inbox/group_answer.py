@@ -243,34 +243,19 @@ def group(request: HttpRequest, public_id: str) -> HttpResponse:
     if only is None:
         return _page(request, found, waiting, GroupForm(initial=taken_back(request, public_id)))
     if any(name in request.POST for name in FILLS):
-        return _filled(request, found, waiting)
-    return _posted(request, found, waiting, only)
-
-
-def _filled(request: HttpRequest, found: Call, waiting: WaitingGroup) -> HttpResponse:
-    """Show the form with what a button stands for put into it; a person still looks at it and sends it."""
-    filling, at_hand = request.POST.copy(), _at_hand(request, waiting)
-    if "suggestion" in filling:
-        filling["decision"], filling["fix"] = Decision.CORRECTED, NEAR_MISS
-    if (proposal := at_hand.proposal(filling.get("past", ""))) is not None:
-        is_fix = proposal.guidance.decision is Decision.CORRECTED
-        filling["decision"] = proposal.guidance.decision
-        filling["fix"] = str(proposal.guidance.id) if is_fix else filling.get("fix", "")
-        _add(filling, proposal.guidance.text)
-    if (reply := at_hand.reply(filling.get("reply", ""))) is not None:
-        _add(filling, reply.text)
-    form = GroupForm(filling)
-    return _page(request, found, waiting, form, **_drafted(form, waiting), is_preview=True, at_hand=at_hand)
-
-
-def _add(filling: QueryDict, text: str) -> None:
-    """Put words below those that stand there, once."""
-    before = filling.get("text", "").rstrip()
-    if text not in before:
-        filling["text"] = f"{before}\n{text}" if before else text
-
-
-def _posted(request: HttpRequest, found: Call, waiting: WaitingGroup, only: list[str]) -> HttpResponse:
+        # A person still looks at it and sends it
+        filling, at_hand = request.POST.copy(), _at_hand(request, waiting)
+        if "suggestion" in filling:
+            filling["decision"], filling["fix"] = Decision.CORRECTED, NEAR_MISS
+        if (proposal := at_hand.proposal(filling.get("past", ""))) is not None:
+            is_fix = proposal.guidance.decision is Decision.CORRECTED
+            filling["decision"] = proposal.guidance.decision
+            filling["fix"] = str(proposal.guidance.id) if is_fix else filling.get("fix", "")
+            _add(filling, proposal.guidance.text)
+        if (reply := at_hand.reply(filling.get("reply", ""))) is not None:
+            _add(filling, reply.text)
+        form = GroupForm(filling)
+        return _page(request, found, waiting, form, **_drafted(form, waiting), is_preview=True, at_hand=at_hand)
     form = GroupForm(request.POST)
     drafted = _drafted(form, waiting)
     if is_htmx(request):
@@ -280,6 +265,13 @@ def _posted(request: HttpRequest, found: Call, waiting: WaitingGroup, only: list
     if not form.is_valid() or not only or "refused" in drafted:
         return _page(request, found, waiting, form, status=REFUSED, none_chosen=not only and NONE_CHOSEN, **drafted)
     return _answer(request, found, form, only)
+
+
+def _add(filling: QueryDict, text: str) -> None:
+    """Put words below those that stand there, once."""
+    before = filling.get("text", "").rstrip()
+    if text not in before:
+        filling["text"] = f"{before}\n{text}" if before else text
 
 
 def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str]) -> HttpResponse:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
 from dashboard.shared.choices import MAX_OPTIONS, Choices, plain
 from dashboard.shared.mistakes import MistakePattern, by_pattern, patterns_of
@@ -82,7 +82,9 @@ class Filters(Choices):
         if self.age:
             calls = calls.filter(updated_at__lte=now - AGES[self.age][1])
         if self.code:
-            calls = calls.filter(Exists(_with_code(self.code)))
+            code = self.code
+            newest = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False, number=OuterRef("attempts_made"))
+            calls = calls.filter(Exists(newest.filter(errors_json__contains=f'"{code}"')))
         return _like(calls, self.like) if self.like else calls
 
 
@@ -108,12 +110,6 @@ def read_options() -> Options:
         list(ErrorCode),
         [(name, words) for name, (words, _) in AGES.items()],
     )
-
-
-def _with_code(code: str) -> QuerySet[Attempt]:
-    """Find the newest attempt of a call, when it has an error of this code."""
-    newest = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False, number=OuterRef("attempts_made"))
-    return newest.filter(errors_json__contains=f'"{code}"')
 
 
 def _like(calls: CallQuerySet, public_id: str) -> CallQuerySet:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -182,7 +182,8 @@ def read_snoozes(calls: Collection[Call], now: datetime) -> dict[int, Snooze]:
 
 
 def _grouped_page(calls: CallQuerySet, place: list[int]) -> tuple[tuple[Call, ...], tuple[Found, ...], str]:
-    found = find_groups(calls, beyond=_moment(place), number=PAGE + 1)
+    moment = (EPOCH + timedelta(microseconds=place[0]), place[1]) if len(place) == 2 else None
+    found = find_groups(calls, beyond=moment, number=PAGE + 1)
     shown = tuple(found[:PAGE])
     listed = tuple(first_calls(shown))
     last = next((call for call in listed if call.pk == shown[-1].keys[0]), None) if len(found) > PAGE else None
@@ -209,10 +210,6 @@ def _parse(after: str) -> list[int]:
     return [int(part) for part in parts] if all(part.isdecimal() and len(part) < 18 for part in parts) else []
 
 
-def _moment(place: list[int]) -> tuple[datetime, int] | None:
-    return (EPOCH + timedelta(microseconds=place[0]), place[1]) if len(place) == 2 else None
-
-
 def answered_today(operator: int, now: datetime) -> int:
     """Count what an operator has answered since midnight by their clock; what is held counts once it is sent."""
     midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -233,16 +230,15 @@ def inbox(request: HttpRequest) -> HttpResponse:
         now=now,
         after=request.GET.get("after", ""),
     )
-    context = _context(request, queue) | {"now": now, "may_answer": may_answer(request.user)}
+    is_first_look = not queue.calls and not queue.filters.is_any and not Call.objects.exists()
+    address = request.build_absolute_uri("/").rstrip("/")
+    context = {"queue": queue, "filters": queue.filters, "is_first_look": is_first_look, "address": address} | {
+        "now": now,
+        "may_answer": may_answer(request.user),
+    }
     context["answered_today"] = answered_today(cast(User, request.user).pk, now)
     if not is_htmx(request):
         return render(request, "inbox/inbox.html", context | {"options": read_options()})
     if request.GET.get("seen") == queue.version:
         return HttpResponse(status=UNCHANGED)
     return render(request, "inbox/_queue.html", context)
-
-
-def _context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
-    is_first_look = not queue.calls and not queue.filters.is_any and not Call.objects.exists()
-    address = request.build_absolute_uri("/").rstrip("/")
-    return {"queue": queue, "filters": queue.filters, "is_first_look": is_first_look, "address": address}

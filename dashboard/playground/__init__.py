@@ -21,7 +21,7 @@ from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.languages.grammars import MissingGrammarError
-from retrycontract.store.models import Tool, ToolVersion
+from retrycontract.store.models import Tool
 from retrycontract.store.models.tools import KINDS
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.calls.dry_run import DryRun, dry_run
@@ -135,7 +135,12 @@ class PlaygroundForm(SchemaForm):
         if tool is not None and tool.current_version is not None:
             value, fault = parse_json(self.cleaned_data["schema"])
             if fault is None and value == shown_schema(tool.current_version):
-                return _judged_by(tool.current_version)
+                try:
+                    return tool.current_version.judged_by
+                except UnreadableError:
+                    raise forms.ValidationError(
+                        "The secrets in this schema are sealed with a key that the service has no more."
+                    ) from None
         return super().clean_schema()
 
     def run(self) -> DryRun:
@@ -197,15 +202,6 @@ def of_tool(tool: Tool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judged_by(version: ToolVersion) -> Any:
-    try:
-        return version.judged_by
-    except UnreadableError:
-        raise forms.ValidationError(
-            "The secrets in this schema are sealed with a key that the service has no more."
-        ) from None
-
-
 def _hidden_in(tried: DryRun) -> str | None:
     """Write an output again in which something is secret, by itself or as the schema says; None when nothing is."""
     if not tried.findings.is_parsed or not tried.examined.hides:
@@ -226,21 +222,19 @@ def _without_secrets(text: str, redact: Callable[[Any], Any]) -> str:
 def playground(request: HttpRequest) -> HttpResponse:
     """Show the playground, with an example or a registered tool; POST tries what was typed."""
     if request.method != "POST":
-        return _page(request, PlaygroundForm(initial=_beginning(request)))
+        chosen = request.GET.get("tool", "")
+        if chosen.isascii() and chosen.isdigit() and len(chosen) < 19:
+            beginning = of_tool(get_object_or_404(Tool.objects.select_related("current_version"), pk=chosen))
+        else:
+            example = EXAMPLES.get(request.GET.get("example", ""))
+            beginning = example.initial if example else {}
+        return _page(request, PlaygroundForm(initial=beginning))
     form = PlaygroundForm(request.POST)
     tried = _try(form)
     if is_htmx(request):
         return render(request, "call/_verdict.html", {"form": form} | _verdict(tried))
     form.hide_secrets(tried)
     return _page(request, form, status=200 if tried else REFUSED, **_verdict(tried))
-
-
-def _beginning(request: HttpRequest) -> dict[str, Any]:
-    chosen = request.GET.get("tool", "")
-    if chosen.isascii() and chosen.isdigit() and len(chosen) < 19:  # as a key has
-        return of_tool(get_object_or_404(Tool.objects.select_related("current_version"), pk=chosen))
-    example = EXAMPLES.get(request.GET.get("example", ""))
-    return example.initial if example else {}
 
 
 def _try(form: PlaygroundForm) -> DryRun | None:

@@ -97,15 +97,16 @@ def _typed(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _give_back(request: HttpRequest, template: str, status: int) -> HttpResponse:
-    return render(request, template, {"typed": _typed(request), "came_from": _came_from(request)}, status=status)
-
-
-def _came_from(request: HttpRequest) -> str:
-    """Give the page that the form stood on: the address of the form itself may take nothing but forms."""
+    # The address of the form itself may take nothing but forms
     referer = request.headers.get("Referer", "")
     page = urlsplit(referer)._replace(scheme="", netloc="").geturl()
     is_ours = url_has_allowed_host_and_scheme(referer, {request.get_host()}) and page.startswith("/")
-    return page if is_ours else reverse("dashboard:inbox")
+    return render(
+        request,
+        template,
+        {"typed": _typed(request), "came_from": page if is_ours else reverse("dashboard:inbox")},
+        status=status,
+    )
 
 
 GRANTS = [(str(number), str(number)) for number in range(1, MAX_GRANT + 1)]
@@ -127,7 +128,11 @@ class LoginForm(AuthenticationForm):
         login, now = LoginTry(self.cleaned_data.get("username", ""), address), timezone.now()
         self.pause = begin_login(login, now=now)
         if self.pause is not None:
-            raise forms.ValidationError(_told_to_wait(self.pause))
+            minutes = math.ceil(self.pause.total_seconds() / 60)
+            wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+            raise forms.ValidationError(
+                f"Too many logins failed. Wait {wait} and try again; an administrator can let you in at once."
+            )
         try:
             cleaned = super().clean()
             if not check_factor(self.get_user(), self.cleaned_data.get("code", ""), now=now):
@@ -166,7 +171,10 @@ class AnswerForm(forms.Form):
         if _entry_of(cleaned).takes_arguments:
             cleaned["value"], self.fault = parse_json(cleaned.get("arguments") or "")
             if self.fault is not None:
-                self.add_error("arguments", _told(self.fault))
+                # The reason names line and column where there are any
+                fault = self.fault
+                place = f" (at {fault.pointer})" if fault.pointer else ""
+                self.add_error("arguments", f"This is not JSON yet: {fault.reason}{place}.")
         length = len(cleaned.get("text", "").strip())
         if self.stands and length > MAX_STANDING:
             self.add_error(
@@ -216,15 +224,3 @@ class ReplyForm(forms.Form):
             "text": cleaned["text"].replace("\r\n", "\n"),
             "position": int(cleaned["position"]) if cleaned["position"] else None,
         }
-
-
-def _told_to_wait(pause: timedelta) -> str:
-    minutes = math.ceil(pause.total_seconds() / 60)
-    wait = f"{minutes} minutes" if minutes > 1 else "a minute"
-    return f"Too many logins failed. Wait {wait} and try again; an administrator can let you in at once."
-
-
-def _told(fault: JsonFault) -> str:
-    """Say what keeps the text from being JSON; the reason names line and column where there are any."""
-    place = f" (at {fault.pointer})" if fault.pointer else ""
-    return f"This is not JSON yet: {fault.reason}{place}."

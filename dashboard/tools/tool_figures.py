@@ -147,8 +147,16 @@ def read_tool(tool: Tool, span: TimeRange) -> ToolStory:
     rate = ToolRate(
         tool.namespace, tool.name, found.judged, sum(one.valid for one in found.attempts), first.judged, first.valid
     )
+    schemas = [shown_schema(version) for version in listed]
+    entries = []
+    for (version, schema), (before, earlier) in pairwise([*zip(listed, schemas, strict=True), (None, None)]):
+        changes = compare(earlier, schema) if before else ()
+        is_current = version is not None and version.pk == tool.current_version_id
+        if version is not None:
+            shown, hidden = changes[:MOST_CHANGES], max(len(changes) - MOST_CHANGES, 0)
+            entries.append(VersionEntry(version, schema, shown, hidden, version.number == 1, is_current))
     return ToolStory(
-        ToolLine(tool, rate), found.escalations, draw_heat(read_heat_map(scope)), _versions(tool, listed),
+        ToolLine(tool, rate), found.escalations, draw_heat(read_heat_map(scope)), tuple(entries[:MOST_VERSIONS]),
         tuple(map(FailedSample, last_failed(tool, SAMPLES))), tuple(_settings(tool)),
     )  # fmt: skip
 
@@ -177,18 +185,6 @@ def draw_heat(heats: Iterable[Heat]) -> HeatMap:
 
 def _cell(amount: int, hottest: int) -> HeatCell:
     return HeatCell(amount, -(-amount * HOTTEST // hottest))
-
-
-def _versions(tool: Tool, listed: list[ToolVersion]) -> tuple[VersionEntry, ...]:
-    schemas = [shown_schema(version) for version in listed]
-    entries = []
-    for (version, schema), (before, earlier) in pairwise([*zip(listed, schemas, strict=True), (None, None)]):
-        changes = compare(earlier, schema) if before else ()
-        is_current = version is not None and version.pk == tool.current_version_id
-        if version is not None:
-            shown, hidden = changes[:MOST_CHANGES], max(len(changes) - MOST_CHANGES, 0)
-            entries.append(VersionEntry(version, schema, shown, hidden, version.number == 1, is_current))
-    return tuple(entries[:MOST_VERSIONS])
 
 
 def _settings(tool: Tool) -> Iterable[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from retrycontract.admin.pages import by
-from retrycontract.usecases.people.admit_operator import change_operator
+from retrycontract.usecases.people.admit import change_operator
 
 GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User", "SecondFactor", "Preferences", "FailedLogins"),
@@ -76,23 +76,23 @@ class Site(AdminSite):
         """List the pages in our groups."""
         apps = super().get_app_list(request, app_label)
         pages = [page for app in apps for page in app["models"]]
-        return [group for group in _grouped(pages) if group["models"]]
-
-
-def _grouped(pages: list[Any]) -> list[Any]:
-    named = {name for names in GROUPS.values() for name in names}
-    groups = [
-        (title, [page for name in names for page in pages if page["object_name"] == name])
-        for title, names in GROUPS.items()
-    ]
-    groups.append((OTHERS, [page for page in pages if page["object_name"] not in named]))
-    return [
-        {
-            "name": title,
-            "app_label": title.lower().replace(" ", "-"),
-            "app_url": reverse("admin:index"),
-            "has_module_perms": True,
-            "models": models,
-        }
-        for title, models in groups
-    ]
+        named = {name for names in GROUPS.values() for name in names}
+        groups = [
+            (title, [page for name in names for page in pages if page["object_name"] == name])
+            for title, names in GROUPS.items()
+        ]
+        groups.append((OTHERS, [page for page in pages if page["object_name"] not in named]))
+        return [
+            group
+            for group in [
+                {
+                    "name": title,
+                    "app_label": title.lower().replace(" ", "-"),
+                    "app_url": reverse("admin:index"),
+                    "has_module_perms": True,
+                    "models": models,
+                }
+                for title, models in groups
+            ]
+            if group["models"]
+        ]

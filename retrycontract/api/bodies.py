@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja.parser import Parser
 
 from retrycontract.api.problems import Problem
-from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_REASON = 200  # characters; a reason may name a key
@@ -28,21 +28,16 @@ class StrictParser(Parser):
         value, fault = parse_json(request.body)
         if fault is None:
             return value
-        return _with_raw_arguments(request.body, fault)
-
-
-def _with_raw_arguments(body: bytes, fault: JsonFault) -> dict[str, Any]:
-    """Hand arguments that are not quite JSON (NaN, a lone surrogate, a key twice) on as raw text."""
-    try:
-        members = _members(body.decode("utf-8"))
-    except (ValueError, RecursionError):
-        members = {}
-    arguments = members.pop("arguments", None)
-    rest = {name: parse_json(text) for name, text in members.items()}
-    if arguments is None or "raw" in rest or any(fault is not None for _, fault in rest.values()):
-        reason = sanitizer().preview_text(fault.reason, MAX_REASON)
-        raise Problem(400, "bad-json", f"The body is not JSON: {reason}.")
-    return {name: value for name, (value, _) in rest.items()} | {"raw": arguments}
+        try:
+            members = _members(request.body.decode("utf-8"))
+        except (ValueError, RecursionError):
+            members = {}
+        arguments = members.pop("arguments", None)
+        rest = {name: parse_json(text) for name, text in members.items()}
+        if arguments is None or "raw" in rest or any(fault is not None for _, fault in rest.values()):
+            reason = sanitizer().preview_text(fault.reason, MAX_REASON)
+            raise Problem(400, "bad-json", f"The body is not JSON: {reason}.")
+        return {name: value for name, (value, _) in rest.items()} | {"raw": arguments}
 
 
 def _members(text: str) -> dict[str, str]:

@@ -52,7 +52,11 @@ def complete(document: dict[str, Any], *, of_problems: str) -> None:
         for operation in operations.values():
             waits = 202 in operation["responses"]
             operation["parameters"] = [_without_null(parameter) for parameter in operation["parameters"]]
-            operation["parameters"] += _request_headers(waits=waits)
+            described = REQUEST_HEADERS | ({"Prefer": PREFER} if waits else {})
+            operation["parameters"] += [
+                {"in": "header", "name": name, "schema": TEXT, "required": False, "description": description}
+                for name, description in described.items()
+            ]
             for status, response in operation["responses"].items():
                 if status >= 400:
                     response["content"] = dict.fromkeys([of_problems], *response["content"].values())
@@ -60,7 +64,13 @@ def complete(document: dict[str, Any], *, of_problems: str) -> None:
                     del response["content"]["application/json"]  # a stream: ninja knows no other type
                 elif status < 300 and operation["operationId"] in _LINKS:
                     response["links"] = _LINKS[operation["operationId"]]
-                response["headers"] = _headers(operation["operationId"], status, waits=waits)
+                waited = _WAITED if waits and status < 400 else {}
+                own = _OF_OPERATIONS.get(operation["operationId"], {}).get(status, {})
+                headers = _REQUEST_ID | _TRACE | _BY_STATUS.get(status, {}) | waited | own
+                response["headers"] = {
+                    name: {"description": description, "schema": schema}
+                    for name, (description, schema) in headers.items()
+                }
 
 
 def _without_null(parameter: dict[str, Any]) -> dict[str, Any]:
@@ -70,18 +80,3 @@ def _without_null(parameter: dict[str, Any]) -> dict[str, Any]:
     return parameter | {
         "schema": schema | kinds[0] if len(kinds) == 1 else schema | ({"anyOf": kinds} if kinds else {})
     }
-
-
-def _headers(operation: str, status: int, *, waits: bool) -> dict[str, Any]:
-    waited = _WAITED if waits and status < 400 else {}
-    own = _OF_OPERATIONS.get(operation, {}).get(status, {})
-    headers = _REQUEST_ID | _TRACE | _BY_STATUS.get(status, {}) | waited | own
-    return {name: {"description": description, "schema": schema} for name, (description, schema) in headers.items()}
-
-
-def _request_headers(*, waits: bool) -> list[dict[str, Any]]:
-    described = REQUEST_HEADERS | ({"Prefer": PREFER} if waits else {})
-    return [
-        {"in": "header", "name": name, "schema": TEXT, "required": False, "description": description}
-        for name, description in described.items()
-    ]

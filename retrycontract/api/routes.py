@@ -25,7 +25,7 @@ from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
-from retrycontract.store.models import Agent, Attempt, Call, Guidance
+from retrycontract.store.models import Attempt, Call, Guidance
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.dry_run import dry_run
@@ -151,7 +151,12 @@ def get_wait(
             raise Http404
         wanted.call = found
         return _verdict(response, wanted, render, provider_id and opened_identifier(provider_id))
-    return _guidance(response, found)
+    given = _newest_guidance(found)
+    if presenters.is_waiting_for_guidance(found):
+        found.note_wait(timezone.now())
+        _is_pending(response, found, presenters.links(found).wait)
+        return Status(202, presenters.waiting(found, None))
+    return Status(200, presenters.waiting(found, given))
 
 
 @api.get(
@@ -213,24 +218,20 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
-    checked = _checked(agent_of(request), body)  # before the transaction that remembers it: it may take its time
-    return once(request, key, lambda: checked)
-
-
-def _checked(agent: Agent, body: schemas.CheckIn) -> schemas.CheckOut:
     result = dry_run(
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
-        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent,
+        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent_of(request),
     )  # fmt: skip
     listed, left_out = first_errors([error.to_json() for error in result.errors])
-    return schemas.CheckOut(
+    checked = schemas.CheckOut(
         valid=result.is_valid,
         errors=[schemas.ErrorOut(**error) for error in listed],
         errors_left_out=left_out,
         feedback=result.feedback,
         characters=len(result.feedback),
         tokens_estimate=result.tokens_estimate,
-    )
+    )  # before the transaction that remembers it: it may take its time
+    return once(request, key, lambda: checked)
 
 
 @api.get(
@@ -250,19 +251,15 @@ def get_events(
     begin = event_stream.begin(agent, filters.cursor, last_event_id)
     page = follow_events(agent, begin.position, types=filters.types, call=call)
     if filters.tells_of_answers:
-        _note_stream(agent, call)
+        # For one call, or for whichever is answered
+        if call is None:
+            agent.note_stream(timezone.now())
+        elif presenters.is_waiting_for_guidance(call):
+            call.note_wait(timezone.now())
     response = HttpResponse(begin.opening + event_stream.frames(page), content_type=event_stream.MEDIA_TYPE)
     bell = "" if page.has_more else agent_bell(agent.pk)
     response[PENDING_HEADER] = f"{bell}; {presenters.PREFIX}/events?{urlencode(filters.going_on_at(page.next))}"
     return response
-
-
-def _note_stream(agent: Agent, call: Call | None) -> None:
-    """Let the desk see that an agent waits at an open stream: for one call, or for whichever is answered."""
-    if call is None:
-        agent.note_stream(timezone.now())
-    elif presenters.is_waiting_for_guidance(call):
-        call.note_wait(timezone.now())
 
 
 api.get(
@@ -310,15 +307,6 @@ def _verdict(
         query |= {"provider_id": sealed_identifier(provider_id)}
     _is_pending(response, attempt.call, f"{answer.links.self}/wait?{urlencode(query)}")
     return Status(202, answer)
-
-
-def _guidance(response: HttpResponse, found: Call) -> Status[schemas.WaitOut]:
-    given = _newest_guidance(found)
-    if presenters.is_waiting_for_guidance(found):
-        found.note_wait(timezone.now())
-        _is_pending(response, found, presenters.links(found).wait)
-        return Status(202, presenters.waiting(found, None))
-    return Status(200, presenters.waiting(found, given))
 
 
 def _newest_guidance(found: Call) -> Guidance | None:

@@ -95,7 +95,17 @@ class RetryConfiguration:
     @classmethod
     def from_mapping(cls, section: Mapping[str, Any], *, source: str) -> Self:
         """Read the `tools.validation` section, snake_case or PascalCase; raises ConfigurationError."""
-        return cls(**_flatten(section, source=source))
+        flat: dict[str, Any] = {}
+        for key, value in section.items():
+            name = _snake_case(str(key))
+            if name == "overrides":
+                flat["overrides"] = tuple(_overrides(value, source=source))
+            elif name in SECTIONS:
+                flat.update(_settings(value, allowed=_allowed(key, name), where=str(key), source=source))
+            else:
+                known = ", ".join([*SECTIONS, "overrides"])
+                raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
+        return cls(**flat)
 
 
 SETTINGS = frozenset(setting.name for setting in fields(RetryConfiguration)) - {"overrides"}
@@ -169,20 +179,6 @@ def _problem_of_override(name: str, value: Any) -> str | None:
     if name in FOR_EVERY_TOOL:
         return "holds for every tool; set it outside of the overrides"
     return _problem(name, value)
-
-
-def _flatten(section: Mapping[str, Any], *, source: str) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in section.items():
-        name = _snake_case(str(key))
-        if name == "overrides":
-            flat["overrides"] = tuple(_overrides(value, source=source))
-        elif name in SECTIONS:
-            flat.update(_settings(value, allowed=_allowed(key, name), where=str(key), source=source))
-        else:
-            known = ", ".join([*SECTIONS, "overrides"])
-            raise ConfigurationError(source, f"tools.validation.{key}", f"unknown section; known are {known}")
-    return flat
 
 
 def _overrides(value: Any, *, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -87,20 +87,18 @@ class _Draft:
         if name not in OPERATIONS or not _is_pointer(path):
             raise LookupError("only add, replace, remove and move with a path are known")
         if name == "move":
-            self._move(operation.get("from"), path)
+            source = operation.get("from")
+            if not _is_pointer(source):
+                raise LookupError("move needs a from")
+            if path.startswith(f"{source}/"):
+                raise LookupError("nothing can be moved into itself")
+            value = pointers.resolve(self.document, source)
+            self._change("remove", source, None)
+            self._change("add", path, value)
         elif name != "remove" and "value" not in operation:
             raise LookupError(f"{name} needs a value")
         else:
             self._change(name, path, copy.deepcopy(operation.get("value")))
-
-    def _move(self, source: Any, path: str) -> None:
-        if not _is_pointer(source):
-            raise LookupError("move needs a from")
-        if path.startswith(f"{source}/"):
-            raise LookupError("nothing can be moved into itself")
-        value = pointers.resolve(self.document, source)
-        self._change("remove", source, None)
-        self._change("add", path, value)
 
     def _change(self, name: str, path: str, value: Any) -> None:
         if not path:
@@ -110,7 +108,14 @@ class _Draft:
             return
         container, token = self._own_container(pointers.parent(path)), pointers.last(path)
         if isinstance(container, dict):
-            _change_member(container, name, token, value)
+            if name == "add":
+                container[token] = value
+            elif token not in container:
+                raise LookupError(f"there is no member {token!r}")
+            elif name == "replace":
+                container[token] = value
+            else:
+                del container[token]
         elif isinstance(container, list):
             _change_item(container, name, token, value)
         else:
@@ -135,17 +140,6 @@ class _Draft:
 
 def _is_pointer(text: Any) -> TypeGuard[str]:
     return isinstance(text, str) and text[:1] in ("", "/")
-
-
-def _change_member(container: dict[str, Any], name: str, token: str, value: Any) -> None:
-    if name == "add":
-        container[token] = value
-    elif token not in container:
-        raise LookupError(f"there is no member {token!r}")
-    elif name == "replace":
-        container[token] = value
-    else:
-        del container[token]
 
 
 def _change_item(container: list[Any], name: str, token: str, value: Any) -> None:

@@ -124,15 +124,12 @@ class InMemoryRetryTracker:
 
     def _track(self, call_id: str) -> _Track:
         if call_id not in self._tracks:
-            self._make_room()
+            while len(self._tracks) >= self._max_calls:
+                oldest = next(iter(self._finished or self._tracks))
+                self._finished.pop(oldest, None)
+                self._tracks.pop(oldest, None)
             self._tracks[call_id] = _Track()
         return self._tracks[call_id]
-
-    def _make_room(self) -> None:
-        while len(self._tracks) >= self._max_calls:
-            oldest = next(iter(self._finished or self._tracks))
-            self._finished.pop(oldest, None)
-            self._tracks.pop(oldest, None)
 
     def _bounded(self, record: AttemptRecord) -> tuple[AttemptRecord, int]:
         """Keep as many of the errors as fit into half the byte limit, so that the last attempt always fits."""

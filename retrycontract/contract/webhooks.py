@@ -55,18 +55,14 @@ def _is_recent(timestamp: str, now: float, tolerance: float) -> bool:
 
 def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
     content = f"{message_id}.{timestamp}.".encode("utf-8", "replace") + body
-    digest = hmac.new(_key(secret), content, hashlib.sha256).digest()
-    return f"{VERSION},{base64.b64encode(digest).decode()}"
-
-
-def _key(secret: str) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if not key:
         raise ValueError(f"a webhook's secret is written as '{PREFIX}' and base64")
-    return key
+    digest = hmac.new(key, content, hashlib.sha256).digest()
+    return f"{VERSION},{base64.b64encode(digest).decode()}"
 
 
 class WebhookEvent(StrEnum):

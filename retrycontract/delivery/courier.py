@@ -61,7 +61,14 @@ class Courier:
         channel = Channel(message.channel)
         match channel:
             case Channel.WEBHOOK:
-                return _post_to_people(message)
+                service = settings.RETRYCONTRACT
+                return post(
+                    service.notify_webhook_url,
+                    json.dumps({"text": message.text}).encode(),
+                    # The header of the Standard Webhooks scheme: the same over all tries, to drop repetitions by.
+                    headers={"Webhook-Id": message.public_id},
+                    allow_private=service.allow_private_webhooks,
+                )
             case Channel.EMAIL:
                 send_email(
                     settings.RETRYCONTRACT.notify_email,
@@ -74,17 +81,6 @@ class Courier:
                 return _post_signed(message)
             case _:
                 assert_never(channel)
-
-
-def _post_to_people(message: OutboxMessage) -> int:
-    service = settings.RETRYCONTRACT
-    return post(
-        service.notify_webhook_url,
-        json.dumps({"text": message.text}).encode(),
-        # The header of the Standard Webhooks scheme: the same over all tries, to drop repetitions by.
-        headers={"Webhook-Id": message.public_id},
-        allow_private=service.allow_private_webhooks,
-    )
 
 
 def _post_signed(message: OutboxMessage) -> int:

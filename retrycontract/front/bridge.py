@@ -113,7 +113,21 @@ class WsgiBridge:
         except ClientLeftError:
             return
         except BodyTooLargeError as refusal:
-            await _refuse(receive, send, self._too_large(scope, refusal))
+            problem: Mapping[str, str | int] = {
+                "title": "Too large",
+                "detail": str(refusal),
+                "limit": refusal.limit,
+            }
+            # What is left of the body is not read as the next request: the connection ends here.
+            await _send(
+                send, self._problem(scope, 413, "body-too-large", problem).plus(b"connection", b"close"), more=True
+            )
+            try:
+                async with asyncio.timeout(LINGER_SECONDS):
+                    await _discard(receive)
+            except TimeoutError:
+                pass
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         response = await answer(scope, body)
         if response is not None:
@@ -121,7 +135,8 @@ class WsgiBridge:
 
     async def ask(self, scope: Scope, body: bytes) -> Response:
         """Run the application for one request and give its whole response; what it raises becomes a 500."""
-        pool = self._logins if _is_login(scope) else self._pages
+        is_login = scope["method"] == "POST" and _path(scope).endswith(b"/login/")
+        pool = self._logins if is_login else self._pages
         if self.is_api(scope):
             pool = self._slow if self._is_slow(scope["method"], _path(scope), len(body)) else self._api
         return await asyncio.get_running_loop().run_in_executor(pool, self._run, scope, body)
@@ -156,20 +171,8 @@ class WsgiBridge:
             return _call(self._app, _environ(scope, body), head=scope["method"] == "HEAD")
         except Exception:
             logger.exception("The application raised on %s %r", scope["method"], _path(scope))
-            return self._failure(scope)
-
-    def _too_large(self, scope: Scope, refusal: BodyTooLargeError) -> Response:
-        problem: Mapping[str, str | int] = {
-            "title": "Too large",
-            "detail": str(refusal),
-            "limit": refusal.limit,
-        }
-        # What is left of the body is not read as the next request: the connection ends here.
-        return self._problem(scope, 413, "body-too-large", problem).plus(b"connection", b"close")
-
-    def _failure(self, scope: Scope) -> Response:
-        problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
-        return self._problem(scope, 500, "internal", problem)
+            problem = {"title": "Internal error", "detail": "The server failed. Its log has the reason."}
+            return self._problem(scope, 500, "internal", problem)
 
     def _problem(self, scope: Scope, status: int, code: str, problem: Mapping[str, str | int]) -> Response:
         if not self.is_api(scope):
@@ -242,12 +245,8 @@ def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
-    return environ | _header_variables(scope["headers"])
-
-
-def _header_variables(headers: Iterable[Header]) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for name, value in headers:
+    for name, value in scope["headers"]:
         # `X_Forwarded_For` would arrive as X-Forwarded-For does, past the proxy that guards the real one.
         if b"_" in name or name in TRANSPORT_HEADERS:
             continue
@@ -256,7 +255,7 @@ def _header_variables(headers: Iterable[Header]) -> dict[str, str]:
         text = value.decode("latin-1")
         separator = "; " if name == b"cookie" else ","
         variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
-    return variables
+    return environ | variables
 
 
 def _path(scope: Scope) -> bytes:
@@ -267,23 +266,9 @@ def _path(scope: Scope) -> bytes:
     return path.removeprefix(root)
 
 
-def _is_login(scope: Scope) -> bool:
-    return scope["method"] == "POST" and _path(scope).endswith(b"/login/")
-
-
 async def _send(send: Send, response: Response, *, more: bool = False) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
     await send({"type": "http.response.body", "body": response.body, "more_body": more})
-
-
-async def _refuse(receive: Receive, send: Send, response: Response) -> None:
-    await _send(send, response, more=True)
-    try:
-        async with asyncio.timeout(LINGER_SECONDS):
-            await _discard(receive)
-    except TimeoutError:
-        pass
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _discard(receive: Receive) -> None:

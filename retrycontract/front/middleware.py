@@ -66,21 +66,17 @@ class RequestLog:
             if trace is not None:
                 response["traceparent"] = trace
             if not (PENDING_HEADER in request.headers and PENDING_HEADER in response):
-                _log(request, response, perf_counter() - started)
+                match = request.resolver_match
+                fields = {
+                    "method": request.method,
+                    "route": f"/{match.route}" if match else None,
+                    "status": response.status_code,
+                    "duration_ms": round((perf_counter() - started) * 1000, 1),
+                }
+                logger.info("Request answered", extra=fields)
         finally:
             forget()
         return response
-
-
-def _log(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    match = request.resolver_match
-    fields = {
-        "method": request.method,
-        "route": f"/{match.route}" if match else None,
-        "status": response.status_code,
-        "duration_ms": round(seconds * 1000, 1),
-    }
-    logger.info("Request answered", extra=fields)
 
 
 class SafeQueries:

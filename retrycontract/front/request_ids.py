@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from retrycontract.front.bridge import Header, Message, Receive, Scope, Send
+    from retrycontract.front.bridge import Message, Receive, Scope, Send
 
 HEADER: Final = "X-Request-ID"
 _NAME: Final = HEADER.lower().encode()
@@ -40,14 +40,11 @@ class RequestIds:
         others = [pair for pair in scope["headers"] if pair[0] != _NAME]
 
         async def send_named(message: Message) -> None:
-            await send(_with_id(message, named))
+            if message["type"] != "http.response.start":
+                with_id = message
+            else:
+                headers = [pair for pair in message.get("headers", ()) if pair[0] != _NAME]
+                with_id = {**message, "headers": [*headers, named]}
+            await send(with_id)
 
         await self._app({**scope, "headers": [*others, named]}, receive, send_named)
-
-
-def _with_id(message: Message, named: Header) -> Message:
-    """Put the id on what was answered before Django was asked, too: a refusal by size, a failure of the bridge."""
-    if message["type"] != "http.response.start":
-        return message
-    headers = [pair for pair in message.get("headers", ()) if pair[0] != _NAME]
-    return {**message, "headers": [*headers, named]}

@@ -108,7 +108,16 @@ class Streams:
 
     async def follow(self, scope: Scope, receive: Receive, send: Send, first: Response, ticket: int) -> None:
         """Send a stream until its reader leaves, its key ends or the server stops; `ticket` is older than `first`."""
-        await send({"type": "http.response.start", "status": 200, "headers": _headers(first)})
+        dropped = (PENDING, b"content-length", b"cache-control")
+        kept = [pair for pair in first.headers if pair[0] not in dropped]
+        # The second one is for nginx, which would gather the stream before it sends it on.
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [*kept, (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")],
+            }
+        )
         writing = asyncio.create_task(self._write_pages(scope, send, first, ticket))
         gone = asyncio.create_task(disconnected(receive))
         closing = asyncio.create_task(self._closing.wait())
@@ -122,7 +131,11 @@ class Streams:
             for task in (writing, gone, closing):
                 task.cancel()
         await asyncio.wait((writing,))
-        await _farewell(send)
+        come_back = random.randrange(*COME_BACK)  # noqa: S311 - spreads a crowd, keeps no secret
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await _write(send, b"retry: %d\n\n" % come_back)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         if not writing.cancelled():
             writing.result()
 
@@ -158,7 +171,11 @@ class Streams:
     async def _next(self, scope: Scope, pending: Pending, ticket: int) -> Page | None:
         """Give the next page, as often as it takes to get one; None when there will be none."""
         if pending.bell:
-            await asyncio.sleep(self._until_beat(pending.bell))
+            pause = max(self._rhythm.pause, self.open / self._rhythm.pages_per_second)
+            shift = (
+                hash(pending.bell) % 1000 / 1000 * pause
+            )  # each bell has its own beat: their questions do not come at once
+            await asyncio.sleep(pause - (asyncio.get_running_loop().time() + shift) % pause)
             # Half of the questions at most are asked unrung.
             unrung = max(self._rhythm.recheck, 2 * len(self._coming) / self._rhythm.questions_per_second)
             await self._bells.wait(pending.bell, ticket, unrung)
@@ -170,12 +187,6 @@ class Streams:
                 return None  # its reader asks again, and is told why
             await asyncio.sleep(self._rhythm.heartbeat)
 
-    def _until_beat(self, bell: str) -> float:
-        """Say when the readers of a bell are served next: at one time, so that they go on together."""
-        pause = max(self._rhythm.pause, self.open / self._rhythm.pages_per_second)
-        shift = hash(bell) % 1000 / 1000 * pause  # each bell has its own beat: their questions do not come at once
-        return pause - (asyncio.get_running_loop().time() + shift) % pause
-
     async def _ask(self, scope: Scope) -> Page:
         await self._pace.turn()
         async with self._turns:
@@ -183,21 +194,5 @@ class Streams:
             return await self._bridge.ask(scope, b""), ticket
 
 
-def _headers(first: Response) -> list[tuple[bytes, bytes]]:
-    dropped = (PENDING, b"content-length", b"cache-control")
-    kept = [pair for pair in first.headers if pair[0] not in dropped]
-    # The second one is for nginx, which would gather the stream before it sends it on.
-    return [*kept, (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
-
-
 async def _write(send: Send, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _farewell(send: Send) -> None:
-    """End a stream, and say when to come back."""
-    come_back = random.randrange(*COME_BACK)  # noqa: S311 - spreads a crowd, keeps no secret
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FAREWELL_SECONDS):
-            await _write(send, b"retry: %d\n\n" % come_back)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.json_text import JsonFault, parse_json
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault, placeholder
 from retrycontract.languages import grammars
 
@@ -27,19 +27,18 @@ def read_toml(source: str) -> Iterator[SourceFault]:
         if not tomllib.loads(source):
             yield placeholder("comments")
     except tomllib.TOMLDecodeError as error:
-        yield _toml_fault(str(error), source)
+        said = str(error)
+        place = _PLACE.search(said)
+        reason = said[: place.start()] if place else said
+        if place and place[1]:
+            toml_fault = SourceFault(FaultKind.SYNTAX, reason, int(place[1]), int(place[2]))
+        else:
+            end = source.rstrip()
+            line, column = end.count("\n") + 1, len(end) - end.rfind("\n")
+            toml_fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line, column)
+        yield toml_fault
     except RecursionError:
         yield TOO_DEEP
-
-
-def _toml_fault(said: str, source: str) -> SourceFault:
-    place = _PLACE.search(said)
-    reason = said[: place.start()] if place else said
-    if place and place[1]:
-        return SourceFault(FaultKind.SYNTAX, reason, int(place[1]), int(place[2]))
-    end = source.rstrip()
-    line, column = end.count("\n") + 1, len(end) - end.rfind("\n")
-    return SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line, column)
 
 
 def read_yaml(source: str) -> Iterator[SourceFault]:
@@ -93,7 +92,12 @@ def compile_python(source: str) -> Iterator[SourceFault]:
             tree = ast.parse(source, FILE)
             compile(tree, FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
-            yield _syntax_fault(error, source)
+            kind, reason = FaultKind.SYNTAX, error.msg
+            if _is_cut_off(error, source):
+                kind, reason = FaultKind.TRUNCATED, f"the file was cut off: {error.msg}"
+            yield SourceFault(
+                kind, reason, error.lineno or None, error.offset if error.offset and error.offset > 0 else None
+            )
             return
         except (RecursionError, MemoryError, OverflowError):
             yield SourceFault(FaultKind.DEPTH, "too deeply nested, or too large, to be compiled")
@@ -146,13 +150,6 @@ def _encoding_fault(source: str) -> SourceFault | None:
     return None if is_same else SourceFault(FaultKind.ENCODING, "it declares another encoding than UTF-8")
 
 
-def _syntax_fault(error: SyntaxError, source: str) -> SourceFault:
-    kind, reason = FaultKind.SYNTAX, error.msg
-    if _is_cut_off(error, source):
-        kind, reason = FaultKind.TRUNCATED, f"the file was cut off: {error.msg}"
-    return SourceFault(kind, reason, error.lineno or None, error.offset if error.offset and error.offset > 0 else None)
-
-
 def _is_cut_off(error: SyntaxError, source: str) -> bool:
     """Tell a file that ends too early from one that is wrong on its way."""
     if not source.endswith(("\n", "\r")) and error.lineno is not None:
@@ -177,9 +174,10 @@ def compiler_here(language: Language) -> Compiler:
     """Give what compiles the files of a language in this very process."""
 
     def compile_source(source: str) -> tuple[SourceFault, ...]:
+        reader = READERS.get(language)
         return tuple(
             SourceFault(fault.kind, fault.reason[:MAX_REASON], fault.line, fault.column, fault.is_warning)
-            for fault in islice(_read(language, source), MAX_FAULTS)
+            for fault in islice(reader(source) if reader else grammars.parse(language, source), MAX_FAULTS)
         )
 
     return compile_source
@@ -195,7 +193,8 @@ def read_json_file(source: str) -> Iterator[SourceFault]:
     """Find the fault of a JSON file."""
     value, fault = parse_json(source.removeprefix("\ufeff"))
     if fault is not None:
-        yield _as_source_fault(fault)
+        place = f" at line {fault.line}, column {fault.column}"
+        yield SourceFault(fault.kind, fault.reason.replace(place, ""), fault.line, fault.column)
     elif value is None:
         yield placeholder("null")
 
@@ -204,16 +203,6 @@ def read_words(source: str) -> Iterator[SourceFault]:
     """Find that a text is blank: nothing but its structure can be wrong, and that is not the compiler's."""
     if not source.strip():
         yield placeholder("blanks")
-
-
-def _read(language: Language, source: str) -> Iterator[SourceFault]:
-    reader = READERS.get(language)
-    return reader(source) if reader else grammars.parse(language, source)
-
-
-def _as_source_fault(fault: JsonFault) -> SourceFault:
-    place = f" at line {fault.line}, column {fault.column}"
-    return SourceFault(fault.kind, fault.reason.replace(place, ""), fault.line, fault.column)
 
 
 READERS: dict[Language, Callable[[str], Iterator[SourceFault]]] = {

@@ -74,23 +74,25 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
     text = source.removeprefix("\ufeff").encode()
     root = _parser(language).parse(text).root_node
     if not root.has_error:
-        yield from _placeholder(root, language)
+        said = [node for node in root.named_children if node.type not in COMMENTS]
+        if not said:
+            yield placeholder("comments")
+        elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
+            yield placeholder("names")
         return
     node = min(_faulty(root), key=lambda found: (found.start_byte, not found.is_missing))
-    fault = _fault(node, text)
+    end = len(text.rstrip())
+    is_open = node.start_byte >= end if node.is_missing else node.end_byte >= end and _is_open(node)
+    reason = f"missing {node.type[:PLAIN_WORDS]!r}" if node.is_missing else "syntax error"
+    if is_open:
+        fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", *_place(node, text))
+    else:
+        fault = SourceFault(FaultKind.SYNTAX, reason, *_place(node, text))
     yield replace(fault, is_warning=True) if language in LENIENT and not _is_cut(fault, node) else fault
 
 
 def _is_cut(fault: SourceFault, node: Any) -> bool:
     return fault.kind is FaultKind.TRUNCATED and "implicit" not in node.type
-
-
-def _placeholder(root: Any, language: Language) -> Iterator[SourceFault]:
-    said = [node for node in root.named_children if node.type not in COMMENTS]
-    if not said:
-        yield placeholder("comments")
-    elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
-        yield placeholder("names")
 
 
 def _named(node: Any) -> Iterator[Any]:
@@ -118,15 +120,6 @@ def _faulty(root: Any) -> Iterator[Any]:
             pending.extend(node.children)
     if not found:
         yield root
-
-
-def _fault(node: Any, text: bytes) -> SourceFault:
-    end = len(text.rstrip())
-    is_open = node.start_byte >= end if node.is_missing else node.end_byte >= end and _is_open(node)
-    reason = f"missing {node.type[:PLAIN_WORDS]!r}" if node.is_missing else "syntax error"
-    if is_open:
-        return SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", *_place(node, text))
-    return SourceFault(FaultKind.SYNTAX, reason, *_place(node, text))
 
 
 def _is_open(node: Any) -> bool:

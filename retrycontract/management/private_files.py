@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from django.conf import settings
 
@@ -101,7 +101,14 @@ def sole_service(folder: Path) -> Iterator[None]:
     path = folder / NAME
     with path.open("a+", encoding="ascii") as file:
         try:
-            _lock(file)
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise DataInUseError(folder, _read(path)) from None
         file.truncate(0)
@@ -115,14 +122,3 @@ def _read(path: Path) -> str:
         text = path.read_text(encoding="ascii", errors="replace").strip()
         return text if text.isdigit() else ""
     return ""
-
-
-def _lock(file: IO[str]) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

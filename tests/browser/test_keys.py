@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from retrycontract.usecases.people.admit_operator import keep_preferences
+from retrycontract.usecases.people.admit import keep_preferences
 from tests.browser.test_desk import SOON, Site
 from tests.browser.test_desk import site as site
 from tests.factories import WRONG, make_agent, make_blocked, make_call, make_tool

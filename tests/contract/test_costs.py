@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
+from time import process_time
 from types import FrameType
 from typing import Any
 
@@ -19,6 +22,12 @@ from retrycontract import (
     InMemoryRetryTracker,
     ValidationError,
 )
+from retrycontract.contract.feedback.answer import examine_and_redact
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.costs import Estimate, Weight
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.languages import compiler_of
+from tests.bombs import Bomb, known, seeded
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "RESULTS.md"
 MICROSECONDS = {"ns": 0.001, "µs": 1.0, "ms": 1_000.0, "s": 1_000_000.0}
@@ -85,3 +94,56 @@ def test_nulls_of_a_developer_are_no_exception(errors: Any) -> None:
     assert all(ErrorAggregator().aggregate(errors))
     history = [None, errors] if errors is None else errors
     assert EscalationFormatter().format_escalation("t", "c", history, 3).startswith("Tool 't' validation failed")
+
+
+def estimate(schema: Any, value: Any) -> Estimate:
+    return Weight.of(schema).estimate(value)
+
+
+def test_large_numbers_that_must_differ_are_weighed_by_their_pairs() -> None:
+    unique = {"uniqueItems": True}
+    small, twice = (estimate(unique, [2**64 + n for n in range(count)]).valid for count in (1_000, 2_000))
+    assert twice > 3 * small
+    assert small > 50 * estimate(unique, list(range(1_000))).valid
+    assert estimate(unique, [{"a": [2**64 + n]} for n in range(1_000)]).valid > small
+
+
+@pytest.mark.parametrize("keyword", ["const", "minimum", "multipleOf"])
+def test_numbers_with_a_fraction_weigh_more_than_whole_ones(keyword: str) -> None:
+    def weigh(part: float) -> float:
+        tests = [{keyword: number + 10_000 + part} for number in range(200)]
+        return estimate({"items": {"anyOf": tests}}, list(range(100))).valid
+
+    assert weigh(0.5) > 5 * weigh(0)
+
+
+def test_text_that_holds_many_marks_weighs_more_than_prose() -> None:
+    prose, marked = "lorem ipsum dolor " * 1_000, "key=a1B2c3D4e5F6 " * 1_000
+    assert estimate(True, marked).valid > 10 * estimate(True, prose).valid
+
+
+BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "100"))
+
+
+def taken(bomb: Bomb) -> float:
+    """Give the processor time of a check over what was estimated for it, which knows whether there is a mistake."""
+    tool = CompiledTool.of(Tool(name="tool", input_schema=bomb.schema), compiler_of)
+    weighed = Weight.of(bomb.schema).estimate(bomb.value)
+    started = process_time()
+    found = examine_and_redact(bomb.value, tool, ValueSanitizer(), tool_name="tool")
+    seconds = process_time() - started
+    return seconds * 1e9 / (weighed.valid if found.findings.is_valid else weighed.valid + weighed.explaining)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1_200)
+def test_no_bomb_takes_three_times_what_is_estimated_for_it() -> None:
+    """How quick this machine is shows by checks that are known well: lists of numbers by a type."""
+    plain = [Bomb("plain", {"items": {"type": "integer"}}, list(range(size))) for size in (5_000, 10_000, 20_000)]
+    floor = median(taken(bomb) for bomb in plain * 3)
+    ratios = {bomb.name: taken(bomb) / floor for bomb in [*known()[1:], *seeded(15, BOMBS)]}
+    ordered = sorted(ratios.values())
+    within = sum(ratio >= 1 / 3 for ratio in ordered)
+    print(f"\nbombs={len(ordered)} dearest={ordered[-1]:.2f} median={median(ordered):.2f} cheapest={ordered[0]:.3f} "
+          f"within_three={within}")  # fmt: skip
+    assert {name: ratio for name, ratio in ratios.items() if ratio > 3} == {}

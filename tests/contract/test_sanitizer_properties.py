@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +204,22 @@ def test_the_work_grows_no_faster_than_the_text(name: str) -> None:
     SANITIZER.preview(small)
     # Quadratic work would take 64 times as many steps for eight times the text.
     assert steps(lambda: SANITIZER.preview(large)) < 24 * steps(lambda: SANITIZER.preview(small)) + 2_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TEXTS_OF_ANY_SIZE)
+def test_the_time_grows_no_faster_than_the_text(name: str) -> None:
+    """What the steps don't show: a pattern that takes the square of a text is one step."""
+
+    def seconds(size: int) -> float:
+        text = TEXTS_OF_ANY_SIZE[name](size)
+        started = time.process_time()
+        SANITIZER.redact(text)
+        return time.process_time() - started
+
+    seconds(4 * SMALL)
+    # Quadratic work would take 64 times as long; 20 ms are forgiven a small text that takes next to none.
+    assert seconds(4 * LARGE) < 24 * min(seconds(4 * SMALL) for _ in range(3)) + 0.02
 
 
 @pytest.mark.parametrize("name", VALUES_OF_ANY_SIZE)

@@ -16,10 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.calls import CallChoices
-from dashboard.shared.long_list import MOST_LOOKED_AT, read_all
+from dashboard.shared.choices import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.generation import Generation
-from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.fields import new_call_id
 from retrycontract.store.models import Call
 from tests.dashboard.conftest import Page, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit

@@ -22,18 +22,16 @@ def misspelt_name(spot: Spot) -> Iterator[Proposal]:
     container = spot.container
     if container is None:
         return
-    for key, name in _renames(container).items():
+    # A name that two could mean has none
+    unknown = container.undeclared
+    if not unknown or len(unknown) > MAX_KEYS:
+        renames = {}
+    else:
+        renames = _paired(tuple(unknown), tuple(sorted(container.place.declared - container.value.keys())))
+    for key, name in renames.items():
         if spot.key in (key, name):
             operation = moved(pointers.join(container.pointer, key), pointers.join(container.pointer, name))
             yield Proposal((operation,), f"rename '{spot.name(key)}' to '{spot.name(name)}'")
-
-
-def _renames(container: Step) -> dict[str, str]:
-    """Pair the unknown keys of an object with the free names they stand for; a name that two could mean has none."""
-    unknown = container.undeclared
-    if not unknown or len(unknown) > MAX_KEYS:
-        return {}
-    return _paired(tuple(unknown), tuple(sorted(container.place.declared - container.value.keys())))
 
 
 @lru_cache(maxsize=16)

@@ -144,25 +144,22 @@ class SchemaIndex:
         key = tuple(map(id, given))
         found = self._places.get(key)
         if found is None:
-            found = self._closed(given)
+            closure: dict[int, dict[str, Any]] = {}
+            declares = has_open_branch = False
+            queue: deque[tuple[Schema, str]] = deque((schema, "") for schema in given)
+            while queue and len(closure) < MAX_CLOSURE:
+                schema, keyword = queue.popleft()
+                if not isinstance(schema, dict) or id(schema) in closure:
+                    continue
+                closure[id(schema)] = schema
+                has_open_branch = has_open_branch or (keyword in BRANCHES and _is_free_form(schema))
+                # A condition looks at fields and adds rules for them; it doesn't say which there are.
+                declares = declares or ("properties" in schema and keyword not in CONDITIONS)
+                queue.extend(self._in_place(schema, keyword))
+            found = InstancePlace(self, tuple(closure.values()), closes=declares and not has_open_branch)
             if len(self._places) < MAX_PLACES:
                 self._places[key] = found
         return found
-
-    def _closed(self, schemas: tuple[Schema, ...]) -> InstancePlace:
-        closure: dict[int, dict[str, Any]] = {}
-        declares = has_open_branch = False
-        queue: deque[tuple[Schema, str]] = deque((schema, "") for schema in schemas)
-        while queue and len(closure) < MAX_CLOSURE:
-            schema, keyword = queue.popleft()
-            if not isinstance(schema, dict) or id(schema) in closure:
-                continue
-            closure[id(schema)] = schema
-            has_open_branch = has_open_branch or (keyword in BRANCHES and _is_free_form(schema))
-            # A condition looks at fields and adds rules for them; it doesn't say which there are.
-            declares = declares or ("properties" in schema and keyword not in CONDITIONS)
-            queue.extend(self._in_place(schema, keyword))
-        return InstancePlace(self, tuple(closure.values()), closes=declares and not has_open_branch)
 
     def _in_place(self, schema: dict[str, Any], within: str) -> Iterator[tuple[Schema, str]]:
         """Yield the subschemas of the same place, each with the keyword that it stands under."""

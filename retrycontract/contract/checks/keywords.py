@@ -31,7 +31,8 @@ def unknown_fields(
     declared = failure.place.declared
     # Not `declared - value.keys()`: that walks through all keys of the value.
     free = sorted(name for name in declared if name not in failure.value)
-    known = _known_fields(failure)
+    names = sorted(failure.place.declared)
+    known = f"one of the fields {failure.listed(names)}" if names else None
     for position, key in enumerate(keys):
         advised = position < MAX_ADVISED
         guess = failure.nearest(key, free or sorted(declared - {key})) if advised else None
@@ -98,21 +99,16 @@ def _triggers(failure: Failure, needed: str) -> list[str]:
     if len(path) > 1 and path[-2] in ("dependentSchemas", "dependencies"):
         return [path[-1]]
     if path and path[-1] in ("then", "else"):
-        return _condition(failure)
+        condition = lookup(failure.root, (*failure.path[:-1], "if"))
+        if not isinstance(condition, dict):
+            return []
+        properties, required = condition.get("properties"), condition.get("required")
+        names = [
+            *(properties if isinstance(properties, dict) else ()),
+            *(required if isinstance(required, list) else ()),
+        ]
+        return list(dict.fromkeys(str(name) for name in names))
     return []
-
-
-def _condition(failure: Failure) -> list[str]:
-    """Name the fields that the `if` beside a `then` or `else` looks at."""
-    condition = lookup(failure.root, (*failure.path[:-1], "if"))
-    if not isinstance(condition, dict):
-        return []
-    properties, required = condition.get("properties"), condition.get("required")
-    names = [
-        *(properties if isinstance(properties, dict) else ()),
-        *(required if isinstance(required, list) else ()),
-    ]
-    return list(dict.fromkeys(str(name) for name in names))
 
 
 def _type(failure: Failure, kind: Any) -> Iterator[ValidationError]:
@@ -345,12 +341,6 @@ def _exclusive(failure: Failure, names: list[str]) -> ValidationError:
 
 def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
     yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
-
-
-def _known_fields(failure: Failure) -> str | None:
-    """List the fields that the object may have, so that the model need not guess."""
-    names = sorted(failure.place.declared)
-    return f"one of the fields {failure.listed(names)}" if names else None
 
 
 EXPLANATIONS: dict[str, Explain] = {

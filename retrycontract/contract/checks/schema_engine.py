@@ -255,14 +255,26 @@ class Reader:
         kind = type(error.kind).__name__
         is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
         keyword, parent = _keyword(list(error.schema_path), is_false=is_false)
-        schema = _holding(self._compiled.schema, parent, keyword)
+        found = lookup(self._compiled.schema, parent)
+        if isinstance(found, dict) and keyword and keyword not in found:
+            others = (
+                lookup(self._compiled.schema, [*parent[:at], "", *parent[at:]]) for at in range(1, len(parent) + 1)
+            )
+            schema = next((other for other in others if isinstance(other, dict) and keyword in other), found)
+        else:
+            schema = found
         if kind == "FalseSchema" and keyword == "additionalProperties":
-            path = self._path_to_object(error, schema)
+            paths = [path for path, value in self._paths.possible_paths(error) if isinstance(value, dict)]
+            places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
+            path = next(places, paths[0])
         else:
             path, _ = self._located(error)
+        value = self._value
+        for step in path:
+            value = value[step]
         return Failure(
             pointer=pointers.from_tokens(path),
-            value=_at(self._value, path),
+            value=value,
             schema=schema if isinstance(schema, dict) else {},
             keyword="propertyNames" if kind == "PropertyNames" else keyword,
             path=tuple(str(step) for step in parent),
@@ -274,12 +286,6 @@ class Reader:
             referring=self._referring(error.evaluation_path),
             advises=self._advises,
         )
-
-    def _path_to_object(self, error: Any, schema: Any) -> list[str | int]:
-        """Find the object that takes no further members: with its path the engine hands over a member's value."""
-        paths = [path for path, value in self._paths.possible_paths(error) if isinstance(value, dict)]
-        places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
-        return next(places, paths[0])
 
     def _referring(self, path: list[str | int]) -> tuple[dict[str, Any], ...]:
         """Find the schemas that led to the failing one in the same place, the nearest first."""
@@ -305,21 +311,6 @@ def _keyword(schema_path: list[str | int], *, is_false: bool) -> tuple[str, list
     if is_false and end > 1 and schema_path[end - 2] in NAMING:
         return "", schema_path  # `false` as the schema of a member: no keyword failed
     return str(schema_path[end - 1]), schema_path[: end - 1]
-
-
-def _holding(schema: Any, path: list[str | int], keyword: str) -> Any:
-    """Find the schema that holds the failing keyword; the engine leaves empty names out of its paths."""
-    found = lookup(schema, path)
-    if isinstance(found, dict) and keyword and keyword not in found:
-        others = (lookup(schema, [*path[:at], "", *path[at:]]) for at in range(1, len(path) + 1))
-        return next((other for other in others if isinstance(other, dict) and keyword in other), found)
-    return found
-
-
-def _at(value: Any, path: list[str | int]) -> Any:
-    for step in path:
-        value = value[step]
-    return value
 
 
 def _deprecated(compiled: CompiledSchema, value: Any, *, is_valid: bool) -> Iterable[str]:

@@ -40,7 +40,10 @@ def check_source(
     """Judge a file given as text, alone or in a fenced block; `parsed` is its source. Never raises on the output."""
     language = declared_language(contract.tool.name, contract.tool.input_schema)
     if not isinstance(output, str | bytes):
-        return Findings((_not_text(output),))
+        code = ErrorCode.TYPE_MISMATCH
+        message = code.template.format(expected="string", actual=type_name(output))
+        hint = HINTS[FaultKind.EMPTY]
+        return Findings((ValidationError(code, "", message, expected_value="string", keyword="type", hint=hint),))
     text, fault = _decoded(output)
     if fault is not None:
         return Findings((source_error(fault, text, language, sanitizer),))
@@ -80,7 +83,12 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
     if contract.compiler is None:
         raise ValueError(f"no compiler was handed in for {contract.tool.name!r}: CompiledTool.of(tool, compilers)")
     found = find_code(text, language)
-    told: tuple[str, tuple[SourceFault, ...]] = text, (_no_block(found.blocks, language),)
+    blocks = found.blocks
+    which = "no fenced block holds" if not blocks else f"each of {blocks} fenced blocks may be"
+    told: tuple[str, tuple[SourceFault, ...]] = (
+        text,
+        (SourceFault(FaultKind.FENCED, f"{which} the file ({language.title})"),),
+    )
     is_free = may_be_empty(contract.tool.name, contract.tool.input_schema)
     for candidate in found.candidates:
         faults = _faults_of(candidate, contract.compiler, language, is_free=is_free)
@@ -116,19 +124,26 @@ def _answered(reason: FaultKind) -> SourceFault:
     return NO_FILE if reason is FaultKind.EMPTY else SourceFault(reason, SAID[reason])
 
 
-def _no_block(blocks: int, language: Language) -> SourceFault:
-    which = "no fenced block holds" if not blocks else f"each of {blocks} fenced blocks may be"
-    return SourceFault(FaultKind.FENCED, f"{which} the file ({language.title})")
-
-
 def source_error(fault: SourceFault, source: str, language: Language, sanitizer: ValueSanitizer) -> ValidationError:
     """Report what a compiler dislikes, with the line and its neighbours."""
     if fault.kind in NO_ATTEMPT:
-        return _no_file(fault, language)
+        # There is no place in it to be shown
+        return ValidationError(
+            error_code=ErrorCode.INVALID_JSON_SYNTAX,
+            field_path="",
+            message=f"There is no {language.title} file: {fault.reason}",
+            keyword=fault.kind.value,
+            hint=HINTS[FaultKind.FENCED].format(language=language.title),
+        )
     where = "" if fault.line is None else f" at line {fault.line}"
     where += f", column {fault.column}" if fault.line is not None and fault.column is not None else ""
     said = f"{safe(fault.reason, sanitizer)}{where}"
     code = ErrorCode.CONSTRAINT_VIOLATION if fault.is_warning else ErrorCode.INVALID_JSON_SYNTAX
+    if fault.is_warning or fault.kind is FaultKind.SYNTAX:
+        at = "the fault" if fault.line is None else f"line {fault.line}"
+        hint = f"correct {at} and send the whole file again"
+    else:
+        hint = HINTS.get(fault.kind, "send the whole file again").format(language=language.title)
     return ValidationError(
         error_code=code,
         field_path="",
@@ -137,33 +152,8 @@ def source_error(fault: SourceFault, source: str, language: Language, sanitizer:
         expected_value=f"a complete {language.title} file",
         actual_value=None if fault.line is None else excerpt(source, fault.line, fault.column, sanitizer),
         keyword="warning" if fault.is_warning else fault.kind.value,
-        hint=_hint(fault, language),
+        hint=hint,
     )
-
-
-def _no_file(fault: SourceFault, language: Language) -> ValidationError:
-    """Report an answer without a file, in few words: there is no place in it to be shown."""
-    return ValidationError(
-        error_code=ErrorCode.INVALID_JSON_SYNTAX,
-        field_path="",
-        message=f"There is no {language.title} file: {fault.reason}",
-        keyword=fault.kind.value,
-        hint=HINTS[FaultKind.FENCED].format(language=language.title),
-    )
-
-
-def _hint(fault: SourceFault, language: Language) -> str:
-    if fault.is_warning or fault.kind is FaultKind.SYNTAX:
-        at = "the fault" if fault.line is None else f"line {fault.line}"
-        return f"correct {at} and send the whole file again"
-    return HINTS.get(fault.kind, "send the whole file again").format(language=language.title)
-
-
-def _not_text(output: Any) -> ValidationError:
-    code = ErrorCode.TYPE_MISMATCH
-    message = code.template.format(expected="string", actual=type_name(output))
-    hint = HINTS[FaultKind.EMPTY]
-    return ValidationError(code, "", message, expected_value="string", keyword="type", hint=hint)
 
 
 HINTS = {

@@ -68,8 +68,15 @@ def run_checks(
         try:
             found.extend(_plugin_errors(islice(check(value), MAX_PLUGIN_ERRORS), sanitizer))
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything
-            found.append(_could_not_run(error))
-            faults.append(_fault(check, error))
+            # The exception's text may quote the value and stays out
+            code = ErrorCode.OBJECT_SCHEMA_VIOLATION
+            message = f"A check of this tool could not run ({type(error).__name__})"
+            found.append(ValidationError(code, "", message, ErrorSeverity.WARNING, keyword="plugin"))
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+            faults.append(f"{getattr(check, '__qualname__', type(check).__name__)}: {type(error).__name__}{where}")
     return found, tuple(faults)
 
 
@@ -92,21 +99,6 @@ def _plugin_errors(errors: Iterable[ValidationError], sanitizer: ValueSanitizer)
 
 def _safe_or_none(text: str | None, sanitizer: ValueSanitizer) -> str | None:
     return safe(text, sanitizer) if text else None
-
-
-def _could_not_run(error: Exception) -> ValidationError:
-    """Say that a check is missing from the verdict; the exception's text may quote the value and stays out."""
-    code = ErrorCode.OBJECT_SCHEMA_VIOLATION
-    message = f"A check of this tool could not run ({type(error).__name__})"
-    return ValidationError(code, "", message, ErrorSeverity.WARNING, keyword="plugin")
-
-
-def _fault(check: PluginCheck, error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
-    return f"{getattr(check, '__qualname__', type(check).__name__)}: {type(error).__name__}{where}"
 
 
 def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[ValidationError, ...]:

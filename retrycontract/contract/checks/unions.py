@@ -42,9 +42,17 @@ def explain(
         if not fitting and name in failure.value and failure.value[name] not in options:
             yield _unknown_choice(failure, name, options)
             return
-    meant = _best(fitting or candidates, depth)
+    ranked = sorted(fitting or candidates, key=lambda branch: _rank(branch, depth))
+    meant = None if len(ranked) > 1 and _rank(ranked[0], depth) == _rank(ranked[1], depth) else ranked[0]
     if meant is None:
-        yield _no_match(failure, len(branches))
+        count = len(branches)
+        alternatives = failure.describe({failure.keyword: failure.constraint})
+        yield failure.error(
+            ErrorCode.OBJECT_SCHEMA_VIOLATION,
+            {"reason": f"it matches none of its {count} alternatives"},
+            expected=alternatives,
+            hint=f"make {failure.subject} match one of its alternatives",
+        )
         return
     for error in meant:
         yield from explain_error(error)
@@ -77,14 +85,6 @@ def _fixed_members(branch: Schema | None, resolve: Resolve, steps: int = MAX_STE
             yield name, [member["const"]]
         elif isinstance(member, dict) and isinstance(member.get("enum"), list):
             yield name, member["enum"]
-
-
-def _best(branches: list[Branch], depth: int) -> Branch | None:
-    """Pick the branch with the fewest and deepest errors; None on a tie."""
-    ranked = sorted(branches, key=lambda branch: _rank(branch, depth))
-    if len(ranked) > 1 and _rank(ranked[0], depth) == _rank(ranked[1], depth):
-        return None
-    return ranked[0]
 
 
 def _rank(branch: Branch, depth: int) -> tuple[int, int]:
@@ -158,14 +158,4 @@ def _type_mismatch(failure: Failure, branches: list[Branch], depth: int, actual:
         {"expected": short, "actual": type_name(failure.value)},
         expected=failure.describe(failure.schema),
         hint=f"send {failure.subject} as {short}",
-    )
-
-
-def _no_match(failure: Failure, count: int) -> ValidationError:
-    alternatives = failure.describe({failure.keyword: failure.constraint})
-    return failure.error(
-        ErrorCode.OBJECT_SCHEMA_VIOLATION,
-        {"reason": f"it matches none of its {count} alternatives"},
-        expected=alternatives,
-        hint=f"make {failure.subject} match one of its alternatives",
     )

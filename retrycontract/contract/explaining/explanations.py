@@ -125,7 +125,8 @@ class Explanations:
             return
         around = None
         if subject is not None and error.hint is not None and path and isinstance(path[-1], int):
-            around = _around(error.hint, subject)
+            before, _, after = error.hint.partition(subject)
+            around = (before, after) if error.hint.count(subject) == 1 else None
             if around is None:
                 return
         tokens = [None if isinstance(step, int) else pointers.escape(sanitizer.redact_name(step)) for step in path]
@@ -144,12 +145,6 @@ def key_of(error: Any, kind: str, path: Path, value: Any, *, redacts: bool, advi
         return None
     folded = [None if step.__class__ is int else step for step in path]
     return kind, detail_of(error.kind, value, advises), redacts, advises, *way, *folded
-
-
-def _around(hint: str, subject: str) -> tuple[str, str] | None:
-    """Give what a hint says around the one name of the place; None where that does not stand there once."""
-    before, _, after = hint.partition(subject)
-    return (before, after) if hint.count(subject) == 1 else None
 
 
 @cache

@@ -148,31 +148,26 @@ class Gathering:
 
     def _located(self, errors: Iterable[Located], error: Any, where: Path, way: Path) -> Iterator[Named]:
         for each, below, value in errors:
-            yield self._named(each, below, value, error, where, way)
-
-    def _named(self, each: Any, below: Path, value: Any, error: Any, where: Path, way: Path) -> Named:
-        """Report an error of a part as one of the whole: what leads to the part stands before all its paths."""
-        begins = each.evaluation_path.index("$ref", 2) + 1
-        return Named(
-            each.kind,
-            value,
-            [*error.instance_path, *each.instance_path[1:]],
-            self._original(each.schema_path),
-            [*way, *each.evaluation_path[begins:]],
-            [*where, *below[1:]],
-        )
-
-    def _original(self, path: Path) -> Path:
-        """Give the path as it was before anything was moved; that of an error that stands for others stays."""
-        if tuple(path) in self._rules:
-            return path
-        found, position = Path(), 0
-        while position < len(path):
-            further = self._moved.get(tuple(path[: position + 2]), 0)
-            if not further:
-                found.append(path[position])
-            position += further or 1
-        return found
+            begins = each.evaluation_path.index("$ref", 2) + 1
+            path = each.schema_path
+            if tuple(path) in self._rules:
+                original = path
+            else:
+                found, position = Path(), 0
+                while position < len(path):
+                    further = self._moved.get(tuple(path[: position + 2]), 0)
+                    if not further:
+                        found.append(path[position])
+                    position += further or 1
+                original = found
+            yield Named(
+                each.kind,
+                value,
+                [*error.instance_path, *each.instance_path[1:]],
+                original,
+                [*way, *each.evaluation_path[begins:]],
+                [*where, *below[1:]],
+            )
 
 
 def gather(schema: Schema, whole: Schema, *, by_member: bool = False) -> tuple[Schema, Gathering]:

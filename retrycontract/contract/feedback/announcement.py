@@ -80,7 +80,21 @@ def announce(
     8,000 characters, mostly far fewer; Slack takes 40,000.
     """
     if total == 1:
-        return _single(groups[0], since, excerpt, style)
+        call = groups[0]
+        tool, agent = shown_name(call.tool), shown_name(call.agent)
+        tries = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
+        who = f"{style.name(tool)} of agent {style.name(agent)}"
+        lines = [
+            f"{style.strong('Blocked:')} {who} waits for an answer after {tries}.",
+            f"Since {_moment(since)}" + (f", until {_moment(call.until)}" if call.until else ""),
+        ]
+        lines += [f"Worst error: {_error(call, style)}"] if call.code else []
+        lines += [call.address]
+        quoted = excerpt_lines(excerpt)
+        lines += [style.block(quoted)] if quoted else []
+        return Announcement(
+            elide_middle(f"Blocked: {tool} of agent {agent} waits for an answer", MAX_SUBJECT), "\n".join(lines)
+        )
     lines = [f"{style.strong(f'{total} calls are Blocked')} and wait for an answer, the first since {_moment(since)}."]
     lines += [f"• {_group_line(group, style)}" for group in groups[:MAX_GROUPS]]
     hidden = total - sum(group.count for group in groups[:MAX_GROUPS])
@@ -99,23 +113,6 @@ def excerpt_lines(text: str) -> list[str]:
         kept.append(fit(line, min(MAX_LINE, room), visible)[0])
         room -= len(kept[-1])
     return kept
-
-
-def _single(call: AlikeCalls, since: datetime, excerpt: str, style: Plain) -> Announcement:
-    tool, agent = shown_name(call.tool), shown_name(call.agent)
-    tries = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
-    who = f"{style.name(tool)} of agent {style.name(agent)}"
-    lines = [
-        f"{style.strong('Blocked:')} {who} waits for an answer after {tries}.",
-        f"Since {_moment(since)}" + (f", until {_moment(call.until)}" if call.until else ""),
-    ]
-    lines += [f"Worst error: {_error(call, style)}"] if call.code else []
-    lines += [call.address]
-    quoted = excerpt_lines(excerpt)
-    lines += [style.block(quoted)] if quoted else []
-    return Announcement(
-        elide_middle(f"Blocked: {tool} of agent {agent} waits for an answer", MAX_SUBJECT), "\n".join(lines)
-    )
 
 
 def _group_line(group: AlikeCalls, style: Plain) -> str:

@@ -29,7 +29,8 @@ def echo(output: Any, sanitizer: ValueSanitizer, *, limit: int) -> str:
     if isinstance(output, bytes):
         output = output.decode("utf-8", "replace")
     text = sanitizer.redact_text(output) if isinstance(output, str) else _json(sanitizer.redact(output))
-    return fenced(elide_middle(_visible_lines(text), max(limit, 0)))
+    visible_lines = "\n".join("\t".join(map(visible, line.split("\t"))) for line in re.split(r"\r?\n", text))
+    return fenced(elide_middle(visible_lines, max(limit, 0)))
 
 
 def fenced(text: str) -> str:
@@ -39,10 +40,6 @@ def fenced(text: str) -> str:
         number += 1
         name = f"DATA-{number}"
     return f"<<<{name}\n{text}\n{name}>>>"
-
-
-def _visible_lines(text: str) -> str:
-    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in re.split(r"\r?\n", text))
 
 
 def _json(value: Any) -> str:
@@ -112,20 +109,16 @@ def surrounded(
 ) -> str:
     """Put schema and submission around a feedback that tells the errors; `output` is None where there was none."""
     if options.form is FeedbackForm.CORRECTION:
-        return _correction(told, shown, output, sanitizer)
+        written = json.dumps(shown.schema, ensure_ascii=False)
+        # Nothing of what the model thought before: it would only take that up again.
+        answer = without_thoughts(output) if isinstance(output, str) else output
+        parts = [told, f"Your reply was this. {NOTE}", echo(answer, sanitizer, limit=MAX_ECHO)]
+        parts += [f"The schema:\n{written}"] if len(written) <= MAX_SCHEMA else []
+        return "\n\n".join([*parts, ONLY_JSON])
     if options.form is FeedbackForm.EXTRACTION:
         said = f"Attempt {attempt} of {max_attempts} does not conform to the schema: correct it and do it again."
         return _extraction([told, said], shown, output, errors, limit=options.max_length, sanitizer=sanitizer)
     return told
-
-
-def _correction(told: str, shown: ShownSchema, reply: Any, sanitizer: ValueSanitizer) -> str:
-    written = json.dumps(shown.schema, ensure_ascii=False)
-    # Nothing of what the model thought before: it would only take that up again.
-    answer = without_thoughts(reply) if isinstance(reply, str) else reply
-    parts = [told, f"Your reply was this. {NOTE}", echo(answer, sanitizer, limit=MAX_ECHO)]
-    parts += [f"The schema:\n{written}"] if len(written) <= MAX_SCHEMA else []
-    return "\n\n".join([*parts, ONLY_JSON])
 
 
 def _extraction(
@@ -142,14 +135,9 @@ def _extraction(
     parts.append(schema)
     if submission is not None:
         parts.append(f"What you sent was this. {NOTE}")
-        parts.append(echo(_as_value(submission), sanitizer, limit=left - len(schema) - len(NOTE)))
+        value, fault = parse_json(submission) if isinstance(submission, str) else (submission, None)
+        parts.append(echo(submission if fault else value, sanitizer, limit=left - len(schema) - len(NOTE)))
     return "\n\n".join(parts)
-
-
-def _as_value(output: Any) -> Any:
-    """Show a value as it is, not as the text that it was submitted as."""
-    value, fault = parse_json(output) if isinstance(output, str) else (output, None)
-    return output if fault else value
 
 
 def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int) -> str:
@@ -160,7 +148,11 @@ def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int)
     lines = {"The parts of the JSON Schema that failed, by pointer into the data:": None}
     left = limit - len(next(iter(lines)))
     for error in errors:
-        part, at = _part(shown.index, error.field_path), shown_pointer(error.field_path)
+        path = [position if (position := pointers.index_of(each)) is not None else each
+                for each in pointers.tokens(error.field_path)]  # fmt: skip
+        while not (found := place_of(shown.index, path).schemas) and path:
+            path.pop()
+        part, at = found[0] if found else True, shown_pointer(error.field_path)
         whole, short = f"{at}: {json.dumps(part, ensure_ascii=False)}", f"{at}: {describe(part)}"
         line = whole if len(whole) <= left // 2 else short
         if len(line) >= left:
@@ -168,12 +160,3 @@ def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int)
         if line not in lines:
             lines[line], left = None, left - len(line) - 1
     return "\n".join(lines)
-
-
-def _part(index: SchemaIndex, pointer: str) -> Any:
-    """Find the schema of a place in the data; a missing field's own, an unknown one's object."""
-    path = [position if (position := pointers.index_of(each)) is not None else each
-            for each in pointers.tokens(pointer)]  # fmt: skip
-    while not (found := place_of(index, path).schemas) and path:
-        path.pop()
-    return found[0] if found else True

@@ -120,7 +120,10 @@ def parse_feedback(text: str) -> ParsedFeedback:
     subject, name, attempt, max_attempts = match.groups()
     more, progress = _MORE.search(text), _PROGRESS.search(text)
     said = progress.group(1) if progress else ""
-    places = _listed_places(said)
+    if said.startswith(NO_PROGRESS):
+        places = {}
+    else:
+        places = {word: tuple(map(_read_pointer, _LISTED.findall(listed))) for word, listed in _PART.findall(said)}
     return ParsedFeedback(
         subject=subject,
         name=name,
@@ -150,13 +153,6 @@ def _read_pointer(shown: str) -> str:
     if shown.startswith('"'):
         return str(json.loads(shown))
     return "" if shown == "(root)" else shown
-
-
-def _listed_places(said: str) -> dict[str, tuple[str, ...]]:
-    """Read what a line of progress lists under each of its words; nothing where it names no pointers."""
-    if said.startswith(NO_PROGRESS):
-        return {}
-    return {word: tuple(map(_read_pointer, _LISTED.findall(listed))) for word, listed in _PART.findall(said)}
 
 
 def _hint(rest: str) -> str:

@@ -154,7 +154,13 @@ class ErrorFormatter:
         groups, hidden = groups[: layout.errors], max(0, len(groups) - layout.errors)
         parts = [frame.first]
         if groups:
-            parts.append(self._bullets(groups, hidden, layout))
+            full = len(groups) <= FULL_BULLETS
+            said: set[str] = set()
+            bullets = [self._bullet(group, layout, said, repeats=full and layout.repeats) for group in groups]
+            text = ("\n\n" if full else "\n").join(bullets)
+            if hidden:
+                text += f"\n\n...and {hidden} more"
+            parts.append(f"Errors:\n{text}" if len(groups) > 1 or hidden else text)
         if frame.progress and layout.places:
             parts.append(frame.progress.line(layout.places))
         if layout.hints and groups:
@@ -162,15 +168,6 @@ class ErrorFormatter:
         if frame.ending:
             parts.append(frame.ending)
         return "\n\n".join(parts)
-
-    def _bullets(self, groups: Sequence[ErrorGroup], hidden: int, layout: _Layout) -> str:
-        full = len(groups) <= FULL_BULLETS
-        said: set[str] = set()
-        bullets = [self._bullet(group, layout, said, repeats=full and layout.repeats) for group in groups]
-        text = ("\n\n" if full else "\n").join(bullets)
-        if hidden:
-            text += f"\n\n...and {hidden} more"
-        return f"Errors:\n{text}" if len(groups) > 1 or hidden else text
 
     def _bullet(self, group: ErrorGroup, layout: _Layout, said: set[str], *, repeats: bool) -> str:
         error = group.error

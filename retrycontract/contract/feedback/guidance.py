@@ -46,7 +46,11 @@ def render_guidance(answer: Answer, *, kind: Kind, tool_name: str, budget: Budge
     words = {"name": shown_name(tool_name), "attempt": base_attempt, **OUTPUT_WORDS[kind]}
     lead, end = (pair[0 if is_call else 1].format(**words) for pair in (entry.lead, entry.end))
     if entry.takes_arguments:
-        parts = [f"{lead}.", _correction(answer, is_call=is_call)] + ([_quoted(answer.text)] if answer.text else [])
+        if answer.patch is not None:
+            correction = f"Apply this JSON Patch to {'them' if is_call else 'it'}:\n{_compact(answer.patch)}"
+        else:
+            correction = f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments)}"
+        parts = [f"{lead}.", correction] + ([_quoted(answer.text)] if answer.text else [])
     else:
         parts = [_said(lead, answer.text)]
     goes_on = entry.leads_to is CallState.GUIDED
@@ -63,12 +67,6 @@ def _attempts(budget: Budget) -> str:
     number = budget.made + 1
     left = budget.allowed - budget.made
     return f"this is attempt {number}/{budget.allowed}" + (f", {left} are left" if left > 1 else "")
-
-
-def _correction(answer: Answer, *, is_call: bool) -> str:
-    if answer.patch is not None:
-        return f"Apply this JSON Patch to {'them' if is_call else 'it'}:\n{_compact(answer.patch)}"
-    return f"Send exactly {'these' if is_call else 'this'}:\n{_compact(answer.arguments)}"
 
 
 def _compact(value: Any) -> str:

@@ -98,7 +98,11 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
     Without `full` what only repeats the bullets gives way to what says more.
     """
     advice: Advice = {}
-    renamed = {_renamed_to(error) for error in errors if error.error_code is ErrorCode.UNKNOWN_FIELD}
+    renamed = {
+        _place(error, (error.hint or "").rpartition(" to '")[2].removesuffix("'"))
+        for error in errors
+        if error.error_code is ErrorCode.UNKNOWN_FIELD
+    }
     for error in errors:
         if error.error_code is ErrorCode.REQUIRED_FIELD_MISSING and _place(error, _name(error)) in renamed:
             continue  # renaming the unknown field provides it
@@ -111,10 +115,6 @@ def hint_line(errors: Sequence[ValidationError], *, full: bool) -> str:
     if len(chosen) < len(phrases):
         said.append(REMAINING)
     return f"Please {_and(said)}."
-
-
-def _renamed_to(error: ValidationError) -> tuple[str, str]:
-    return _place(error, (error.hint or "").rpartition(" to '")[2].removesuffix("'"))
 
 
 def _place(error: ValidationError, name: str) -> tuple[str, str]:

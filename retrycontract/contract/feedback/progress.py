@@ -90,7 +90,7 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
     if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
         same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
         return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)
-    read = next((attempt for attempt in reversed(earlier) if not _is_unread(attempt.errors)), last)
+    read = next((attempt for attempt in reversed(earlier) if "" not in _hiding(attempt.errors)), last)
     before = _places(read.errors if read is last else (*read.errors, *last.errors))
     since = _since(mistakes, earlier)
     progress = Progress(
@@ -142,10 +142,6 @@ def _since(mistakes: Fingerprint, earlier: Iterable[_Earlier]) -> dict[str, int]
     return since
 
 
-def _is_unread(errors: Iterable[ValidationError]) -> bool:
-    return "" in _hiding(errors)
-
-
 def _hiding(errors: Iterable[ValidationError]) -> set[str]:
     """Give the patterns below which nothing was judged; of text that is no JSON nothing was."""
     return {
@@ -168,15 +164,14 @@ def _listed(places: Sequence[WrongPlace], shown: int, *, stood: bool) -> str:
     parts: list[str] = []
     for since, group in groupby(sorted(places[:shown], key=_by_attempt), key=_by_attempt):
         listed = [listed_pointer(place.pointer, MAX_LISTED) for place in group]
-        parts.append(", ".join(listed) + _remark(since, several=len(listed) > 1, stood=stood))
+        several = len(listed) > 1
+        if since:
+            remark = f" (same {'mistakes' if several else 'mistake'} as attempt {since})"
+        else:
+            remark = f" ({'other mistakes' if several else 'another mistake'})" if stood else ""
+        parts.append(", ".join(listed) + remark)
     more = f" and {len(places) - shown} more" if len(places) > shown else ""
     return f"{', '.join(parts)}{more}"
-
-
-def _remark(since: int, *, several: bool, stood: bool) -> str:
-    if since:
-        return f" (same {'mistakes' if several else 'mistake'} as attempt {since})"
-    return f" ({'other mistakes' if several else 'another mistake'})" if stood else ""
 
 
 def _by_attempt(place: WrongPlace) -> int:

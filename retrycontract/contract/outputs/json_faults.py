@@ -65,7 +65,15 @@ def syntax_fault(text: str, error: json.JSONDecodeError, *, truncated: bool) -> 
             error, reason = inner, f"{reason}; within it: {_what(inner)}"
     if kind is FaultKind.TRUNCATED:
         reason = f"the text ends inside a value {_where(error)}: it was cut off"
-    return JsonFault(kind, reason, error.lineno, error.colno, _context(text, error.pos))
+    position = error.pos
+    before, after = text[max(0, position - CONTEXT) : position], text[position : position + CONTEXT]
+    return JsonFault(
+        kind,
+        reason,
+        error.lineno,
+        error.colno,
+        f"{before.replace(CARET, LIKE_CARET)}{CARET}{after.replace(CARET, LIKE_CARET)}",
+    )
 
 
 def embedded_value(text: str) -> tuple[str, FaultKind] | None:
@@ -141,11 +149,6 @@ def _ends_inside(text: str, error: json.JSONDecodeError) -> bool:
 
 def _is_literal_prefix(rest: str) -> bool:
     return any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
-
-
-def _context(text: str, position: int) -> str:
-    before, after = text[max(0, position - CONTEXT) : position], text[position : position + CONTEXT]
-    return f"{before.replace(CARET, LIKE_CARET)}{CARET}{after.replace(CARET, LIKE_CARET)}"
 
 
 _DECODER = json.JSONDecoder()  # finds where a value ends; what it holds is judged by others

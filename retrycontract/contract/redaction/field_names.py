@@ -139,7 +139,8 @@ def _judge(name: str) -> NameVerdict:
     words = split_words(name)
     if not words:
         return NameVerdict()
-    if _is_public_key(words):
+    is_public_key = len(words) > 1 and words[-1] in ("key", "keys") and words[-2] in _PUBLIC_KEYS
+    if is_public_key:
         return NameVerdict(public=True, identifier=words[-1] in _IDENTIFIERS)
     mark = None if words[0] in _QUESTIONS else _mark(words)
     if mark:
@@ -193,7 +194,3 @@ def _mark_at(words: tuple[str, ...], end: int) -> str | None:
 def _counts_or_pages(words: tuple[str, ...]) -> bool:
     """Tell `max_tokens` and `next_page_token` from `access_token`."""
     return words[-1] in ("token", "tokens") and any(word in _TOKEN_UNITS for word in words[:-1])
-
-
-def _is_public_key(words: tuple[str, ...]) -> bool:
-    return len(words) > 1 and words[-1] in ("key", "keys") and words[-2] in _PUBLIC_KEYS

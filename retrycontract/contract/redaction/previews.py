@@ -67,7 +67,7 @@ def visible(text: str) -> str:
 
     A joiner or style selector stays where it holds an emoji together.
     """
-    if text.isprintable() and (text.isascii() or not _hides_blanks(text)):
+    if text.isprintable() and (text.isascii() or not bool(_blank_pattern().search(text))):
         return text
     if _ZWJ not in text and _EMOJI_STYLE not in text:
         return text.translate(_ESCAPES)
@@ -80,10 +80,6 @@ def visible(text: str) -> str:
 def _blank_pattern() -> Any:
     points = [chr(point) for point in sorted(_BLANKS)]
     return re2.compile("[" + "".join(points) + "\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-
-
-def _hides_blanks(text: str) -> bool:
-    return bool(_blank_pattern().search(text))
 
 
 def _joins_emoji(text: str, index: int) -> bool:

@@ -87,18 +87,14 @@ def _is_wordy(run: str) -> bool:
         return not run.isdigit()
     kinds = run.encode().translate(_KINDS)
     jumps = sum(map(kinds.count, _JUMPS)) / steps
-    letters = steps - sum(map(kinds.count, _JUMPS)) - _digit_pairs(kinds)
+    digit_pairs = kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
+    letters = steps - sum(map(kinds.count, _JUMPS)) - digit_pairs
     common = sum(map(_PAIRS.__contains__, map(add, run, run[1:]))) / letters if letters else 0.0
     if b"0" in kinds:
         return (jumps < 0.2 and common >= 0.4) or (jumps < 0.3 and common >= 0.5)
     if b"A" not in kinds or b"a" not in kinds:
         return common >= 0.35
     return jumps < 0.2 or common >= 0.5
-
-
-def _digit_pairs(kinds: bytes) -> int:
-    """Count the digits that follow a digit: all but the first of each run of them."""
-    return kinds.count(b"0") - kinds.count(b"a0") - kinds.count(b"A0") - kinds.startswith(b"0")
 
 
 def decode_base64(text: str) -> str | None:

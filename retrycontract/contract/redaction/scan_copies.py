@@ -66,8 +66,9 @@ ESCAPE = (
     r"|\\+(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-7][0-9A-Fa-f]|[\"'/])"
     r"|&(?:quot|apos|amp|lt|gt|colon|equals|nbsp|shy|#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6});"
 )
-_BREAKS = re.compile(r"\\+[nrt]")
-_ESCAPES = re.compile(ESCAPE)
+# From the first of a run of backslashes only: begun at each of them, a run that leads to nothing takes its square.
+_BREAKS = re.compile(r"(?<!\\)\\+[nrt]")
+_ESCAPES = re.compile(ESCAPE.replace(r"|\\+", r"|(?<!\\)\\+"))
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "colon": ":", "equals": "=", "nbsp": " ",
              "shy": ""}  # fmt: skip
 _HIGHEST = 0x10FFFF

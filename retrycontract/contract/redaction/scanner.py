@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import re2
 
 from retrycontract.contract.redaction import assignments, program_text, surroundings
-from retrycontract.contract.redaction.credentials import CREDENTIALS
+from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     Allowance,
     Finder,
@@ -18,7 +18,6 @@ from retrycontract.contract.redaction.detectors import (
     loosened,
 )
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
-from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
 from retrycontract.contract.redaction.randomness import (
     decoded_whole,
     find_any_random_tokens,
@@ -46,19 +45,16 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
             continue
         if 0 <= close < after:
             close = text.find("-----END", after)
-        taken = _block_end(text, after, close)
+        if close >= 0:
+            tail = text.find("-----", close + 8, close + 60)
+            taken = tail + 5 if tail >= 0 else close + 8
+        else:
+            following = text.find("-----BEGIN", after)
+            body = text[after : following if following >= 0 else None]
+            taken = after + len(body) - len(body.lstrip(_BODY))
         yield SecretSpan(begin, taken, "PRIVATE_KEY")
     for find in _PUTTY.telling(text, allowance):
         yield SecretSpan(*find.span(1), "PRIVATE_KEY")
-
-
-def _block_end(text: str, after: int, close: int) -> int:
-    if close >= 0:
-        tail = text.find("-----", close + 8, close + 60)
-        return tail + 5 if tail >= 0 else close + 8
-    following = text.find("-----BEGIN", after)
-    body = text[after : following if following >= 0 else None]
-    return after + len(body) - len(body.lstrip(_BODY))
 
 
 def find_manifest_values(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
@@ -117,7 +113,17 @@ class Scanner:
             return text
         sieve = self._everything if generic or self.strict else self._identifiers
         for _ in range(MOST_LOOKS):
-            redacted = _redact_between_marks(sieve, text)
+            if MARK not in text:
+                redacted = _redact_stretch(sieve, text)
+            else:
+                pieces: list[str] = []
+                position = 0
+                for match in MARK_PATTERN.finditer(text):
+                    start, end = match.span()
+                    pieces += (_redact_stretch(sieve, text[position:start]), text[start:end])
+                    position = end
+                pieces.append(_redact_stretch(sieve, text[position:]))
+                redacted = "".join(pieces)
             if redacted == text:
                 return text
             text = redacted
@@ -144,20 +150,6 @@ class Scanner:
         found = next(find(self._inside, ascii_copy(decoded)), None) if decoded else None
         if found:
             yield SecretSpan(0, len(text), found.mark)
-
-
-def _redact_between_marks(sieve: Sieve, text: str) -> str:
-    """Redact the stretches between marks that already stand in the text."""
-    if MARK not in text:
-        return _redact_stretch(sieve, text)
-    pieces: list[str] = []
-    position = 0
-    for match in MARK_PATTERN.finditer(text):
-        start, end = match.span()
-        pieces += (_redact_stretch(sieve, text[position:start]), text[start:end])
-        position = end
-    pieces.append(_redact_stretch(sieve, text[position:]))
-    return "".join(pieces)
 
 
 def _redact_stretch(sieve: Sieve, text: str) -> str:

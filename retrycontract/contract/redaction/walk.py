@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import judge, split_words, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.personal_data import is_card_number
 from retrycontract.contract.redaction.scanner import BALANCED, Scanner
 
 # The member that names, and the members that then hold the secret.
@@ -60,25 +60,16 @@ def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
     return found
 
 
-def _is_flag(text: str) -> bool:
-    """Say whether the text is one flag without a value of its own."""
-    return text.translate(_DASHES).isalnum()
-
-
 def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
     """Give the mark of an item that the one before calls secret; `alone` the two are all there is."""
     if type(before) is str and type(item) is str and not item.startswith("-"):
-        return _flag_mark(before, item, alone=alone)
+        if before in _USER_FLAGS:
+            return "PASSWORD" if ":" in item and "://" not in item else None
+        if before.startswith("-"):
+            return judge(before).mark if before.translate(_DASHES).isalnum() and len(before) <= LONGEST_NAMING else None
+        name = _shown(before) if alone else ""
+        return judge(name).mark if name and " " not in name and Literal.whole(item).telling else None
     return None
-
-
-def _flag_mark(before: str, item: str, *, alone: bool) -> str | None:
-    if before in _USER_FLAGS:
-        return "PASSWORD" if ":" in item and "://" not in item else None
-    if before.startswith("-"):
-        return judge(before).mark if _is_flag(before) and len(before) <= LONGEST_NAMING else None
-    name = _shown(before) if alone else ""
-    return judge(name).mark if name and " " not in name and Literal.whole(item).telling else None
 
 
 # What a bounded walk shows: twelve keys, the first three items and the last, three levels.

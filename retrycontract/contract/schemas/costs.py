@@ -10,87 +10,87 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from retrycontract.contract.json_types import Schema, count_nodes
+from retrycontract.contract.schemas.cost_table import NANOSECONDS
 from retrycontract.contract.schemas.document import read_document
 from retrycontract.contract.schemas.expansion import UNEVALUATED_FACTOR
 from retrycontract.contract.schemas.graph import UNEVALUATED, SchemaGraph, SchemaPlace
 from retrycontract.contract.schemas.metaschema import draft_of
 from retrycontract.contract.schemas.tool_lists import complete
 
-# One name for each kind of step that the estimate counts. No program here measures these nanoseconds, so they are
-# orders of magnitude. They decide what is judged at the door and what is reserved of an account; what they underrate
-# elsewhere is still cut off in its child.
-NANOSECONDS: Final[dict[str, float]] = {
-    "check": 150_000,
-    "refusal": 700_000,
-    "node": 3_000,
-    "name": 2_500,
-    "character": 70,
-    "visit": 15,
-    "const-number": 190,
-    "const-text": 15,
-    "const-node": 250,
-    "enum": 60,
-    "pattern": 60,
-    "pattern-character": 3,
-    "format": 60,
-    "format-character": 3,
-    "unique-item": 120,
-    "member": 60,
-    "pattern-member": 70,
-    "error": 60_000,
-    "compile-node": 12_000,
-    "compile-pattern-step": 3_000,
-}
-
-
 SECOND = 1_000_000_000  # nanoseconds
 MAX_COMBINED = 1_000  # places of one schema that are weighed; names that a model makes up share one
 MAX_WAYS = 20_000  # to subschemas that describe one place; admission allows half of it
 MOST_EXPLAINED = 0.4 * SECOND  # the mistakes that are told, and the steps to find them, are bounded
 SAMPLE = 64  # containers of a long list that are followed, where only about how much is asked
-SILENT = ("not", "if", "contains")  # what fails below these is not told one by one
+SILENT = ("not", "if")  # what fails below these is not told, and below `contains` not one by one
 REPEATED = re.compile(r"\{\d*,?(\d+)\}")
 NUMBERS = (int, float)
+MEMBERS = ("properties", "additionalProperties", "unevaluatedProperties", "patternProperties")
+ITEMS = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
+LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+INTERNATIONAL = ("idn-hostname", "idn-email")  # formats whose characters are looked up one by one
+LARGEST = 2**63 - 1  # the engine holds larger numbers, and those with a fraction, as text, and compares them so
+WORD = 64  # bits
+MARKS = b"=:<&%@/+_0123456789\\\"'"  # what the search for secrets stops at, as it does at each byte beyond ASCII
 
 
 @dataclass(slots=True)
 class Rate:
-    """Hold what one visit of a place costs in nanoseconds, whatever the value is, and by its type and size."""
+    """Hold what one visit of a place costs in nanoseconds, whatever the value is, and by its type and size.
+
+    `wide` is for a number that is large or has a fraction, and `wide_container` what a list or an object costs more
+    that holds such numbers. Large ones in a list of unique items are compared each with each, at `pair`.
+    """
 
     fixed: float = 0
     number: float = 0
+    wide: float = 0
     text: float = 0
     container: float = 0
+    wide_container: float = 0
     character: float = 0
     item: float = 0
+    pair: float = 0
     member: float = 0
     told: float = 0  # mistakes that may have to be explained
 
-    def add(self, schema: dict[str, Any], times: float, *, is_told: bool) -> None:
-        """Add a subschema that applies so often."""
+    def add(self, schema: dict[str, Any], times: float, told: float) -> None:
+        """Add a subschema that applies so often; as often as `told` its mistakes may have to be explained."""
         cost = NANOSECONDS
         self.fixed += times * cost["visit"]
-        self.told += times if is_told else 0
+        self.told += told
         if "const" in schema:
             self._add_constant(schema["const"], times)
         if isinstance(options := schema.get("enum"), list):
             self.fixed += times * cost["enum"]
+            # Options of one type are looked up; others, and all for a wide number, are compared one by one.
+            is_mixed = len({type(option) for option in options}) > 1
             for option in options:
-                if isinstance(option, dict | list):
+                if isinstance(option, dict | list) or is_mixed or _is_wide(option):
                     self._add_constant(option, times)
+                elif option.__class__ is int:
+                    self.wide += times * cost["const-wide"]
+        limits = [limit for keyword in LIMITS if (limit := schema.get(keyword)) is not None]
+        self.wide += times * cost["limit-wide"] * len(limits)
+        self.number += times * cost["limit-wide"] * sum(map(_is_wide, limits))
+        if (divisor := schema.get("multipleOf")) is not None:
+            self.number += times * cost["multiple-wide" if _is_wide(divisor) else "multiple"]
+            self.wide += times * cost["multiple-wide"]
         if "pattern" in schema:
             self.text += times * cost["pattern"]
             self.character += times * cost["pattern-character"]
         if "format" in schema:
             self.text += times * cost["format"]
-            self.character += times * cost["format-character"]
+            is_international = schema["format"] in INTERNATIONAL
+            self.character += times * cost["format-idn-character" if is_international else "format-character"]
         if schema.get("uniqueItems") is True:
             self.item += times * cost["unique-item"]
+            self.pair += times * cost["unique-pair"]
         named, patterns = schema.get("properties"), schema.get("patternProperties")
         self.container += times * cost["member"] * (len(named) if isinstance(named, dict) else 0)
         self.container += times * cost["member"] * len(schema.get("required") or ())
@@ -99,33 +99,48 @@ class Rate:
             self.member += times * cost["member"]
 
     def _add_constant(self, constant: Any, times: float) -> None:
+        cost = NANOSECONDS
         match constant:
             case bool() | None:
                 return
             case int() | float():
-                self.number += times * NANOSECONDS["const-number"]
+                self.number += times * cost["const-wide" if _is_wide(constant) else "const-number"]
+                self.wide += times * cost["const-wide"]
             case str():
-                self.text += times * NANOSECONDS["const-text"]
+                self.text += times * cost["const-text"]
             case _:
-                self.container += times * NANOSECONDS["const-node"] * count_nodes(constant)
+                self.container += times * cost["const-node"] * count_nodes(constant)
+                self.wide_container += times * cost["const-wide"] * count_nodes(constant)
 
     def scalar(self, value: Any) -> float:
         """Give the cost of one value without members."""
         if value.__class__ is str:
             return self.fixed + self.text + self.character * len(value)
-        return self.fixed + (self.number if value.__class__ in NUMBERS else 0)
+        if value.__class__ in NUMBERS:
+            return self.fixed + max(self.number, self.wide if _is_wide(value) else 0)
+        return self.fixed
+
+    def scalars(self, values: Sequence[Any], texts: int) -> float:
+        """Give the cost of many values without members, each as the dearest of them; `texts` counts characters."""
+        kinds = set(map(type, values))
+        dearest = self.text if str in kinds else 0.0
+        if kinds & set(NUMBERS):
+            numbers = [value for value in values if value.__class__ in NUMBERS]
+            is_wide = float in kinds or max(numbers) > LARGEST or min(numbers) < -LARGEST
+            dearest = max(dearest, self.number, self.wide if is_wide else 0)
+        return len(values) * (self.fixed + dearest) + self.character * texts
 
 
 class Combined:
     """Weigh the subschemas that describe one place of a value together."""
 
-    __slots__ = ("_items", "_members", "_named", "_names", "_prefix", "_weigher", "is_silent", "places", "rate")
+    __slots__ = ("_items", "_members", "_named", "_names", "_prefix", "_weigher", "places", "rate", "told")
 
-    def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], *, is_silent: bool) -> None:
-        self._weigher, self.places, self.is_silent = weigher, places, is_silent
+    def __init__(self, weigher: Weigher, places: Counter[SchemaPlace], told: Counter[SchemaPlace]) -> None:
+        self._weigher, self.places, self.told = weigher, places, told
         self.rate = Rate()
         for place, times in places.items():
-            self.rate.add(place.schema, times, is_told=not is_silent)
+            self.rate.add(place.schema, times, told[place])
         self._named = {name for place in places for name in _mapping(place.schema, "properties")}
         self._prefix = max((len(_tuple(place.schema)) for place in places), default=0)
         self._members: dict[str | None, Combined] = {}
@@ -137,12 +152,7 @@ class Combined:
         key = name if name in self._named else None
         found = self._members.get(key)
         if found is None:
-            below = self._below(("additionalProperties", "unevaluatedProperties", "patternProperties"))
-            for place, times in self.places.items():
-                for child in place.members.get("properties", ()):
-                    if child.trail is not None and child.trail[1] == key:
-                        below[child] += times
-            found = self._members[key] = self._weigher.combine(below, is_silent=self.is_silent)
+            found = self._members[key] = self._below(MEMBERS, named=key)
         return found
 
     @property
@@ -150,7 +160,7 @@ class Combined:
         """Give what judges the names of the members, if anything does."""
         # Only where a value has members: a name has none, so that a schema that judges its own names ends there.
         if self._names is None and any("propertyNames" in place.members for place in self.places):
-            self._names = self._weigher.combine(self._below(("propertyNames",)), is_silent=self.is_silent)
+            self._names = self._below(("propertyNames",))
         return self._names
 
     def item(self, position: int) -> Combined:
@@ -158,8 +168,7 @@ class Combined:
         key = min(position, self._prefix)
         found = self._items.get(key)
         if found is None:
-            keywords = ("items", "additionalItems", "unevaluatedItems", "prefixItems", "contains")
-            found = self._items[key] = self._weigher.combine(self._below(keywords), is_silent=self.is_silent)
+            found = self._items[key] = self._below(ITEMS)
         return found
 
     @property
@@ -167,13 +176,16 @@ class Combined:
         """Count the items that have a schema of their own."""
         return self._prefix
 
-    def _below(self, keywords: Sequence[str]) -> Counter[SchemaPlace]:
+    def _below(self, keywords: Sequence[str], *, named: str | None = None) -> Combined:
         below: Counter[SchemaPlace] = Counter()
+        told: Counter[SchemaPlace] = Counter()
         for place, times in self.places.items():
             for keyword in keywords:
                 for child in place.members.get(keyword, ()):
-                    below[child] += times
-        return below
+                    if keyword != "properties" or (child.trail is not None and child.trail[1] == named):
+                        below[child] += times
+                        told[child] += 0 if keyword == "contains" else self.told[place]
+        return self._weigher.combine(below, told)
 
 
 class TooManyError(Exception):
@@ -186,14 +198,14 @@ class Weigher:
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Combined] = {}
 
-    def combine(self, starts: Counter[SchemaPlace], *, is_silent: bool) -> Combined:
+    def combine(self, starts: Counter[SchemaPlace], told: Counter[SchemaPlace]) -> Combined:
         """Close some subschemas under all that applies to the same value, and weigh them together."""
-        key = (is_silent, frozenset(starts.items()))
+        key = (frozenset(starts.items()), frozenset(told.items()))
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= MAX_COMBINED:
                 raise TooManyError
-            found = self._known[key] = Combined(self, _closed(starts), is_silent=is_silent)
+            found = self._known[key] = Combined(self, *_closed(starts, told))
         return found
 
 
@@ -210,14 +222,24 @@ class Weight:
         """Weigh a schema that was admitted."""
         document = read_document(schema)
         if isinstance(document, bool):
-            return cls(0, Combined(Weigher(), Counter(), is_silent=False), Weigher())
+            return cls(0, Combined(Weigher(), Counter(), Counter()), Weigher())
         complete(document)
         graph, weigher = SchemaGraph(document, draft_of(document)), Weigher()
         try:
-            root = weigher.combine(Counter({graph.places[0]: 1}), is_silent=False)
+            root = weigher.combine(Counter({graph.places[0]: 1}), Counter({graph.places[0]: 1}))
         except TooManyError:
             root = None
-        return cls(_compiling(graph.places), root, weigher)
+        total = 0.0
+        for place in graph.places:
+            total += NANOSECONDS["compile-node"]
+            patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
+            patterns += _mapping(place.schema, "patternProperties")
+            for pattern in patterns:
+                steps = len(pattern)
+                for count in REPEATED.findall(pattern):
+                    steps += len(pattern) * min(int(count), 1_000) // 4
+                total += NANOSECONDS["compile-pattern-step"] * steps
+        return cls(total, root, weigher)
 
     def estimate(self, value: Any, *, stop: float = float("inf"), samples: bool = False) -> Estimate:
         """Estimate what it takes to tell whether a value is valid, and to tell everything that may be wrong with it.
@@ -248,7 +270,7 @@ class Estimate:
 
 def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Estimate:
     engine, told, python = 0.0, 0.0, NANOSECONDS["check"]
-    node, character = NANOSECONDS["node"], NANOSECONDS["character"]
+    node = NANOSECONDS["node"]
     pending: list[tuple[Combined, Any, float]] = [(root, value, 1)]
     while pending and engine + python <= stop:
         here, item, times = pending.pop()
@@ -257,8 +279,10 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         told += times * rate.told
         if isinstance(item, dict):
             engine += times * (rate.fixed + rate.container + rate.member * len(item))
+            if rate.wide_container and _widest(item):
+                engine += times * rate.wide_container
             for name, member in item.items():
-                python += times * (NANOSECONDS["name"] + character * len(name))
+                python += times * (NANOSECONDS["name"] + _reading(name))
                 if here.names is not None:
                     engine += times * here.names.rate.scalar(name)
                     told += times * here.names.rate.told
@@ -268,23 +292,25 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                 else:
                     engine += times * below.rate.scalar(member)
                     told += times * below.rate.told
-                    python += times * (node + (character * len(member) if member.__class__ is str else 0))
+                    python += times * (NANOSECONDS["text"] + _reading(member) if member.__class__ is str else node)
         elif isinstance(item, list | tuple):
             engine += times * (rate.fixed + rate.container + rate.item * len(item))
+            if (rate.wide_container or rate.pair) and (widest := _widest(item)):
+                engine += times * rate.wide_container
+                if widest > LARGEST:
+                    engine += times * rate.pair * len(item) ** 2 * (widest.bit_length() / WORD)
             pending.extend((here.item(at), item[at], times) for at in range(min(here.prefix, len(item))))
             rest = item[here.prefix :] if here.prefix else item
             if rest:
                 below = here.item(here.prefix)
                 containers = [each for each in rest if isinstance(each, dict | list | tuple)]
-                scalars = len(rest) - len(containers)
+                scalars = [each for each in rest if not isinstance(each, dict | list | tuple)] if containers else rest
                 if scalars:
-                    kinds = set(map(type, rest))
-                    texts = sum(map(len, filter(_is_text, rest))) if str in kinds else 0
-                    number, text = below.rate.number, below.rate.text
-                    dearest = max(number if kinds & set(NUMBERS) else 0, text if str in kinds else 0)
-                    engine += times * (scalars * (below.rate.fixed + dearest) + below.rate.character * texts)
-                    python += times * (scalars * node + character * texts)
-                    told += times * scalars * below.rate.told
+                    texts = list(filter(_is_text, scalars))
+                    text = "".join(texts)
+                    engine += times * below.rate.scalars(scalars, len(text))
+                    python += times * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text))
+                    told += times * len(scalars) * below.rate.told
                 if samples and len(containers) > SAMPLE:
                     followed = containers[:: len(containers) // SAMPLE]
                     factor = times * len(containers) / len(followed)
@@ -293,9 +319,10 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     pending.extend((below, each, times) for each in containers)
         else:
             engine += times * rate.scalar(item)
-            python += times * character * (len(item) if item.__class__ is str else 0)
+            python += times * (_reading(item) if item.__class__ is str else 0)
     # What is refused is asked for a second time, for its mistakes.
     explaining = NANOSECONDS["refusal"] + engine + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
+    explaining += told * NANOSECONDS["branch"]
     return Estimate(engine + python, explaining)
 
 
@@ -303,34 +330,54 @@ def _is_text(value: Any) -> bool:
     return value.__class__ is str
 
 
-def _closed(starts: Counter[SchemaPlace]) -> Counter[SchemaPlace]:
-    """Follow composition and references; a subschema counts as often as there are ways to it."""
-    found: Counter[SchemaPlace] = Counter()
-    pending = list(starts.items())
-    steps = 0
+def _reading(text: str) -> float:
+    """Estimate what it takes to search a text for secrets."""
+    written = text.encode("utf-8", "surrogatepass")
+    marks = 2 * len(written) - len(text) - len(written.translate(None, MARKS))
+    return NANOSECONDS["character"] * len(text) + NANOSECONDS["mark"] * marks
+
+
+def _is_wide(value: Any) -> bool:
+    return value.__class__ is float or (value.__class__ is int and not -LARGEST <= value <= LARGEST)
+
+
+def _widest(value: Any) -> int:
+    """Give the largest of the wide numbers in a value, 1 where they have fractions only, and 0 where there is none."""
+    found, pending = 0, [value]
     while pending:
-        place, times = pending.pop()
-        found[place] += times
-        factor = UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
-        pending.extend((edge.place, times * factor) for edge in place.in_place)
-        steps += 1
-        if steps > MAX_WAYS:
-            raise TooManyError
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list | tuple):
+            pending.extend(item)
+        elif item.__class__ is int:
+            found = max(found, abs(item) if not -LARGEST <= item <= LARGEST else 0)
+        elif item.__class__ is float:
+            found = max(found, 1)
     return found
 
 
-def _compiling(places: Iterable[SchemaPlace]) -> float:
-    total = 0.0
-    for place in places:
-        total += NANOSECONDS["compile-node"]
-        patterns = [place.schema["pattern"]] if isinstance(place.schema.get("pattern"), str) else []
-        patterns += _mapping(place.schema, "patternProperties")
-        for pattern in patterns:
-            steps = len(pattern)
-            for count in REPEATED.findall(pattern):
-                steps += len(pattern) * min(int(count), 1_000) // 4
-            total += NANOSECONDS["compile-pattern-step"] * steps
-    return total
+def _closed(
+    starts: Counter[SchemaPlace], told: Counter[SchemaPlace]
+) -> tuple[Counter[SchemaPlace], Counter[SchemaPlace]]:
+    """Follow composition and references; a subschema counts as often as there are ways to it."""
+    found: Counter[SchemaPlace] = Counter()
+    found_told: Counter[SchemaPlace] = Counter()
+    pending = [(place, times, told[place]) for place, times in starts.items()]
+    steps = 0
+    while pending:
+        place, times, times_told = pending.pop()
+        found[place] += times
+        found_told[place] += times_told
+        factor = UNEVALUATED_FACTOR if any(keyword in place.schema for keyword in UNEVALUATED) else 1
+        for edge in place.in_place:
+            trail = edge.place.trail
+            is_silent = not edge.reference and trail is not None and trail[1] in SILENT
+            pending.append((edge.place, times * factor, 0 if is_silent else times_told * factor))
+        steps += 1
+        if steps > MAX_WAYS:
+            raise TooManyError
+    return found, found_told
 
 
 def _mapping(schema: dict[str, Any], keyword: str) -> dict[str, Any]:

@@ -61,7 +61,12 @@ class EnginePaths:
         if isinstance(step, str):
             return (step,) if step in value and step else ()
         if id(value) not in self._numbered:
-            self._numbered[id(value)] = _by_number(value)
+            names: dict[str, list[str]] = {}
+            for name in value:
+                digits = name.removeprefix("+")
+                if digits.isascii() and digits.isdigit():
+                    names.setdefault(_significant(digits), []).append(name)
+            self._numbered[id(value)] = names
         return self._numbered[id(value)].get(_significant(str(step)), ())
 
 
@@ -76,15 +81,6 @@ def _plain(document: Any, steps: list[str | int]) -> tuple[list[str | int], Any]
             return None
         item = item[step]
     return None if isinstance(item, dict) and "" in item else (steps, item)
-
-
-def _by_number(value: dict[str, Any]) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for name in value:
-        digits = name.removeprefix("+")
-        if digits.isascii() and digits.isdigit():
-            names.setdefault(_significant(digits), []).append(name)
-    return names
 
 
 def _significant(digits: str) -> str:

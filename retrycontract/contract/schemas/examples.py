@@ -65,7 +65,8 @@ def example_of(tool: CompiledTool) -> Example:
     """
     errors: tuple[ValidationError, ...] = ()
     for value in _candidates(tool):
-        findings = check_arguments(_as_output(value), tool, PLAIN)
+        # A bare string would be read as JSON text
+        findings = check_arguments(json.dumps(value) if isinstance(value, str) else value, tool, PLAIN)
         if findings.is_valid:
             return Example(value)
         errors = errors or findings.errors
@@ -143,7 +144,16 @@ class Sketch:
                 return variant % 2 == 0
             case "null":
                 return None
-        return _string(rules, variant)
+        least, most = int(rules.get("minLength", 0)), int(rules.get("maxLength", MAX_WORDS))
+        if (form := rules.get("format")) in FORMATS:
+            return FORMATS[form]
+        if "pattern" in rules:
+            text = text_for(str(rules["pattern"]))
+            if text is None:
+                raise _NoSampleError
+            return text + text[-1:] * (least - len(text))  # a last character that may repeat often does
+        text = f"text{variant + 1}" if variant else "text"
+        return text.ljust(min(least, MAX_PARTS), "x")[:most] if not variant else text[-most:].rjust(least, "x")
 
     def _object(self, rules: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = rules.get("properties") or {}
@@ -215,20 +225,6 @@ def _type_of(rules: dict[str, Any]) -> str:
     return str(kinds or next((kind for kind, keywords in IMPLIED if any(word in rules for word in keywords)), "string"))
 
 
-def _string(rules: dict[str, Any], variant: int) -> str:
-    """Write a text: of its format, by its pattern, or any; another variant ends in its number."""
-    least, most = int(rules.get("minLength", 0)), int(rules.get("maxLength", MAX_WORDS))
-    if (form := rules.get("format")) in FORMATS:
-        return FORMATS[form]
-    if "pattern" in rules:
-        text = text_for(str(rules["pattern"]))
-        if text is None:
-            raise _NoSampleError
-        return text + text[-1:] * (least - len(text))  # a last character that may repeat often does
-    text = f"text{variant + 1}" if variant else "text"
-    return text.ljust(min(least, MAX_PARTS), "x")[:most] if not variant else text[-most:].rjust(least, "x")
-
-
 def _number(rules: dict[str, Any], variant: int, *, whole: bool) -> int | float:
     """Find a number within the bounds, near the lower one; booleans beside them are draft 4."""
     step = rules.get("multipleOf") or 1
@@ -264,8 +260,3 @@ def _at(options: list[Any], number: int) -> Any:
     if not options:
         raise _NoSampleError
     return options[number % len(options)]
-
-
-def _as_output(value: Any) -> Any:
-    """Give a sample as the check takes it: a bare string would be read as JSON text."""
-    return json.dumps(value) if isinstance(value, str) else value

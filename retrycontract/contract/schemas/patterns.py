@@ -39,7 +39,13 @@ def check_patterns(places: Iterable[SchemaPlace]) -> None:
         try:
             jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
         except ValueError as error:
-            raise InvalidSchema(pointer, _reason(pattern), SchemaFault.PATTERN) from error
+            if _LOOK_AROUND.search(pattern):
+                fault = "uses look-around, which cannot be matched in linear time; say it with plain alternatives"
+            elif _BACKREFERENCE.search(pattern):
+                fault = "uses a backreference, which cannot be matched in linear time; remove it"
+            else:
+                fault = "is no regular expression of ECMAScript's linear subset, or compiles to too much; simplify it"
+            raise InvalidSchema(pointer, f"The pattern '{excerpt(pattern)}' {fault}.", SchemaFault.PATTERN) from error
 
 
 def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str]]:
@@ -50,16 +56,6 @@ def _patterns(place: SchemaPlace) -> Iterator[tuple[str, str]]:
     if isinstance(by_name, dict):
         for name in by_name:
             yield pointers.join(place.pointer, "patternProperties", name), name
-
-
-def _reason(pattern: str) -> str:
-    if _LOOK_AROUND.search(pattern):
-        fault = "uses look-around, which cannot be matched in linear time; say it with plain alternatives"
-    elif _BACKREFERENCE.search(pattern):
-        fault = "uses a backreference, which cannot be matched in linear time; remove it"
-    else:
-        fault = "is no regular expression of ECMAScript's linear subset, or compiles to too much; simplify it"
-    return f"The pattern '{excerpt(pattern)}' {fault}."
 
 
 CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
@@ -116,7 +112,20 @@ class _Reader:
             case "(":
                 return self._group()
             case "[":
-                return self._class()
+                is_negated = self._takes("^")
+                members: list[tuple[str, str]] = []
+                while not members or self._pattern[self._at] != "]":
+                    low = self._member()
+                    high = low
+                    if self._pattern[self._at] == "-" and self._pattern[self._at + 1] != "]":
+                        self._at += 1
+                        high = self._member()
+                    members.append((low, high))
+                self._at += 1
+                if not is_negated:
+                    return members[0][0]
+                free = (each for each in CANDIDATES if not any(low <= each <= high for low, high in members))
+                return next(free, "~")
             case "\\":
                 return self._escape(self._next())
             case literal:
@@ -135,22 +144,6 @@ class _Reader:
         if not self._takes(")"):
             raise _HardPatternError
         return written
-
-    def _class(self) -> str:
-        is_negated = self._takes("^")
-        members: list[tuple[str, str]] = []
-        while not members or self._pattern[self._at] != "]":
-            low = self._member()
-            high = low
-            if self._pattern[self._at] == "-" and self._pattern[self._at + 1] != "]":
-                self._at += 1
-                high = self._member()
-            members.append((low, high))
-        self._at += 1
-        if not is_negated:
-            return members[0][0]
-        free = (each for each in CANDIDATES if not any(low <= each <= high for low, high in members))
-        return next(free, "~")
 
     def _member(self) -> str:
         character = self._next()

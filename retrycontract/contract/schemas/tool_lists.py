@@ -41,7 +41,10 @@ def complete(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
     for trail, schema in list(_schemas(document)):
         for keyword in addressed:
             if isinstance(schema.get(keyword), str):
-                schema[keyword] = _encoded(schema[keyword])
+                uri, separator, fragment = schema[keyword].partition("#")
+                schema[keyword] = (
+                    f"{_ILLEGAL.sub(_percent, uri)}{separator}{_ILLEGAL_IN_FRAGMENT.sub(_percent, fragment)}"
+                )
         reference = schema.get("$ref")
         if cut_out and isinstance(reference, str) and _supply(document, reference):
             reason = (
@@ -59,11 +62,6 @@ def _schemas(document: dict[str, Any]) -> Iterator[tuple[Trail, dict[str, Any]]]
         for keyword, member, child in subschemas(schema):
             below: Trail = (trail, keyword)
             waiting.append((below if member is None else (below, member), child))
-
-
-def _encoded(address: str) -> str:
-    uri, separator, fragment = address.partition("#")
-    return f"{_ILLEGAL.sub(_percent, uri)}{separator}{_ILLEGAL_IN_FRAGMENT.sub(_percent, fragment)}"
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -125,7 +123,9 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
         inner = item.get("function")
         body = inner if isinstance(inner, dict) else item  # OpenAI's chat API wraps the function
         name = body.get("name")
-        if _is_built_in(body):
+        kind = body.get("type")
+        has_schema = any(key in body for key in SCHEMA_KEYS)
+        if isinstance(kind, str) and kind not in ("function", "custom") and not has_schema:
             yield DeclaredTool(
                 str(name or body["type"])[:MAX_NAME], "", None
             )  # has no schema, so it is refused by name
@@ -134,13 +134,6 @@ def _read(items: list[Any], pointer: str) -> Iterator[DeclaredTool]:
             raise InvalidToolListError(f"{where}/name", f"a tool needs a name of 1 to {MAX_NAME} printable characters")
         description = body.get("description")
         yield DeclaredTool(name, description if isinstance(description, str) else "", _schema(body))
-
-
-def _is_built_in(body: dict[str, Any]) -> bool:
-    """Tell a tool that the provider runs itself, such as its web search: it declares no schema to check by."""
-    kind = body.get("type")
-    has_schema = any(key in body for key in SCHEMA_KEYS)
-    return isinstance(kind, str) and kind not in ("function", "custom") and not has_schema
 
 
 def _schema(body: dict[str, Any]) -> Any:

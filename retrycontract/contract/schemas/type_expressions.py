@@ -88,15 +88,11 @@ def _expression(schema: Schema, depth: _Depth) -> str:
         return f"one of: {describe_options(schema['enum'], depth.redact)}"
     for keyword in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(keyword), list) and "properties" not in schema:
-            return _union(branches, depth)
+            # Branches that refer to unions multiply: those that are not shown are not described.
+            parts = dict.fromkeys(_expression(branch, depth) for branch in branches[:MAX_MEMBERS])
+            more = [f"… ({len(branches)} alternatives)"] if len(branches) > MAX_MEMBERS else []
+            return " or ".join([*parts, *more])
     return _typed(schema, depth)
-
-
-def _union(branches: list[Schema], depth: _Depth) -> str:
-    # Branches that refer to unions multiply: those that are not shown are not described.
-    parts = dict.fromkeys(_expression(branch, depth) for branch in branches[:MAX_MEMBERS])
-    more = [f"… ({len(branches)} alternatives)"] if len(branches) > MAX_MEMBERS else []
-    return " or ".join([*parts, *more])
 
 
 def _typed(schema: dict[str, Any], depth: _Depth) -> str:
@@ -117,21 +113,18 @@ def _one_type(name: str, schema: dict[str, Any], depth: _Depth) -> str:
         bounds = [f"{sign} {schema[key]}" for key, sign in BOUNDS if _is_number(schema.get(key))]
         return " ".join([name, " and ".join(bounds)]) if bounds else name
     if name == "string":
-        return _string(schema, depth.redact)
+        redact = depth.redact
+        parts = ["string"]
+        if isinstance(schema.get("format"), str):
+            parts.append(f"in format {redact(schema['format'])}")
+        if isinstance(schema.get("pattern"), str):
+            parts.append(f"matching {_clip(redact(schema['pattern']), 60)}")
+        if _is_number(schema.get("maxLength")):
+            parts.append(f"with max length {schema['maxLength']}")
+        if _is_number(schema.get("minLength")):
+            parts.append(f"with min length {schema['minLength']}")
+        return " ".join(parts)
     return name
-
-
-def _string(schema: dict[str, Any], redact: Redact) -> str:
-    parts = ["string"]
-    if isinstance(schema.get("format"), str):
-        parts.append(f"in format {redact(schema['format'])}")
-    if isinstance(schema.get("pattern"), str):
-        parts.append(f"matching {_clip(redact(schema['pattern']), 60)}")
-    if _is_number(schema.get("maxLength")):
-        parts.append(f"with max length {schema['maxLength']}")
-    if _is_number(schema.get("minLength")):
-        parts.append(f"with min length {schema['minLength']}")
-    return " ".join(parts)
 
 
 def _members(schema: dict[str, Any], depth: _Depth) -> Iterator[str]:

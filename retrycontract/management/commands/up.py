@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -31,6 +32,9 @@ GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations
 
 
+logger = logging.getLogger("retrycontract")
+
+
 class Command(BaseCommand):
     """Migrate, prepare a first look and serve."""
 
@@ -46,13 +50,20 @@ class Command(BaseCommand):
     def handle(self, *_: Any, host: str, port: int, data_dir: Path | None, demo: bool, **__: Any) -> None:
         """Prepare and serve until told to stop."""
         if data_dir is not None and data_dir.resolve() != settings.RETRYCONTRACT.data_dir.resolve():
-            _again_with(data_dir)
+            # The settings were made with the first one
+            environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
+            os.execve(sys.executable, [sys.executable, *sys.argv], environment)
         os.umask(0o077)  # what the service keeps is its own: the database, its log, the lock
         folder = settings.RETRYCONTRACT.data_dir
         try:
             with sole_service(folder):
                 keep_private(folder)
-                self._run(host, port, with_demo=demo)
+                check_free(host, port)
+                settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
+                self._migrate()
+                logger.info("Gathering the files of the pages")
+                call_command("collectstatic", interactive=False, verbosity=0)
+                self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
         except (OSError, OperationalError) as error:
@@ -60,19 +71,14 @@ class Command(BaseCommand):
                 raise
             raise CommandError(_in_words(error, folder)) from None
 
-    def _run(self, host: str, port: int, *, with_demo: bool) -> None:
-        _check_free(host, port)
-        settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
-        self._migrate()
-        call_command("collectstatic", interactive=False, verbosity=0)
-        self._serve(host, port, with_demo=with_demo)
-
     def _migrate(self) -> None:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
             self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
         if plan:
+            new = "" if executor.loader.applied_migrations else "a new database: "
+            logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
             call_command("migrate", interactive=False, verbosity=0)
 
     def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
@@ -109,15 +115,14 @@ class Command(BaseCommand):
             kept = settings.RETRYCONTRACT.data_dir / "operator_password"
             lines += [f"  operator                 {demo.OPERATOR}", f"  password                 {password}"]
             lines += [f"                           (shown this once; also in {kept})"]
+        said = "\n".join(lines)
         if with_example:
-            lines += [
-                "",
-                "  A demo agent is getting stuck right now. Log in, answer its call, and watch it finish here.",
-            ]
+            lines += ["", "  A demo agent is getting stuck right now: watch it."]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
         if with_example:
-            server.example = demo.start_example(url)
+            then = f"{said}\n\n  The demo agent waits for a person. Log in, answer its call, and watch it finish.\n"
+            server.example = demo.start_example(url, out=self.stdout, then=then)
 
 
 def _doorkeeper() -> Doorkeeper:
@@ -173,13 +178,8 @@ def _in_words(error: OSError | OperationalError, folder: Path) -> str:
     return f"The service cannot use the folder {folder} ({reason}); mend that, or choose another --data-dir."
 
 
-def _again_with(data_dir: Path) -> None:
-    """Start over with the other data folder: the settings were made with the first one."""
-    environment = os.environ | {"RETRYCONTRACT_DATA_DIR": str(data_dir)}
-    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
-
-
-def _check_free(host: str, port: int) -> None:
+def check_free(host: str, port: int) -> None:
+    """Raise CommandError for an address that cannot be listened on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

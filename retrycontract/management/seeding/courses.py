@@ -153,22 +153,19 @@ class Teller:
         self.model = self.chance.choice(MODELS)
         self.session = f"seed-{self.chance.getrandbits(64):016x}"
         for step in story.plot:
-            self._take(step, wrong)
+            answers: dict[str, Callable[[], Any]] = {
+                "h": lambda: self._answer(Decision.HINT, text=f"Send it as here: {json.dumps(self.tool.valid)}"),
+                "c": lambda: self._answer(Decision.CORRECTED, arguments=self.tool.valid),
+                "a": lambda: self._answer(Decision.ACCEPT, text="Good enough for this once."),
+                "r": lambda: self._answer(Decision.REJECT, text="Leave it; the customer has called."),
+                "z": lambda: self.call is not None and cancel_call(self.call, now=self.now),
+                "v": lambda: self._submit(self.tool.valid),
+                "x": lambda: self._submit(wrong),
+            }
+            self.now += THINKING if step in "hcar" else PAUSE
+            answers[step]()
         assert self.call is not None
         return Call.objects.get(pk=self.call.pk)
-
-    def _take(self, step: str, wrong: Any) -> None:
-        answers: dict[str, Callable[[], Any]] = {
-            "h": lambda: self._answer(Decision.HINT, text=f"Send it as here: {json.dumps(self.tool.valid)}"),
-            "c": lambda: self._answer(Decision.CORRECTED, arguments=self.tool.valid),
-            "a": lambda: self._answer(Decision.ACCEPT, text="Good enough for this once."),
-            "r": lambda: self._answer(Decision.REJECT, text="Leave it; the customer has called."),
-            "z": lambda: self.call is not None and cancel_call(self.call, now=self.now),
-            "v": lambda: self._submit(self.tool.valid),
-            "x": lambda: self._submit(wrong),
-        }
-        self.now += THINKING if step in "hcar" else PAUSE
-        answers[step]()
 
     def _submit(self, output: Any) -> None:
         new = NewAttempt(

@@ -31,7 +31,7 @@ from retrycontract.management.seeding.courses import (
     template_of,
 )
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
-from retrycontract.store.identifiers import ALPHABET, LENGTH
+from retrycontract.store.fields import ALPHABET, LENGTH
 from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.recount import sum_up_everything
@@ -74,24 +74,7 @@ class Planter:
 
         `report` is told how many there are after each chunk.
         """
-        templates = self._templates(number, waiting)
-        self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
-        copies = merge(self._all(number - waiting, templates), self._waiting(waiting, templates), key=itemgetter(0))
-        done = 0
-        while chunk := list(islice(copies, CHUNK)):
-            self._write(chunk)
-            done += len(chunk)
-            report(done)
-        with write_transaction():
-            _reset_sequences()
-            Summary.objects.forget_from(self.begin)
-        sum_up_everything(now=self.end)
-
-    def _templates(self, number: int, waiting: int) -> Templates:
-        """Tell stories of tools, read what the database made of them, and take them back.
-
-        Telling costs milliseconds: few calls are of few tools, and what happens rarely happens to few of these.
-        """
+        # Few calls are of few tools, and what happens rarely happens to few of these
         found: dict[str, list[CallTemplate]] = defaultdict(list)
         operator, _ = User.objects.get_or_create(username=f"{PREFIX}operator")
         owners = [(self._agent(name), tools) for name, tools in TOOLS.items()]
@@ -105,7 +88,20 @@ class Planter:
             told = list(AnswerRecord.objects.filter(namespace__startswith=PREFIX))
             transaction.set_rollback(True)
         self.records = {record.pk: _kept(record).pk for record in told}
-        return found
+        templates = found
+        self.next_pk = {model: _last_pk(model) + 1 for model in COPIED}
+        copies = merge(self._all(number - waiting, templates), self._waiting(waiting, templates), key=itemgetter(0))
+        done = 0
+        while chunk := list(islice(copies, CHUNK)):
+            self._write(chunk)
+            done += len(chunk)
+            report(done)
+        with write_transaction():
+            with connection.cursor() as cursor:
+                for statement in connection.ops.sequence_reset_sql(no_style(), list(COPIED)):
+                    cursor.execute(statement)
+            Summary.objects.forget_from(self.begin)
+        sum_up_everything(now=self.end)
 
     def _told(self, agent: Agent, operator: User, tool: SeedTool, story: Story) -> CallTemplate:
         return template_of(Teller(agent, operator, tool, self.chance, self.begin).tell(story))
@@ -131,12 +127,9 @@ class Planter:
             yield self._copy_of(stories, templates, at)
 
     def _copy_of(self, stories: Sequence[Story], templates: Templates, at: datetime) -> tuple[datetime, CallTemplate]:
-        template = self.chance.choice(templates[self._chosen(stories).plot])
-        return min(at, self.end - template.lasted), template
-
-    def _chosen(self, stories: Sequence[Story]) -> Story:
         sums = list(accumulate(story.share for story in stories))
-        return stories[bisect(sums, self.chance.randrange(sums[-1]))]
+        template = self.chance.choice(templates[stories[bisect(sums, self.chance.randrange(sums[-1]))].plot])
+        return min(at, self.end - template.lasted), template
 
     def _write(self, chunk: list[tuple[datetime, CallTemplate]]) -> None:
         rows: dict[type[Model], list[tuple[Any, ...]]] = {model: [] for model in COPIED}
@@ -171,14 +164,14 @@ class Planter:
             for place, model, old in row.references:
                 values[place] = self.records[old] if model is AnswerRecord else keys[model, old]
             if row.identifier is not None:
-                values[row.identifier] = self._identifier(PREFIXES[str(row.model._meta.model_name)], at)
+                prefix = PREFIXES[str(row.model._meta.model_name)]
+                number = int(at.timestamp() * 1000) << 80 | self.chance.getrandbits(80)
+                values[row.identifier] = (
+                    f"{prefix}_{''.join(ALPHABET[number >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))}"
+                )
             if row.session is not None:
                 values[row.session] = f"session-{pk}"
             rows[row.model].append(tuple(values))
-
-    def _identifier(self, prefix: str, at: datetime) -> str:
-        number = int(at.timestamp() * 1000) << 80 | self.chance.getrandbits(80)
-        return f"{prefix}_{''.join(ALPHABET[number >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))}"
 
 
 def _kept(told: AnswerRecord) -> AnswerRecord:
@@ -203,9 +196,3 @@ def _insert(model: type[Model], rows: list[tuple[Any, ...]]) -> None:
 
 def _last_pk(model: type[Model]) -> int:
     return int(model._default_manager.aggregate(last=Max("pk"))["last"] or 0)
-
-
-def _reset_sequences() -> None:
-    with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), list(COPIED)):
-            cursor.execute(statement)

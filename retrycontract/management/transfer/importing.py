@@ -83,14 +83,10 @@ def export_into(
         _write(file, header)
         for model in moved_models():
             progress(label(model), counts[label(model)])
-            for row in _rows(model):
+            query = model._base_manager.order_by("pk").prefetch_related(*(link.name for link in links(model)))
+            for row in query.iterator(chunk_size=CHUNK):
                 _write(file, {"model": label(model), "row": encode(row)})
     return counts
-
-
-def _rows(model: type[Model]) -> Iterator[Model]:
-    query = model._base_manager.order_by("pk").prefetch_related(*(link.name for link in links(model)))
-    return query.iterator(chunk_size=CHUNK)
 
 
 def _write(file: TextIO, line: dict[str, Any]) -> None:
@@ -148,7 +144,9 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
     Raises TargetNotEmptyError and UnreadableExportError; in both cases the database is as it was.
     """
     with path.open(encoding="utf-8") as lines, write_transaction():
-        _take_the_time()
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL statement_timeout = 0")  # a request may not take long; this may
         if holding := [label(model) for model in moved_models() if model._base_manager.exists()]:
             raise TargetNotEmptyError(holding)
         numbered = _parsed(lines)
@@ -167,12 +165,6 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
         file, count = sanitizer().redact_identifier(path.name), sum(counts.values())
         Event.record("data.imported", actor="import", door=Door.COMMAND, at=now, file=file, rows=count)
     return counts
-
-
-def _take_the_time() -> None:
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL statement_timeout = 0")  # a request may not take long; this may
 
 
 def _parsed(lines: Any) -> Iterator[tuple[int, Any]]:
@@ -231,7 +223,13 @@ def _insert(model: type[Model], chunk: list[_Numbered]) -> None:
             _link(model, chunk)
     except REFUSALS:
         _name_the_line(model, chunk)
-    _check_targets(model, chunk)
+    for reference in references(model):
+        if not _points_forward(reference):
+            wanted = {getattr(row.instance, reference.attname): number for number, _, row in reversed(chunk)}
+            _check_there(reference.related_model, wanted, reference.attname)
+    for link in links(model):
+        members = {member: number for number, _, row in reversed(chunk) for member in row.links[link.name]}
+        _check_there(link.related_model, members, link.name)
 
 
 def _link(model: type[Model], chunk: list[_Numbered]) -> None:
@@ -265,17 +263,6 @@ def _name_the_line(model: type[Model], chunk: list[_Numbered]) -> None:
 def _reason(error: Exception) -> str:
     """Say what a constraint or a type is about, without the values that PostgreSQL shows in its detail."""
     return str(error).split("\n")[0] if isinstance(error, DatabaseError) else "a value cannot be stored there"
-
-
-def _check_targets(model: type[Model], chunk: list[_Numbered]) -> None:
-    """Name the line whose reference leads nowhere."""
-    for reference in references(model):
-        if not _points_forward(reference):
-            wanted = {getattr(row.instance, reference.attname): number for number, _, row in reversed(chunk)}
-            _check_there(reference.related_model, wanted, reference.attname)
-    for link in links(model):
-        members = {member: number for number, _, row in reversed(chunk) for member in row.links[link.name]}
-        _check_there(link.related_model, members, link.name)
 
 
 def _check_there(target: Any, wanted: dict[Any, int], name: str) -> None:

@@ -16,8 +16,7 @@ from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.tracker import AttemptRecord
-from retrycontract.store.fields import JSONText, SqlLiteral, literals
-from retrycontract.store.identifiers import new_call_id
+from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
 from retrycontract.store.statements import Statement
@@ -72,7 +71,18 @@ class CallQuerySet(models.QuerySet["Call"]):
         tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
         names = {text, *tools[:MAX_TOOLS_FOUND]}
         # As a list: of a subquery in an OR, PostgreSQL would read every call.
-        return self.filter(Q(tool_name__in=names) | Q(pk__in=_bearing(text)))
+        if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
+            after = text + "\U0010ffff"
+            fields = ("public_id", "session_id", "correlation_id")
+            found = [Call.objects.filter(**{f"{name}__gte": text, f"{name}__lt": after}) for name in fields]
+        else:
+            wholes = (Q(session_id=text), Q(correlation_id=text))
+            found = [Call.objects.filter(public_id__startswith=text), *map(Call.objects.filter, wholes)]
+        keys = [key for calls in found for key in calls.order_by().values_list("pk", flat=True)[:MAX_CALLS_OF_ID]]
+        attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk")
+        return self.filter(
+            Q(tool_name__in=names) | Q(pk__in=[*keys, *attempts.values_list("call_id", flat=True)[:MAX_CALLS_OF_ID]])
+        )
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -87,20 +97,6 @@ class CallQuerySet(models.QuerySet["Call"]):
         held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
         late = self.filter(state=SqlLiteral(CallState.BLOCKED.value), expires_at__lte=now)
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
-
-
-def _bearing(text: str) -> list[int]:
-    """List calls by an id of theirs, as many of each kind as a search looks at."""
-    if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
-        after = text + "\U0010ffff"
-        fields = ("public_id", "session_id", "correlation_id")
-        found = [Call.objects.filter(**{f"{name}__gte": text, f"{name}__lt": after}) for name in fields]
-    else:
-        wholes = (Q(session_id=text), Q(correlation_id=text))
-        found = [Call.objects.filter(public_id__startswith=text), *map(Call.objects.filter, wholes)]
-    keys = [key for calls in found for key in calls.order_by().values_list("pk", flat=True)[:MAX_CALLS_OF_ID]]
-    attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk")
-    return [*keys, *attempts.values_list("call_id", flat=True)[:MAX_CALLS_OF_ID]]
 
 
 class Call(models.Model):

@@ -84,7 +84,8 @@ class RollupQuerySet(models.QuerySet["Rollup"]):
         # Sorted: who locks rows in one order never waits in a circle.
         rows = sorted((count, amount) for count, amount in tally.items() if amount)
         if rows:
-            self._upsert([(*count, amount) for count, amount in rows], _shard())
+            shard = 0 if connection.vendor == "sqlite" else threading.get_native_id() % SHARDS
+            self._upsert([(*count, amount) for count, amount in rows], shard)
 
     def replace(self, tally: Tally, *, start: datetime, end: datetime) -> None:
         """Put counts in the place of those of the hours from `start` to before `end`, which are over."""
@@ -180,10 +181,6 @@ class Rollup(models.Model):
 def hour_of(moment: datetime) -> datetime:
     """Give the hour that a moment belongs to."""
     return moment.replace(minute=0, second=0, microsecond=0)
-
-
-def _shard() -> int:
-    return 0 if connection.vendor == "sqlite" else threading.get_native_id() % SHARDS
 
 
 MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up

@@ -120,7 +120,9 @@ def _answer(
             return LeftCall(call.public_id, Reason.REFUSED, "this correction does not fit what it sent")
         answer = answer | {"arguments": arguments, "base_number": base.number}
     if escalation is None:
-        return LeftCall(call.public_id, Reason.ANSWERED, _answered_by(call))
+        newest = call.escalations.order_by("-round").first()
+        given = Guidance.objects.filter(escalation=newest).select_related("operator").first()
+        return LeftCall(call.public_id, Reason.ANSWERED, given.operator.get_username() if given else "")
     try:
         send_answer(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
     except AlreadyAnsweredError as error:
@@ -131,13 +133,6 @@ def _answer(
     except RefusedAnswerError as error:
         return LeftCall(call.public_id, Reason.REFUSED, error.reason)
     return None
-
-
-def _answered_by(call: Call) -> str:
-    """Name who answered it; nobody did when its agent got it right or gave it up."""
-    newest = call.escalations.order_by("-round").first()
-    given = Guidance.objects.filter(escalation=newest).select_related("operator").first()
-    return given.operator.get_username() if given else ""
 
 
 def _calls(mistake: Mistake, only: Sequence[str] | None, size: int) -> list[Call]:

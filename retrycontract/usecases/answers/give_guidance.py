@@ -254,7 +254,15 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     errors = check_correction(call, arguments)
     if errors:
         raise RefusedAnswerError("The corrected arguments do not match the tool's schema.", errors)
-    if broken := _broken_marks(base, arguments):
+    if not base.is_parsed or not has_redaction(base.output):
+        broken_marks = []
+    else:
+        broken_marks = [
+            str(operation["path"]) or ROOT
+            for operation in make_patch(base.output, arguments)
+            if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
+        ]
+    if broken := broken_marks:
         raise _refused_marks(broken)
     chosen = (
         _by_patch(call, base, answer, arguments) if has_redaction(arguments) else replace(answer, arguments=arguments)
@@ -277,17 +285,6 @@ def _by_patch(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Answ
     if edited := [str(operation["path"]) or ROOT for operation in patch if has_redaction(operation)]:
         raise _refused_marks(edited)
     return replace(answer, patch=patch)
-
-
-def _broken_marks(base: Attempt, arguments: Any) -> list[str]:
-    """Name the places whose mark was typed into so that it is none any more: it would be sent as the value."""
-    if not base.is_parsed or not has_redaction(base.output):
-        return []
-    return [
-        str(operation["path"]) or ROOT
-        for operation in make_patch(base.output, arguments)
-        if isinstance(left := operation.get("value"), str) and TRACE in left.upper() and not has_redaction(left)
-    ]
 
 
 def _refused_marks(places: list[str]) -> RefusedAnswerError:

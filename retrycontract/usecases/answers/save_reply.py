@@ -13,7 +13,7 @@ from retrycontract.contract.feedback.guidance import MAX_STANDING, MAX_TEXT
 from retrycontract.store.models import Door, Event, Guidance, LostRaceError, Mistake, SavedReply, StandingHint
 from retrycontract.store.models.answers import FIRST, LAST
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.admit_operator import Role, role_of
+from retrycontract.usecases.people.admit import Role, role_of
 from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_TITLE: Final = 80
@@ -46,7 +46,9 @@ def save_reply(
     reply = reply or SavedReply(operator=None if shared else operator)
     _check_role(operator, reply)
     is_new = reply.pk is None
-    reply.title, reply.text, reply.position, reply.updated_at = _title(title), _text(text), _position(position), now
+    if position is not None and not FIRST <= position <= LAST:
+        raise UnusableReplyError(f"Keys go from {FIRST} to {LAST}.")
+    reply.title, reply.text, reply.position, reply.updated_at = _title(title), _text(text), position, now
     shelf = SavedReply.objects.filter(operator=reply.operator)
     with write_transaction():
         if is_new and shelf.count() >= MOST:
@@ -99,12 +101,6 @@ def _text(text: str) -> str:
     if not 0 < len(text) <= MAX_TEXT:
         raise UnusableReplyError(f"Write what the agent should read, in at most {MAX_TEXT} characters.")
     return text
-
-
-def _position(position: int | None) -> int | None:
-    if position is not None and not FIRST <= position <= LAST:
-        raise UnusableReplyError(f"Keys go from {FIRST} to {LAST}.")
-    return position
 
 
 def _record(name: str, reply: SavedReply, operator: User, now: datetime, door: Door) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.config.logs import follow
-from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
+from retrycontract.contract.checks.tool_arguments import unfinished_check
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
@@ -24,7 +24,7 @@ from retrycontract.usecases.calls.check_output import Checked, Submitted, check_
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
 from retrycontract.usecases.counts.keep_count import charge, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.tools.contracts import PinnedContract, pinned
+from retrycontract.usecases.tools.contracts import pinned
 
 logger = logging.getLogger("retrycontract")
 
@@ -53,16 +53,17 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         payload = unseal(bytes(attempt.sealed or b""))
         follow(request_id=payload.get("request_id"))
         call = _as_submitted(attempt.call, payload)
-        contract = _contract(call)
+        contract = pinned(call.tool, call.version) if call.tool and call.version else None
     except UnreadableError:
         logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)
+    sealed = payload["callback_error"]
     submitted = Submitted(
         output=payload["output"],
         tool_name=call.tool_name,
         known_tools=() if contract else tuple(Tool.objects.names(call.agent.namespace)),
         finish_reason=payload["finish_reason"],
-        callback_error=_rejection(payload["callback_error"]),
+        callback_error=[ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed,
         said=payload.get("said"),
     )
     if not attempt.is_dear:
@@ -88,21 +89,16 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
         )
         _conclude(attempt, verdict, now)
     if attempt.is_dear:
-        _settle(attempt, checked.cpu_seconds - payload.get("reserved", 0), now)
+        agent_id = attempt.call.agent_id
+        charge(agent_id, checked.cpu_seconds - payload.get("reserved", 0), now=now)
+        # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
+        following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
+        if following is not None:
+            ring_after_commit(attempt_id=following.pk)
     else:
         note_work(attempt.call.agent_id, checked.cpu_seconds, now=now)
     log_verdict(attempt)
     return True
-
-
-def _settle(attempt: Attempt, seconds: float, now: datetime) -> None:
-    """Charge what a dear check took beyond what was reserved for it, and ring for the agent's next one."""
-    agent_id = attempt.call.agent_id
-    charge(agent_id, seconds, now=now)
-    # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
-    following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
-    if following is not None:
-        ring_after_commit(attempt_id=following.pk)
 
 
 def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
@@ -185,11 +181,3 @@ def _as_submitted(call: Call, payload: dict[str, Any]) -> Call:
     if not payload["is_known"]:
         call.tool, call.version, call.tool_name = None, None, payload["tool"]
     return call
-
-
-def _contract(call: Call) -> PinnedContract | None:
-    return pinned(call.tool, call.version) if call.tool and call.version else None
-
-
-def _rejection(sealed: str | list[Any] | None) -> Rejection | None:
-    return [ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed

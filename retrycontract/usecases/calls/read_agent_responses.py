@@ -7,8 +7,6 @@ from datetime import datetime
 
 from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.store.models import Agent, Call, LoggedResponse
-from retrycontract.store.models.calls import CallQuerySet
-from retrycontract.store.models.responses import ResponseQuerySet
 from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 
 
@@ -41,23 +39,18 @@ class ResponseBatch:
 def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: int) -> ResponseBatch:
     """Read one page; `after` is `following` of the page before. Raises UnknownCursorError."""
     place = _place(filters.agent, after) if after else None
-    found = _responses(filters).page(_calls(filters), after=place, size=size + 1)
-    shown = tuple(found[:size])
-    return ResponseBatch(shown, _cursor(shown[-1]) if len(found) > size else "")
-
-
-def _calls(filters: ResponseFilters) -> CallQuerySet:
-    """Find the calls, by identifiers as they are stored."""
     tool = safe_tool_name(filters.tool) if filters.tool else None
     task = safe_identifier(filters.task_id)
-    return Call.objects.filter(**_given(agent=filters.agent, public_id=filters.call_id, tool_name=tool, task_id=task))
-
-
-def _responses(filters: ResponseFilters) -> ResponseQuerySet:
     log = LoggedResponse.objects.get_queryset().filter(
         **_given(turn=filters.turn, judged_at__gte=filters.since, judged_at__lt=filters.until)
     )
-    return log if filters.status is None else log.with_status(filters.status)
+    found = (log if filters.status is None else log.with_status(filters.status)).page(
+        Call.objects.filter(**_given(agent=filters.agent, public_id=filters.call_id, tool_name=tool, task_id=task)),
+        after=place,
+        size=size + 1,
+    )
+    shown = tuple(found[:size])
+    return ResponseBatch(shown, _cursor(shown[-1]) if len(found) > size else "")
 
 
 def _given(**wanted: object) -> dict[str, object]:

@@ -109,19 +109,7 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
     AmbiguousCallError and IdempotencyConflictError.
     """
-    new = _without_secrets(new)
-    is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
-    for race in range(MAX_RACES):
-        try:
-            return _submit(agent, new, now, looks_first=is_named or race > 0)
-        except LostRaceError:
-            continue
-    raise LostRaceError("the call kept changing while this attempt came in; send it again")
-
-
-def _without_secrets(new: NewAttempt) -> NewAttempt:
-    """Give the attempt with identifiers that may be stored; what is matched by them goes through here, too."""
-    return replace(
+    without_secrets = replace(
         new,
         tool=safe_tool_name(new.tool),
         tool_call_id=safe_identifier(new.tool_call_id),
@@ -130,6 +118,14 @@ def _without_secrets(new: NewAttempt) -> NewAttempt:
         correlation_id=safe_identifier(new.correlation_id),
         generation=replace(new.generation.kept_by(sanitizer()), model=safe_identifier(new.generation.model)),
     )
+    new = without_secrets
+    is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
+    for race in range(MAX_RACES):
+        try:
+            return _submit(agent, new, now, looks_first=is_named or race > 0)
+        except LostRaceError:
+            continue
+    raise LostRaceError("the call kept changing while this attempt came in; send it again")
 
 
 def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) -> Attempt:

@@ -128,15 +128,16 @@ def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:
         rows = list(locked.select_related("escalation__call", "operator")[:BATCH])
         for row in rows:
             if row.escalation.state == EscalationState.OPEN:
-                _tell(event, row, now)
+                Event.record(
+                    event,
+                    call=row.escalation.call,
+                    actor="sweep",
+                    door=Door.WORKER,
+                    at=now,
+                    operator=row.operator.get_username(),
+                )
         run_out.model._default_manager.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
-
-
-def _tell(event: str, row: Any, now: datetime) -> None:
-    Event.record(
-        event, call=row.escalation.call, actor="sweep", door=Door.WORKER, at=now, operator=row.operator.get_username()
-    )
 
 
 FORGOTTEN_AT_ONCE: Final = 100  # calls or messages of one transaction: nobody waits long for it
@@ -166,7 +167,13 @@ def _forget_batch(now: datetime) -> int:
     if not Call.objects.ended_before(before).exists() and not OutboxMessage.objects.ended_before(before).exists():
         return 0
     with write_transaction():
-        messages = _delete(OutboxMessage.objects.ended_before(before).order_by("created_at"))
+        chosen = list(
+            OutboxMessage.objects.ended_before(before)
+            .order_by("created_at")
+            .values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE]
+        )
+        OutboxMessage.objects.filter(pk__in=chosen).delete()
+        messages = len(chosen)
         # Locked: a late answer may reopen a call that expired.
         old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
         calls = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
@@ -188,9 +195,3 @@ def _delete_calls(calls: list[int]) -> dict[str, Any]:
         attempts.delete()
     Call.objects.filter(pk__in=calls).delete()
     return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}
-
-
-def _delete(messages: QuerySet[OutboxMessage]) -> int:
-    chosen = list(messages.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
-    OutboxMessage.objects.filter(pk__in=chosen).delete()
-    return len(chosen)

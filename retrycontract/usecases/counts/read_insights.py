@@ -184,6 +184,16 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
     points = read_points(scope)
     totals = _totals(points)
     failed = read_failed(scope) if is_by_tool else {}
+    labels = {label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.OUTCOME}
+    buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
+    numbers = [*map(str, range(1, LAST_NUMBER + 1)), LATER]
+    rates = [AttemptRate(number, totals[Measure.JUDGED, number], totals[Measure.VALID, number]) for number in numbers]
+    decisions = tuple(
+        DecisionRate(
+            one, *(totals[measure, one.value] for measure in (Measure.GUIDANCE, Measure.TRIED, Measure.WORKED))
+        )
+        for one in Decision
+    )
     return Insights(
         failures=tuple(
             FailurePoint(point.at, point.label, amount)
@@ -191,23 +201,21 @@ def read_insights(scope: CountScope, *, is_by_tool: bool = True) -> Insights:
             if point.measure == Measure.FAILURE
         ),
         tool_failures=tuple(ToolFailurePoint(*point, amount) for point, amount in sorted(failed.items())),
-        attempts=_attempts(totals),
-        answer_times=_answer_times(totals),
-        decisions=_decisions(totals),
+        attempts=tuple(rate for rate in rates if rate.judged),
+        answer_times=AnswerTimes(
+            (*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""]
+        ),
+        decisions=decisions,
         costs=tuple(
             CostPoint(at, points[Point(at, Measure.RETRY_TEXT, "")], points[Point(at, Measure.RETRY_TOKENS, "")])
             for at in sorted({point.at for point in points if point.measure in COSTS})
         ),
         escalations=totals[Measure.ESCALATION, ""],
-        outcomes=_labels(totals, Measure.OUTCOME),
+        outcomes=labels,
         api_errors={
             label: amount for (measure, label), amount in sorted(totals.items()) if measure == Measure.API_ERROR
         },
     )
-
-
-def _labels(totals: Counter[tuple[str, str]], wanted: Measure) -> dict[str, int]:
-    return {label: amount for (measure, label), amount in sorted(totals.items()) if measure == wanted}
 
 
 def read_tool_rates(scope: CountScope) -> tuple[ToolRate, ...]:
@@ -235,23 +243,3 @@ def _totals(points: Counter[Point]) -> Counter[tuple[str, str]]:
     for point, amount in points.items():
         totals[point.measure, point.label] += amount
     return totals
-
-
-def _attempts(totals: Counter[tuple[str, str]]) -> tuple[AttemptRate, ...]:
-    numbers = [*map(str, range(1, LAST_NUMBER + 1)), LATER]
-    rates = [AttemptRate(number, totals[Measure.JUDGED, number], totals[Measure.VALID, number]) for number in numbers]
-    return tuple(rate for rate in rates if rate.judged)
-
-
-def _answer_times(totals: Counter[tuple[str, str]]) -> AnswerTimes:
-    buckets = [(limit, totals[Measure.GUIDANCE_TIME, str(limit)]) for limit in BUCKETS]
-    return AnswerTimes((*buckets, (None, totals[Measure.GUIDANCE_TIME, LONGEST])), totals[Measure.GUIDANCE_SECONDS, ""])
-
-
-def _decisions(totals: Counter[tuple[str, str]]) -> tuple[DecisionRate, ...]:
-    return tuple(
-        DecisionRate(
-            one, *(totals[measure, one.value] for measure in (Measure.GUIDANCE, Measure.TRIED, Measure.WORKED))
-        )
-        for one in Decision
-    )

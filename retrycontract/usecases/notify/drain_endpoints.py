@@ -54,13 +54,20 @@ def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Cal
     outcome = carry_out(begun.message)
     ended = clock()
     with write_transaction():
-        _log(begun, outcome, ended)
+        WebhookDelivery.objects.create(
+            message=begun.message,
+            tried_at=begun.began,
+            status=outcome.status,
+            reason=outcome.problem,
+            duration_ms=max((ended - begun.began) // timedelta(milliseconds=1), 0),
+        )
         if outcome.problem:
             _failed(begun, outcome, ended, chance())
         else:
             begun.message.deliver(ended)
             begun.turn.release(free_at=ended, failures=0)
-        _forget(begun.endpoint, ended)
+        outdated = OutboxMessage.objects.outdated(begun.endpoint, ended).values_list("pk", flat=True)[:BATCH]
+        OutboxMessage.objects.filter(pk__in=list(outdated)).delete()
     return True
 
 
@@ -77,16 +84,6 @@ def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
     return _Try(endpoint, turn, message, now)
 
 
-def _log(begun: _Try, outcome: SendResult, ended: datetime) -> None:
-    WebhookDelivery.objects.create(
-        message=begun.message,
-        tried_at=begun.began,
-        status=outcome.status,
-        reason=outcome.problem,
-        duration_ms=max((ended - begun.began) // timedelta(milliseconds=1), 0),
-    )
-
-
 def _failed(begun: _Try, outcome: SendResult, now: datetime, chance: float) -> None:
     """Say when the message is tried again and when its receiver is, or that it is over."""
     message, turn = begun.message, begun.turn
@@ -97,20 +94,16 @@ def _failed(begun: _Try, outcome: SendResult, now: datetime, chance: float) -> N
     is_ours = message.fail(outcome.problem, given_up_at=now if is_over else None, due_at=due_at)
     turn.release(free_at=now + max(rest_of_receiver(turn.failures + 1), asked), failures=turn.failures + 1)
     if is_gone:
-        _switch_off(begun, now)
+        endpoint = begun.endpoint
+        if endpoint.give_up(now):
+            Event.record("endpoint.gone", actor="sweep", door=Door.WORKER, at=now, endpoint=endpoint.public_id)
+            logger.error(
+                "A webhook endpoint was switched off: its receiver is gone", extra={"endpoint": endpoint.public_id}
+            )
     if is_over and is_ours:
         _give_up(begun, outcome, now)
     else:
         logger.warning("A webhook was not taken; it is tried again", extra=_fields(begun, outcome))
-
-
-def _switch_off(begun: _Try, now: datetime) -> None:
-    endpoint = begun.endpoint
-    if endpoint.give_up(now):
-        Event.record("endpoint.gone", actor="sweep", door=Door.WORKER, at=now, endpoint=endpoint.public_id)
-        logger.error(
-            "A webhook endpoint was switched off: its receiver is gone", extra={"endpoint": endpoint.public_id}
-        )
 
 
 def _give_up(begun: _Try, outcome: SendResult, now: datetime) -> None:
@@ -127,9 +120,3 @@ def _fields(begun: _Try, outcome: SendResult) -> dict[str, object]:
         "message_id": begun.message.public_id, "endpoint": begun.endpoint.public_id, "tries": begun.message.tries,
         "reason": outcome.problem,
     }  # fmt: skip
-
-
-def _forget(endpoint: WebhookEndpoint, now: datetime) -> None:
-    """Forget what the endpoint was sent long ago, so that its log stays as long as a month."""
-    outdated = OutboxMessage.objects.outdated(endpoint, now).values_list("pk", flat=True)[:BATCH]
-    OutboxMessage.objects.filter(pk__in=list(outdated)).delete()

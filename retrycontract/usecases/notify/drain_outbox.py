@@ -33,7 +33,8 @@ def drain_outbox(*, now: datetime, clock: Callable[[], datetime], chance: Callab
 
 
 def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float]) -> bool:
-    if not _is_due(channel, now):
+    has_work = OutboxMessage.objects.unfinished(channel).exists() or Notice.objects.waiting(channel).exists()
+    if not (has_work and not ChannelTurn.objects.is_pausing(channel, now)):
         return False
     with write_transaction():
         turn = ChannelTurn.objects.claim(channel, now=now, until=now + LEASE)
@@ -50,11 +51,6 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
     else:
         _delivered(message, turn, clock())
     return not problem
-
-
-def _is_due(channel: Channel, now: datetime) -> bool:
-    has_work = OutboxMessage.objects.unfinished(channel).exists() or Notice.objects.waiting(channel).exists()
-    return has_work and not ChannelTurn.objects.is_pausing(channel, now)
 
 
 def _next_message(channel: Channel, now: datetime) -> OutboxMessage | None:
@@ -79,7 +75,8 @@ def _failed(
     with write_transaction():
         if not message.fail(problem, given_up_at=now if is_over else None):
             is_over = False  # another sender was luckier
-        turn.release(free_at=now + _pause(turn.failures, chance), failures=turn.failures + 1)
+        longest: timedelta = min(FIRST_PAUSE * 2 ** min(turn.failures, 20), LONGEST_PAUSE)
+        turn.release(free_at=now + longest * (1 + chance()) / 2, failures=turn.failures + 1)
         if is_over:
             Event.record(
                 "notification.given_up", actor="sweep", door=Door.WORKER, at=now, channel=message.channel,
@@ -90,12 +87,6 @@ def _failed(
         logger.error("A notification was given up: by its channel nobody was told", extra=fields)
     else:
         logger.warning("A notification was not taken; it is tried again", extra=fields)
-
-
-def _pause(failures: int, chance: Callable[[], float]) -> timedelta:
-    """Wait twice as long after each failure, and not all services at the same moment."""
-    longest: timedelta = min(FIRST_PAUSE * 2 ** min(failures, 20), LONGEST_PAUSE)
-    return longest * (1 + chance()) / 2
 
 
 def send_again(message: OutboxMessage, *, now: datetime, actor: str, door: Door) -> bool:

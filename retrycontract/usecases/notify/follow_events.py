@@ -57,15 +57,12 @@ def follow_events(
     mine = Event.objects.of(agent)
     rows = mine.rows_behind(position, size)
     ids = position.unread(rows, size)
-    wanted = mine.filter(pk__in=ids, name__in=_recorded_as(types)).select_related("call").only(*TOLD)
+    recorded_as = [name for name, told in RECORDED_AS.items() if not types or told in types]
+    wanted = mine.filter(pk__in=ids, name__in=recorded_as).select_related("call").only(*TOLD)
     events = list(wanted if call is None else wanted.filter(call=call)) if ids else []
     attempts = _attempts(events) if events else {}
     told = tuple(_told(event, event.call, agent, attempts) for event in events if event.call)
     return EventBatch(told, position.after(ids, rows), has_more=len(ids) == size)
-
-
-def _recorded_as(types: Collection[AgentEvent]) -> list[str]:
-    return [name for name, told in RECORDED_AS.items() if not types or told in types]
 
 
 def _attempts(events: Collection[Event]) -> dict[tuple[int | None, int], AttemptRow]:

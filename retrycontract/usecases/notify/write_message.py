@@ -23,6 +23,7 @@ def write_event(
     name: str, call: Call, *, at: datetime, state: str, attempts: int, tool_call_id: str, **details: Any
 ) -> str:
     """Write the body of one event; `details` are names and numbers, never values of the agent's."""
+    base: str = settings.RETRYCONTRACT.public_url
     data = {
         "call_id": call.public_id,
         "agent": sanitizer().redact_name(call.agent.name),
@@ -34,16 +35,11 @@ def write_event(
         "state": state,
         "attempts": attempts,
         **details,
-        "links": _links(call),
+        "links": {name: f"{base}{before}{call.public_id}{after}" for name, (before, after) in _addresses().items()},
     }
     moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     # ASCII: whatever a receiver decodes it by, the bytes are those that were signed, and no line ends in it.
     return json.dumps({"type": name, "timestamp": moment, "data": data}, separators=(",", ":"))
-
-
-def _links(call: Call) -> dict[str, str]:
-    base: str = settings.RETRYCONTRACT.public_url
-    return {name: f"{base}{before}{call.public_id}{after}" for name, (before, after) in _addresses().items()}
 
 
 @cache
@@ -71,26 +67,23 @@ def write_message(channel: Channel, *, now: datetime) -> OutboxMessage | None:
     if not notices:
         return None
     escalations = [notice.escalation for notice in notices]
+    # Only what is shown is looked up
+    calls = [escalation.call for escalation in escalations]
+    counts = Counter(_likeness(call) for call in calls)
+    firsts = {_likeness(call): call for call in reversed(calls)}
+    shown = {likeness: firsts[likeness] for likeness, _ in counts.most_common(MAX_GROUPS)}
+    judged = {attempt.call_id: attempt for attempt in Attempt.objects.newest_judged(shown.values())}
     written = announce(
-        _groups([escalation.call for escalation in escalations]),
+        [_group(call, judged.get(call.pk), counts[likeness]) for likeness, call in shown.items()],
         total=len(escalations),
         since=min(escalation.opened_at for escalation in escalations),
-        excerpt=_redacted(escalations[0].text) if len(escalations) == 1 else "",
+        excerpt=sanitizer().redact_text(escalations[0].text) if len(escalations) == 1 else "",
         desk=_address("dashboard:inbox"),
         style=STYLES[channel],
     )
     message = OutboxMessage.objects.create(channel=channel, subject=written.subject, text=written.text, created_at=now)
     Notice.objects.filter(pk__in=[notice.pk for notice in notices]).update(message=message)
     return message
-
-
-def _groups(calls: list[Call]) -> list[AlikeCalls]:
-    """Put calls that made the same mistake together, the most frequent first; only what is shown is looked up."""
-    counts = Counter(_likeness(call) for call in calls)
-    firsts = {_likeness(call): call for call in reversed(calls)}
-    shown = {likeness: firsts[likeness] for likeness, _ in counts.most_common(MAX_GROUPS)}
-    judged = {attempt.call_id: attempt for attempt in Attempt.objects.newest_judged(shown.values())}
-    return [_group(call, judged.get(call.pk), counts[likeness]) for likeness, call in shown.items()]
 
 
 def _likeness(call: Call) -> tuple[int, str, str]:
@@ -109,10 +102,6 @@ def _group(call: Call, judged: Attempt | None, count: int) -> AlikeCalls:
         code=worst.error_code.value if worst else "",
         count=count,
     )
-
-
-def _redacted(text: str) -> str:
-    return sanitizer().redact_text(text)
 
 
 def _address(page: str, *arguments: str) -> str:

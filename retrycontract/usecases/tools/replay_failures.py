@@ -60,7 +60,9 @@ def replay(tool: Tool, schema: Any) -> Replay:
     admit_apart(schema, key=DESK)
     edited = PinnedContract(Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind)))
     require_compiler_of(edited.declared)
-    failures, right = _failures(tool), _right(tool)
+    newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
+    calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by("-pk").values_list("pk", flat=True)
+    failures, right = newest[: -MOST_REPLAYED - 1 : -1], _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
     told = [attempt for attempt in failures if not attempt.is_redacted]
     of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
     verdicts = [ChangedOutput(attempt, _errors(attempt, edited)) for attempt in of_schema]
@@ -79,16 +81,6 @@ def last_failed(tool: Tool, number: int) -> list[Attempt]:
     """List the newest failed attempt of each of the last calls of a tool that failed, the newest first."""
     newest = {attempt.call_id: attempt for attempt in _attempts(_failed_calls(tool, number), is_valid=False)}
     return sorted(newest.values(), key=lambda attempt: -attempt.call_id)
-
-
-def _failures(tool: Tool) -> list[Attempt]:
-    newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
-    return newest[: -MOST_REPLAYED - 1 : -1]
-
-
-def _right(tool: Tool) -> list[Attempt]:
-    calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by("-pk").values_list("pk", flat=True)
-    return _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
 
 
 def _failed_calls(tool: Tool, number: int) -> Iterable[int]:

@@ -273,7 +273,13 @@ def restore(path: Path, *, now: datetime, may_replace: bool) -> Path | None:
     Raises NotOursError, NotEmptyError and CopyError; in all cases the database is as it was.
     """
     copies = _copies()
-    _check_known(copies.migrations_in(path))
+    migrations = copies.migrations_in(path)
+    if not any(app == OURS for app, _ in migrations):
+        raise NotOursError("it is no copy of a retrycontract database")
+    known = set(MigrationLoader(None).disk_migrations or {})
+    apps = {app for app, _ in known}
+    if newer := sorted(f"{app}.{name}" for app, name in migrations - known if app in apps):
+        raise NotOursError(f"a newer release wrote it ({', '.join(newer)}): install that release, then restore")
     holding = _what_is_there()
     if holding and not may_replace:
         raise NotEmptyError(holding)
@@ -334,16 +340,6 @@ def _copies() -> Copies:
     if connection.vendor == "postgresql":
         return PostgresqlCopies(connection.settings_dict)
     raise CopyError(f"a {connection.vendor} database cannot be copied from here; use its own tools")
-
-
-def _check_known(migrations: set[tuple[str, str]]) -> None:
-    """Refuse what a newer release wrote: it could not be read."""
-    if not any(app == OURS for app, _ in migrations):
-        raise NotOursError("it is no copy of a retrycontract database")
-    known = set(MigrationLoader(None).disk_migrations or {})
-    apps = {app for app, _ in known}
-    if newer := sorted(f"{app}.{name}" for app, name in migrations - known if app in apps):
-        raise NotOursError(f"a newer release wrote it ({', '.join(newer)}): install that release, then restore")
 
 
 def _what_is_there() -> str:

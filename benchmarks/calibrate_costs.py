@@ -1,0 +1,196 @@
+"""Measure what each kind of step of a check takes, and write the table that the estimate counts with.
+
+    python -m benchmarks.calibrate_costs            # prints what it measures beside the table
+    python -m benchmarks.calibrate_costs --write    # and writes retrycontract/contract/schemas/cost_table.py
+
+Each step is measured where it is dearest: alternatives that all fail below many values. Figures are processor time of
+the quickest of several rounds, with a margin; machines differ, but about alike for all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.clock import Effort, race
+from retrycontract import ValueSanitizer
+from retrycontract.contract.feedback.answer import examine_and_redact
+from retrycontract.contract.schemas.admission import compile_schema
+from retrycontract.contract.schemas.cost_table import NANOSECONDS
+from retrycontract.contract.schemas.costs import MARKS
+from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.languages import compiler_of
+from tests.contract.pathological import TEXTS
+
+TABLE: Final = Path(__file__).resolve().parent.parent / "retrycontract" / "contract" / "schemas" / "cost_table.py"
+EFFORT: Final = Effort(rounds=5, turn=0.003)
+MARGIN: Final = 1.25  # what differs from round to round, and from one build of the engine to the next
+WIDTH: Final = 100  # alternatives
+SMALL: Final = list(range(5_000, 7_000))
+WIDE: Final = [number + 0.5 for number in SMALL]
+HEAD: Final = '''"""What judging costs, in nanoseconds of processor time; benchmarks/calibrate_costs.py measured it.
+
+It decides what is judged at the door and what is reserved of an account; what it underrates elsewhere is still cut off
+in its child.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# One name for each kind of step that the estimate counts; see costs.py for what is counted where.
+NANOSECONDS: Final[dict[str, float]] = {
+'''
+
+Leaf = Callable[[int], dict[str, Any]]
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Give the processor time of the quickest round."""
+    return race({"it": action}, EFFORT)["it"].best
+
+
+def judging(schema: Any, value: Any) -> float:
+    """Measure one question to the engine."""
+    return seconds(partial(compile_schema(schema).is_valid, value))
+
+
+def checking(schema: Any, value: Any) -> float:
+    """Measure a whole check: reading, judging, explaining, taking secrets out."""
+    tool, sanitizer = CompiledTool.of(Tool(name="tool", input_schema=schema), compiler_of), ValueSanitizer()
+    return seconds(lambda: examine_and_redact(value, tool, sanitizer, tool_name="tool"))
+
+
+def alternative(leaf: Leaf, values: Sequence[Any]) -> float:
+    """Give what one value costs against one alternative that it fails."""
+    schema = {"items": {"not": {"anyOf": [leaf(number) for number in range(WIDTH)]}}}
+    return judging(schema, list(values)) / len(values) / WIDTH
+
+
+def whole(name: str, short: str, long: str) -> tuple[float, float]:
+    """Give what a format costs, and each character of a long text of it."""
+    tested = [judging({"items": {"allOf": [{"format": name}, {"format": name}]}}, [text] * 100) / 200
+              for text in (short, long)]  # fmt: skip
+    return tested[0], max(0, tested[1] - tested[0]) / len(long)
+
+
+FORMATS: Final[dict[str, tuple[str, str]]] = {
+    "date-time": ("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"),
+    "email": ("a.b@example.com", "a" * 60 + "@" + ("b" * 60 + ".") * 3 + "com"),
+    "uri": ("https://example.com/?x=1", "https://example.com/" + "a" * 1_000),
+    "iri": ("https://example.com/?x=1", "https://example.com/" + "ä" * 1_000),
+    "json-pointer": ("/a/b", "/a/b/c" * 200), "uri-template": ("/a/{b}", "/a/{b}" * 200),
+    "ipv6": ("::1", "2001:db8::1"),
+}  # fmt: skip
+INTERNATIONAL: Final[dict[str, tuple[str, str]]] = {
+    "idn-email": ("a.b@example.com", "ä" * 60 + "@" + ("b" * 60 + ".") * 3 + "com"),
+    "idn-hostname": ("www.example.com", ("ä" * 50 + ".") * 4 + "com"),
+}
+
+
+def measured() -> dict[str, float]:
+    """Measure every step, in seconds."""
+    visits = {
+        "minimum": ({"minimum": 10**9}, SMALL), "type": ({"type": ["string", "null"]}, SMALL),
+        "minLength": ({"minLength": 10**6}, ["abc"] * 2_000), "minProperties": ({"minProperties": 9}, [{"a": 1}] * 500),
+        "required": ({"required": ["other"]}, [{"a": 1}] * 500), "maxItems": ({"maxItems": 1}, [[1, 2]] * 500),
+    }  # fmt: skip
+    visit = max(alternative(lambda number, leaf=leaf: {"title": str(number), **leaf}, values)  # type: ignore[misc]
+                for leaf, values in visits.values())  # fmt: skip
+    formats = [whole(name, *texts) for name, texts in FORMATS.items()]
+    international = [whole(name, *texts) for name, texts in INTERNATIONAL.items()]
+    bigs = [2**64 + number for number in range(500)]
+    pattern = alternative(lambda number: {"pattern": f"^x{number}[a-z]+$"}, ["abcdef"] * 500)
+    patterns = [(matched, text * 500) for matched in ("(a|b|ab)*c", r"^\p{L}+$", "x[a-z]+$") for text in ("ab", "ä")]
+    hard = max(judging({"items": {"pattern": matched}}, [text]) / len(text) for matched, text in patterns)
+    named = {f"k{number}": 1 for number in range(50)}
+    found = {
+        "visit": visit,
+        "const-number": alternative(lambda number: {"const": number}, SMALL),
+        "const-wide": max(alternative(lambda number: {"const": number}, WIDE),
+                          alternative(lambda number: {"const": number + 0.25}, SMALL)),
+        "const-text": alternative(lambda number: {"const": f"name {number}"}, [f"value {number}" for number in SMALL]),
+        "const-node": max(alternative(lambda number: {"const": {"a": 1, "b": [1, 2, number + 5]}},
+                                      [{"a": 1, "b": [1, 2, 1]}] * 200) / 6,
+                          alternative(lambda number: {"const": [1] * 20 + [number + 5]}, [[1] * 21] * 100) / 22),
+        "enum": alternative(lambda number: {"enum": [number, -number - 1]}, SMALL),
+        "limit-wide": max(alternative(lambda number: {"minimum": 1e9 + number}, WIDE),
+                          alternative(lambda number: {"maximum": number}, [2**70 + number for number in SMALL])),
+        "multiple": alternative(lambda number: {"multipleOf": 10**7 + number}, SMALL),
+        "multiple-wide": alternative(lambda number: {"multipleOf": 1e7 + number / 7 + 0.1}, [1e200, 1e100 + 1] * 100),
+        "pattern": pattern,
+        "pattern-character": hard,
+        "format": max(at_all for at_all, _ in formats + international),
+        "format-character": max(each for _, each in formats),
+        "format-idn-character": max(each for _, each in international),
+        "unique-item": max(judging({"uniqueItems": True}, [{"i": n, "l": [n, 1, 2]} for n in SMALL]) / len(SMALL),
+                           judging({"uniqueItems": True}, WIDE) / len(WIDE)),
+        "unique-pair": judging({"uniqueItems": True}, bigs) / len(bigs) ** 2,
+        "member": max(judging({"items": {"properties": {key: {"minimum": 1} for key in named}}}, [named] * 50),
+                      judging({"items": {"required": list(named)}}, [named] * 50)) / 50 / 50,
+        "pattern-member": judging({"patternProperties": {f"^x{n}[a-z]+$": True for n in range(10)}},
+                                  {f"k{number}": 1 for number in SMALL}) / len(SMALL) / 10,
+    }  # fmt: skip
+    flat = {"type": "object", "properties": {"a": {"type": "array"}, "t": {"type": "string"}}}
+    check = checking(flat, {"a": [1], "t": "x"})
+    words, texts = "lorem ipsum dolor " * 50_000, [f"{'abc' * (1 + n % 9)}" for n in range(1_000)]
+    short, many = ({"a": [{"x": [1]}] * count, "t": "x"} for count in (1, 201))
+    few, wrong = ({"properties": {"a": {"items": {"type": "string"}}}}, {"a": [1]})
+    branches = {"patternProperties": {"^k": {"oneOf": [{"type": "array", "maxItems": 1}] * 300}}}
+    crowd = {f"k{number}": [1, 2] for number in range(300)}
+    found |= {
+        "check": check,
+        "refusal": checking(few, wrong) - check,
+        "node": (checking(flat, many) - checking(flat, short)) / 600,
+        "text": (checking(flat, {"a": texts, "t": "x"}) - check) / len(texts),
+        "name": (checking({}, {f"name{n}": 1 for n in range(501)}) - checking({}, {"name": 1})) / 500,
+        "character": (checking(flat, {"a": [], "t": words}) - check) / len(words),
+        # Of the worst text a third: in an ordinary one most such characters lead to no secret.
+        "mark": max(starred(make(3_000)) for make in TEXTS.values()) / 3,
+        "error": (checking(few, {"a": [1] * 51}) - checking(few, wrong)) / 50,
+        "branch": (checking(branches, crowd) - checking({}, crowd)) / (300 * 300),
+        "compile-node": seconds(partial(compile_tool, {"anyOf": [{"minimum": n} for n in range(300)]})) / 300,
+        "compile-pattern-step": seconds(partial(compile_tool, {"pattern": f"^({'x' * 100}){{1,100}}$"})) / (106 * 26),
+    }  # fmt: skip
+    return found
+
+
+def starred(text: str) -> float:
+    """Give what the search for secrets takes for each character that it stops at, where there are many."""
+    written = text.encode("utf-8", "surrogatepass")
+    marks = len(written) - len(written.translate(None, MARKS)) + len(written) - len(text)
+    if marks < len(text) / 10:
+        return 0
+    return seconds(partial(ValueSanitizer().redact, text)) / marks
+
+
+def compile_tool(schema: Any) -> CompiledTool:
+    """Compile a schema as a tool's."""
+    return CompiledTool.of(Tool(name="tool", input_schema=json.loads(json.dumps(schema))), compiler_of)
+
+
+def rounded(nanoseconds: float) -> float:
+    """Keep two digits: the third differs from run to run."""
+    figure = float(f"{nanoseconds:.1e}")
+    return int(figure) if figure >= 1 else figure
+
+
+def main() -> None:
+    """Measure, show, and write where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the table")
+    write = parser.parse_args().write
+    table = {name: rounded(max(taken, 0) * 1e9 * MARGIN) for name, taken in measured().items()}
+    for name, figure in table.items():
+        print(f"{name:22} {figure:>12,} {NANOSECONDS.get(name, 0):>12,}")
+    if write:
+        rows = "".join(f'    "{name}": {figure:_},\n' for name, figure in table.items())
+        TABLE.write_text(f"{HEAD}{rows}}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

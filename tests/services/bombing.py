@@ -1,0 +1,180 @@
+"""Bombs on one side, a neighbour and a probe on the other, and the figures of what each saw."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from tests.bombs import Bomb
+from tests.serving.service import ROOT, AgentClient, Service
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+PAUSE = 0.02  # seconds between two requests of the neighbour, and of the probe
+HANG = 120.0  # seconds; a hang guard
+# `manage.py` without one of the things that keep a bomb from the others.
+UNPROTECTED = {
+    "child": "import retrycontract.usecases.calls.judge_attempt as it; from retrycontract.usecases.calls.check_output "
+             "import check_here; it.check_apart = lambda submitted, contract, key: check_here(submitted, contract)",
+    "table": "import retrycontract.usecases.calls.submit_attempt as it; it.is_quick = lambda submitted, contract: True",
+}  # fmt: skip
+
+
+@dataclass
+class Unprotected(Service):
+    """One process whose outputs are judged in its own threads: without the child, or without the table of costs."""
+
+    without: str = "child"
+
+    def _manage(self, command: str) -> list[str]:
+        if command != "up":
+            return super()._manage(command)
+        # The use cases can only be loaded when Django is: its own start does that, so the change follows it.
+        code = (
+            "import sys, os; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'retrycontract.settings');"
+            f"sys.path.insert(0, {str(ROOT)!r}); import django; django.setup();"
+            f"{UNPROTECTED[self.without]};"
+            "from django.core.management import execute_from_command_line as run; run(['manage.py', *sys.argv[1:]])"
+        )
+        return [sys.executable, "-c", code, command]
+
+
+@dataclass
+class Watch:
+    """Keep how long a request took that is sent again and again beside everything else."""
+
+    send: Callable[[int], int]
+    seconds: list[float] = field(default_factory=list)
+    failures: int = 0
+
+    @contextmanager
+    def running(self) -> Iterator[list[float]]:
+        """Send while the block runs; gives what is seen meanwhile."""
+        stopping = threading.Event()
+        seen: list[float] = []
+
+        def watch() -> None:
+            number = 0
+            while not stopping.is_set():
+                started = time.monotonic()
+                try:
+                    self.failures += self.send(number) != 200
+                except (OSError, HTTPException):
+                    self.failures += 1
+                seen.append(time.monotonic() - started)
+                number += 1
+                stopping.wait(PAUSE)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            stopping.set()
+            thread.join()
+
+
+@dataclass
+class Seen:
+    """Hold what was seen while bombs came in: seconds of the neighbour and of `/livez`, and the bombs' answers."""
+
+    alone: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
+    livez: list[float] = field(default_factory=list)
+    bombs: list[float] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    unexplained: list[str] = field(default_factory=list)
+    failures: int = 0
+    megabytes: int = 0
+
+    def figures(self) -> str:
+        """Write one line, times in milliseconds but the bombs' own."""
+        answers = " ".join(f"{name}={times}" for name, times in sorted(self.answers.items()))
+        return (
+            f"neighbour_alone_p50={at(self.alone, 50):.0f} p99={at(self.alone, 99):.0f} "
+            f"beside_p50={at(self.beside, 50):.0f} p99={at(self.beside, 99):.0f} max={max(self.beside) * 1000:.0f} "
+            f"ratio_p99={at(self.beside, 99) / at(self.alone, 99):.1f} livez_max={max(self.livez) * 1000:.0f}ms "
+            f"bombs={len(self.bombs)} longest={max(self.bombs):.1f}s {answers} unexplained={len(self.unexplained)} "
+            f"neighbours_failures={self.failures} memory_max={self.megabytes}MB"
+        )
+
+
+def at(seconds: Sequence[float], percent: int) -> float:
+    """Give a percentile in milliseconds."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] * 1000
+
+
+def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int, alone: float = 6.0) -> Seen:
+    """Send bombs, so many at once in all, of so many keys; a neighbour submits and a probe asks meanwhile."""
+    seen = Seen()
+    neighbour = AgentClient(service, service.new_key("neighbour"))
+    assert neighbour.register("count", SCHEMA).status == 201
+    senders = [AgentClient(service, service.new_key(f"sender {number}")) for number in range(keys)]
+    for number, bomb in enumerate(bombs):
+        registered = senders[number % keys].register(f"bomb{number}", bomb.schema)
+        assert registered.status == 201, registered.text
+
+    def submit(number: int) -> int:
+        body = {"tool": "count", "tool_call_id": f"n{time.monotonic_ns()}-{number}", "arguments": {"n": number}}
+        return neighbour.send("POST", "/calls", body, timeout=HANG).status
+
+    def drop(number: int) -> None:
+        bomb = bombs[number]
+        body = {"tool": f"bomb{number}", "tool_call_id": f"b{number}", "arguments": bomb.value}
+        started = time.monotonic()
+        answer = senders[number % keys].send("POST", "/calls", body, headers={"Prefer": "wait=60"}, timeout=HANG)
+        seen.bombs.append(time.monotonic() - started)
+        told = answer.body if isinstance(answer.body, dict) else {}
+        seen.answers[str(told.get("status")) if answer.status in (200, 202) else str(answer.status)] += 1
+        is_told = told.get("status") == "valid" or told.get("tool_result") or told.get("detail")
+        if not is_told:
+            seen.unexplained.append(f"{bomb.name}: {answer.status} {answer.text[:200]}")
+
+    watch, probe = Watch(submit), Watch(lambda _: service.send("GET", "/livez", timeout=HANG).status)
+    with watch.running() as seen.alone:
+        time.sleep(alone)
+    with watch.running() as seen.beside, probe.running() as seen.livez, measured_memory(service, seen):
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(drop, range(len(bombs))))
+        time.sleep(0.5)
+    seen.failures = watch.failures + probe.failures
+    return seen
+
+
+@contextmanager
+def measured_memory(service: Service, seen: Seen) -> Iterator[None]:
+    """Keep the most that the service's processes held together."""
+    stopping = threading.Event()
+    started = [service.process, *getattr(service, "web_processes", ()), *getattr(service, "worker_processes", ())]
+
+    def look() -> None:
+        while not stopping.wait(0.2):
+            seen.megabytes = max(seen.megabytes, sum(held(p.pid) for p in started if p is not None) // 1024)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def held(pid: int) -> int:
+    """Give the kilobytes of a process and of all below it; 0 where the system doesn't say."""
+    kilobytes = 0
+    with suppress(OSError, StopIteration):
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+        kilobytes = int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1])
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            kilobytes += sum(map(held, map(int, (thread / "children").read_text(encoding="ascii").split())))
+    return kilobytes

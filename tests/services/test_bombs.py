@@ -1,0 +1,77 @@
+"""Outputs that take far longer to judge than to send, and who else is served meanwhile.
+
+The soak sends a few; `RETRYCONTRACT_BOMBS=300` sends all, and the figures are in benchmarks/CHAOS.md.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.bombs import Bomb, known, seeded
+from tests.conftest import require
+from tests.services.bombing import Seen, Unprotected, bombard
+from tests.serving import running
+from tests.serving.scaled import ScaledService
+from tests.serving.servers import (
+    NO_POSTGRESQL,
+    NO_REDIS,
+    postgresql_programs,
+    redis_server,
+    running_postgresql,
+    running_redis,
+)
+from tests.serving.service import Service
+
+pytestmark = [pytest.mark.services, pytest.mark.soak, pytest.mark.timeout(3_600)]
+
+BOMBS = int(os.environ.get("RETRYCONTRACT_BOMBS", "12"))
+CHOSEN = [*known(), *seeded(300, BOMBS)]
+UNMETERED = {"RETRYCONTRACT_WORK_SECONDS_PER_MINUTE": "0"}  # each bomb is to be judged, not refused
+
+
+def one_key() -> list[Bomb]:
+    """Fifty of those that take longest."""
+    return [known()[at % 4] for at in range(50)]
+
+
+def assert_all_are_told(seen: Seen, name: str) -> None:
+    print(f"\n{name}: {seen.figures()}")
+    assert seen.unexplained == []
+    assert seen.failures == 0
+
+
+def test_bombs_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
+    with running(Service(tmp_path / "data", UNMETERED)) as service:
+        ours = bombard(service, CHOSEN, keys=3, at_once=3)
+    assert_all_are_told(ours, "one process")
+    worst = known()[1:5]
+    for without in ("child", "table"):
+        with running(Unprotected(tmp_path / without, UNMETERED, without=without)) as service:
+            control = bombard(service, worst, keys=2, at_once=2, alone=2)
+        print(f"without the {without}: {control.figures()}")
+        assert max(control.livez) > 2 * max(ours.livez), without
+
+
+def test_fifty_bombs_of_one_key_hold_up_nobody_in_one_process(tmp_path: Path) -> None:
+    with running(Service(tmp_path / "data")) as service:
+        assert_all_are_told(bombard(service, one_key(), keys=1, at_once=50), "one process, one key")
+
+
+@pytest.mark.parametrize(("name", "keys", "at_once"), [("scaled out", 3, 3), ("scaled out, one key", 1, 50)])
+def test_bombs_hold_up_nobody_scaled_out(tmp_path: Path, name: str, keys: int, at_once: int) -> None:
+    require(redis_server(), NO_REDIS)
+    require(postgresql_programs(), NO_POSTGRESQL)
+    with running_redis() as redis, running_postgresql() as postgresql:
+        environment = {"RETRYCONTRACT_DATABASE_URL": postgresql.new_database(), "RETRYCONTRACT_REDIS_URL": redis.url}
+        metered = UNMETERED if keys > 1 else {}
+        service = ScaledService(tmp_path / "data", environment | metered, webs=2, workers=2)
+        try:
+            service.start()
+            bombs = CHOSEN if keys > 1 else one_key()
+            assert_all_are_told(bombard(service, bombs, keys=keys, at_once=at_once), name)
+        finally:
+            service.stop(signal.SIGKILL)
