@@ -26,8 +26,10 @@ from retrycontract.client.results import (
     Outcome,
     RegisteredTool,
     ResponsePage,
+    Settlement,
     ToolPage,
     answered,
+    settled,
 )
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
 from retrycontract.contract.generation import MAX_WORDS
@@ -150,9 +152,15 @@ class Operations:
 
     def settle(
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
-    ) -> Conversation[Outcome]:
+    ) -> Conversation[Settlement[Any]]:
         """Submit an attempt and, as long as its call is Blocked, take over what people answer."""
-        outcome = yield from self.submit(tool, tool_call_id, arguments, details, wait)
+        outcome = yield from self._settled(tool, tool_call_id, arguments, details, wait, timeout)
+        return settled(outcome, tool, tool_call_id)
+
+    def _settled(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
+    ) -> Conversation[Outcome]:
+        outcome = yield from self._judged(tool, tool_call_id, arguments, details, wait, timeout)
         while outcome.status is Status.BLOCKED:
             guidance = yield from self.wait_for_guidance(outcome, timeout)
             if guidance.decision is not None:
@@ -164,8 +172,17 @@ class Operations:
             except CorrectionError:  # what it rests on was sent by another process: the model reads it as a hint
                 return answered(outcome, guidance)
             further = details | OF_A_PERSON | Details(call_id=outcome.call_id)
-            outcome = yield from self.submit(tool, tool_call_id, corrected, further, wait)
+            outcome = yield from self._judged(tool, tool_call_id, corrected, further, wait, timeout)
         return outcome
+
+    def _judged(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
+    ) -> Conversation[Outcome]:
+        """Submit an attempt and wait for its verdict as long as for a person: a busy worker takes its time."""
+        outcome = yield from self.submit(tool, tool_call_id, arguments, details, wait)
+        if outcome.status is not None:
+            return outcome
+        return (yield from self._verdict(outcome.call_id, outcome.attempt_number, timeout))
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
         """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""
@@ -238,7 +255,7 @@ class Operations:
         reply = yield from self._asked(_post("/check", body))
         return self._read(reply, reading.dry_run)
 
-    def _verdict(self, call_id: str, number: int | None, timeout: float) -> Conversation[Outcome]:
+    def _verdict(self, call_id: str, number: int | None, timeout: float | None) -> Conversation[Outcome]:
         attempt = "" if number is None else f"&attempt={number}"
         reply = yield from self._polled(f"{_path(call_id)}/wait?for=verdict{attempt}", timeout)
         return self._outcome(reply)
