@@ -94,7 +94,7 @@ def measure(rounds: int) -> dict[str, Timing]:
     from retrycontract.store.models import Door
     from retrycontract.usecases.answers.save_reply import save_reply
     from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-    from retrycontract.usecases.people.admit_operator import Role, give_role
+    from retrycontract.usecases.people.admit import Role, give_role
 
     operator, _ = User.objects.get_or_create(username=ADMIN)
     give_role(operator, Role.ADMIN)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from django.utils import timezone
 
-from retrycontract.store.identifiers import new_call_id, new_escalation_id
+from retrycontract.store.fields import new_call_id, new_escalation_id
 from retrycontract.store.models import Attempt, Call, Escalation
 from retrycontract.store.transactions import write_transaction
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
 
-from retrycontract.usecases.people.admit_operator import Role, give_role
+from retrycontract.usecases.people.admit import Role, give_role
 
 Visitor = AbstractBaseUser | AnonymousUser
 

@@ -22,7 +22,7 @@ from dashboard.shared.choices import service_facts
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from retrycontract.store.models import Preferences
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.people.admit_operator import (
+from retrycontract.usecases.people.admit import (
     UnknownTimeZoneError,
     is_time_zone,
     keep_preferences,

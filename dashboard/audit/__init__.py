@@ -18,8 +18,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.navigation import is_staff
-from dashboard.shared.choices import MAX_OPTIONS, TimedChoices, plain
-from dashboard.shared.long_list import MOST_EXPORTED, Search, read_all, read_page
+from dashboard.shared.choices import MAX_OPTIONS, MOST_EXPORTED, Search, TimedChoices, plain, read_all, read_page
 from dashboard.shared.responses import TYPES, export
 from retrycontract.store.models import Call, Door, Event
 from retrycontract.store.statements import different

@@ -1,16 +1,16 @@
-"""What somebody chose to see of a list, the desk's words for it, and what the settings tell people at the desk."""
+"""What somebody chose to see of a list, one page of it by keys, and the words of desk and settings for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Count, Min, Model, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 
@@ -23,7 +23,7 @@ from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models.events import within
 from retrycontract.store.models.outbox import shortened
 from retrycontract.usecases.calls.repeat_request import safe_identifier
-from retrycontract.usecases.people.admit_operator import is_time_zone
+from retrycontract.usecases.people.admit import is_time_zone
 
 NOBODY = "nobody"
 
@@ -227,3 +227,57 @@ def _in_utc(text: str, zone: tzinfo) -> str:
     except (ValueError, OverflowError):
         return ""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment.year in YEARS else ""
+
+
+Row = TypeVar("Row", bound=Model)
+
+PAGE: Final = 50
+MOST_LOOKED_AT: Final = 5_000  # of what one index gives, for what none knows
+CHUNK: Final = 1_000  # rows that are read at once for a file
+MOST_EXPORTED: Final = 20_000  # rows of one file, some 5 MB: the front of house holds an answer as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Generic[Row]):
+    """Say what is looked for: `rows`, which one index gives by their keys, and among them what fits `sieve`."""
+
+    rows: QuerySet[Row]
+    sieve: Q
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[Row]):
+    """Hold some rows and where the next page begins, empty on the last one.
+
+    `is_cut` where it ends because enough was looked at: more may follow, and the page may be empty.
+    """
+
+    rows: tuple[Row, ...]
+    following: str
+    is_cut: bool = False
+
+
+def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int = MOST_LOOKED_AT) -> ListPage[Row]:
+    """Read one page; `after` is the `following` of the page before, or the key of its last row."""
+    rows = search.rows.order_by("-pk")
+    if after.isascii() and after.isdecimal() and len(after) < 18:
+        rows = rows.filter(pk__lt=int(after))
+    floor = None
+    if search.sieve:
+        seen = rows.values("pk")[:look_at].aggregate(number=Count("pk"), lowest=Min("pk"))
+        floor = seen["lowest"] if seen["number"] == look_at else None
+        rows = rows.filter(search.sieve, pk__gte=seen["lowest"] or 0)
+    found = tuple(rows[: size + 1])
+    if len(found) > size:
+        return ListPage(found[:size], str(found[size - 1].pk))
+    return ListPage(found, str(floor or ""), is_cut=floor is not None)
+
+
+def read_all(search: Search[Row], after: str, *, most: int = MOST_EXPORTED, chunk: int = CHUNK) -> Iterator[Row]:
+    """Read what follows a place, as much as one file takes, chunk by chunk."""
+    while most:
+        page = read_page(search, after, size=min(most, chunk))
+        yield from page.rows
+        most, after = most - len(page.rows), page.following
+        if not after:
+            return

@@ -17,10 +17,9 @@ from django.utils.safestring import SafeString
 from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
-from dashboard.shared.json_view import render_json, render_text
+from dashboard.shared.json_view import render_json, render_source, render_text
 from dashboard.shared.mistakes import title_of, value_of
 from dashboard.shared.responses import undo_of
-from dashboard.shared.source_view import render_source
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer

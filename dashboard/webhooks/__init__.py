@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.navigation import administrators_only
-from dashboard.shared.long_list import Search, read_page
+from dashboard.shared.choices import Search, read_page
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.webhooks import WebhookEvent

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from retrycontract.admin.pages import EditablePage, HistoryInline, Page, by
 from retrycontract.store.models import Agent, ApiKey, Scope
-from retrycontract.usecases.people.admit_agent import (
+from retrycontract.usecases.people.admit import (
     UnusableNameError,
     admit_agent,
     check_name,

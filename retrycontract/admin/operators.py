@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
 from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.admit_operator import (
+from retrycontract.usecases.people.admit import (
     SHOWN,
     Role,
     admit_operator,

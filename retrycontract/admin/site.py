@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from retrycontract.admin.pages import by
-from retrycontract.usecases.people.admit_operator import change_operator
+from retrycontract.usecases.people.admit import change_operator
 
 GROUPS = {
     "Who comes in": ("Agent", "ApiKey", "User", "SecondFactor", "Preferences", "FailedLogins"),

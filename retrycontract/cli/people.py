@@ -57,7 +57,7 @@ def revoke_agent_key(key: str) -> None:
     from django.utils import timezone
 
     from retrycontract.store.models import ApiKey, Door
-    from retrycontract.usecases.people.admit_agent import revoke_key
+    from retrycontract.usecases.people.admit import revoke_key
 
     found = list(ApiKey.objects.filter(prefix="_".join(key.split("_")[:2])).select_related("agent"))
     if len(found) != 1:

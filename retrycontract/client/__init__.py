@@ -14,6 +14,7 @@ from retrycontract.client.errors import (
     CorrectionError,
     InvalidRequestError,
     MissingKeyError,
+    NoConversationError,
     NotAuthenticatedError,
     NotFoundError,
     RefusedError,
@@ -22,6 +23,7 @@ from retrycontract.client.errors import (
     UnavailableError,
     UnexpectedAnswerError,
     UnreachableError,
+    VerdictPendingError,
 )
 from retrycontract.client.events import Event
 from retrycontract.client.results import (
@@ -34,6 +36,7 @@ from retrycontract.client.results import (
     Outcome,
     RefusedTool,
     RegisteredTool,
+    Settlement,
 )
 from retrycontract.client.sessions import AsyncSession, Session
 
@@ -53,6 +56,7 @@ __all__ = [
     "KnownTool",
     "LoggedResponse",
     "MissingKeyError",
+    "NoConversationError",
     "NotAuthenticatedError",
     "NotFoundError",
     "Outcome",
@@ -60,9 +64,11 @@ __all__ = [
     "RefusedTool",
     "RegisteredTool",
     "Session",
+    "Settlement",
     "TooLargeError",
     "ToolDeclarationError",
     "UnavailableError",
     "UnexpectedAnswerError",
     "UnreachableError",
+    "VerdictPendingError",
 ]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random as chance
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx2
 
 from retrycontract.client.connection import Connection, Whole, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions
+from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
 from retrycontract.client.operations import (
     WAIT,
     AnyCall,
@@ -36,13 +38,15 @@ from retrycontract.client.results import (
     LoggedResponse,
     Outcome,
     RegisteredTool,
+    Settlement,
 )
 from retrycontract.client.sessions import AsyncSession, Place, Session
-from retrycontract.client.submissions import Submissions
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
 
@@ -89,14 +93,42 @@ class Client:
     def settle(
         self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
         **details: Unpack[Details],
-    ) -> Outcome:  # fmt: skip
+    ) -> Settlement[Any]:  # fmt: skip
         """Submit an attempt; where its call is Blocked wait for a person, and take over the answer.
 
         The status then says what to do: "valid", run the tool with `arguments`, which a person may have corrected or
         accepted; "retry", let the model read `tool_result`, which holds a person's hint, and try again; "blocked",
         let it read that and stop: a person said no, or none answered within `timeout` seconds (None sets no limit).
+        Raises VerdictPendingError where that time has passed without a verdict.
         """
         return self._drive(self._operations.settle(tool, tool_call_id, arguments, details, wait, timeout))
+
+    @overload
+    def guard(self, function: Callable[P, R], /) -> Callable[P, R | str]: ...
+    @overload
+    def guard(self, /, *, timeout: float | None) -> Callable[[Callable[P, R]], Callable[P, R | str]]: ...
+    def guard(self, function: Any = None, /, *, timeout: float | None = None) -> Any:
+        """Check every call of a function, and run only what is valid; else give the text that the model should read.
+
+        Its signature and docstring are the tool, registered with the first call. It is called inside a session
+        (`with client.session():`) with what the model wrote, and gets its own types. A Blocked call waits for a person,
+        at most `timeout` seconds. Raises NoConversationError outside of a session.
+        """
+        if function is None:
+            return partial(self.guard, timeout=timeout)
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__!r} is a coroutine function: let an AsyncClient guard it")
+        return guarded(self, Guard(function, timeout))
+
+    def guard_tools(
+        self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
+    ) -> list[Callable[..., Any]]:
+        """Guard a list of functions, in its order, and register them at once; see `guard`."""
+        guards = [Guard(function, timeout) for function in functions]
+        imported = self.register_tools([guard.function for guard in guards])
+        for guard in guards:
+            guard.require(imported)
+        return [guarded(self, guard) for guard in guards]
 
     def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""
@@ -232,9 +264,33 @@ class AsyncClient:
     async def settle(
         self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
         **details: Unpack[Details],
-    ) -> Outcome:  # fmt: skip
+    ) -> Settlement[Any]:  # fmt: skip
         """Submit an attempt, and take over what a person answers where its call is Blocked; see `Client.settle`."""
         return await self._drive(self._operations.settle(tool, tool_call_id, arguments, details, wait, timeout))
+
+    @overload
+    def guard(self, function: Callable[P, Awaitable[R]], /) -> Callable[P, Awaitable[R | str]]: ...
+    @overload
+    def guard(
+        self, /, *, timeout: float | None
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R | str]]]: ...
+    def guard(self, function: Any = None, /, *, timeout: float | None = None) -> Any:
+        """Check every call of a coroutine function; see `Client.guard`."""
+        return (
+            partial(self.guard, timeout=timeout)
+            if function is None
+            else guarded_in_loop(self, Guard(function, timeout))
+        )
+
+    async def guard_tools(
+        self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
+    ) -> list[Callable[..., Awaitable[Any]]]:
+        """Guard a list of functions, plain ones too, and register them at once; see `Client.guard`."""
+        guards = [Guard(function, timeout) for function in functions]
+        imported = await self.register_tools([guard.function for guard in guards])
+        for guard in guards:
+            guard.require(imported)
+        return [guarded_in_loop(self, guard) for guard in guards]
 
     async def wait_for_verdict(self, call: AnyCall, timeout: float = WAIT) -> Outcome:
         """Wait at most `timeout` seconds for the verdict on an outcome that had none."""

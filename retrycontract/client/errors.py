@@ -12,6 +12,8 @@
     │   └── UnavailableError          429, 500 and above
     ├── UnexpectedAnswerError         what answered is not this service, or speaks another version
     ├── CorrectionError               a correction cannot be applied to what was sent
+    ├── VerdictPendingError                an attempt was not judged in the time that there was
+    ├── NoConversationError           a guarded function was called outside of any session
     └── ToolDeclarationError          a function or type cannot be described as a tool
 
 What a model got wrong is never an exception: it is an Outcome. No message holds the API key or a value that was sent.
@@ -129,6 +131,23 @@ class UnexpectedAnswerError(ClientError):
 
 class CorrectionError(ClientError, ValueError):
     """Raised when a correction cannot be applied: its base is not known here, or does not fit."""
+
+
+class VerdictPendingError(ClientError):
+    """Raised when an attempt had no verdict in the time that its caller gave; `call_id` is its call."""
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        super().__init__(
+            f"call {call_id} has no verdict yet: does the service's worker run? wait_for_verdict({call_id!r}) goes on"
+        )
+
+
+class NoConversationError(ClientError):
+    """Raised when a guarded function is called outside of a session, where no retry would find its call."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} is guarded: call it inside 'with client.session():', one for each conversation")
 
 
 class ToolDeclarationError(ClientError):

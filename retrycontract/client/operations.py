@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from retrycontract.client import reading
 from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request, T
+from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions, T
 from retrycontract.client.patience import Patience
 from retrycontract.client.results import (
     CallPage,
@@ -26,15 +26,16 @@ from retrycontract.client.results import (
     Outcome,
     RegisteredTool,
     ResponsePage,
+    Settlement,
     ToolPage,
     answered,
+    settled,
 )
-from retrycontract.client.submissions import Submissions
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.webhooks import ResponseStatus
 
 WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once
@@ -151,9 +152,15 @@ class Operations:
 
     def settle(
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
-    ) -> Conversation[Outcome]:
+    ) -> Conversation[Settlement[Any]]:
         """Submit an attempt and, as long as its call is Blocked, take over what people answer."""
-        outcome = yield from self.submit(tool, tool_call_id, arguments, details, wait)
+        outcome = yield from self._settled(tool, tool_call_id, arguments, details, wait, timeout)
+        return settled(outcome, tool, tool_call_id)
+
+    def _settled(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
+    ) -> Conversation[Outcome]:
+        outcome = yield from self._judged(tool, tool_call_id, arguments, details, wait, timeout)
         while outcome.status is Status.BLOCKED:
             guidance = yield from self.wait_for_guidance(outcome, timeout)
             if guidance.decision is not None:
@@ -165,8 +172,17 @@ class Operations:
             except CorrectionError:  # what it rests on was sent by another process: the model reads it as a hint
                 return answered(outcome, guidance)
             further = details | OF_A_PERSON | Details(call_id=outcome.call_id)
-            outcome = yield from self.submit(tool, tool_call_id, corrected, further, wait)
+            outcome = yield from self._judged(tool, tool_call_id, corrected, further, wait, timeout)
         return outcome
+
+    def _judged(
+        self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
+    ) -> Conversation[Outcome]:
+        """Submit an attempt and wait for its verdict as long as for a person: a busy worker takes its time."""
+        outcome = yield from self.submit(tool, tool_call_id, arguments, details, wait)
+        if outcome.status is not None:
+            return outcome
+        return (yield from self._verdict(outcome.call_id, outcome.attempt_number, timeout))
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
         """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""
@@ -239,7 +255,7 @@ class Operations:
         reply = yield from self._asked(_post("/check", body))
         return self._read(reply, reading.dry_run)
 
-    def _verdict(self, call_id: str, number: int | None, timeout: float) -> Conversation[Outcome]:
+    def _verdict(self, call_id: str, number: int | None, timeout: float | None) -> Conversation[Outcome]:
         attempt = "" if number is None else f"&attempt={number}"
         reply = yield from self._polled(f"{_path(call_id)}/wait?for=verdict{attempt}", timeout)
         return self._outcome(reply)

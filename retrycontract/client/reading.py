@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from retrycontract.client.errors import UnexpectedAnswerError
-from retrycontract.client.exchange import API, Reply
+from retrycontract.client.exchange import API, Reply, Submissions, value_of
 from retrycontract.client.results import (
     CallPage,
     CallSummary,
@@ -23,12 +23,11 @@ from retrycontract.client.results import (
     ResponsePage,
     ToolPage,
 )
-from retrycontract.client.submissions import Submissions, value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.webhooks import ResponseStatus
 
 T = TypeVar("T")
 

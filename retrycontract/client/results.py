@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from retrycontract.client.errors import CorrectionError
-from retrycontract.client.submissions import value_of
+from retrycontract.client.errors import CorrectionError, VerdictPendingError
+from retrycontract.client.exchange import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.webhooks import ResponseStatus
+
+VALID = "The call is valid."
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,29 @@ class Guidance:
                 "hold what was sent then: give it to guidance.applied_to(arguments)"
             )
         return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement(Outcome, Generic[T]):
+    """Say what to do now: run the tool ("valid"), let the model try again ("retry"), or stop ("blocked").
+
+    `tool_result` is the answer for the model; that of a valid call says that it is valid. Annotate the variable to have
+    typed arguments: `outcome: Settlement[Flight] = session.settle(…)`.
+    """
+
+    status: Status
+    tool_result: ToolResult
+    arguments: T = field(repr=False)
+
+
+def settled(outcome: Outcome, tool: str, tool_call_id: str) -> Settlement[Any]:
+    """Give an outcome that was judged as what is left to do; raises VerdictPendingError for one that was not."""
+    if outcome.status is None:
+        raise VerdictPendingError(outcome.call_id)
+    metadata = {"call_id": outcome.call_id, "status": outcome.status.value}
+    told = outcome.tool_result or ToolResult(tool_call_id, VALID, is_error=False, name=tool, metadata=metadata)
+    given = {each.name: getattr(outcome, each.name) for each in fields(outcome)}
+    return Settlement(**given | {"tool_result": told})
 
 
 def answered(outcome: Outcome, guidance: Guidance) -> Outcome:

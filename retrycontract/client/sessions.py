@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from retrycontract.client.guarding import CONVERSATIONS
 from retrycontract.client.operations import WAIT, Details
-from retrycontract.client.results import Outcome
+from retrycontract.client.results import Outcome, Settlement
 
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
@@ -50,6 +51,8 @@ class Place:
 class Session:
     """Submit what the model of one conversation wrote; a session is one conversation, and no other shares it.
 
+    Inside `with session:` the functions that its client guards submit to it.
+
     Each submission is a turn of its own: without `call_id` it continues the open call of its tool, if there is one.
     Where a model makes several calls in one answer, submit them to `turn()`: they are never taken for one another.
     """
@@ -66,6 +69,13 @@ class Session:
         """Begin the next turn: the calls of one answer of the model, side by side."""
         return Session(self.client, self.place.one_turn())
 
+    def __enter__(self) -> Self:
+        CONVERSATIONS.set((*CONVERSATIONS.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        CONVERSATIONS.set(CONVERSATIONS.get()[:-1])
+
     def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
     ) -> Outcome:
@@ -75,7 +85,7 @@ class Session:
     def settle(
         self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
         **details: Unpack[Details],
-    ) -> Outcome:  # fmt: skip
+    ) -> Settlement[Any]:  # fmt: skip
         """Submit an attempt of this conversation, and wait for a person where needed; see `Client.settle`."""
         placed = self.place.details(details)
         return self.client.settle(tool, tool_call_id, arguments, timeout=timeout, wait=wait, **placed)
@@ -97,6 +107,13 @@ class AsyncSession:
         """Begin the next turn: the calls of one answer of the model, side by side."""
         return AsyncSession(self.client, self.place.one_turn())
 
+    def __enter__(self) -> Self:
+        CONVERSATIONS.set((*CONVERSATIONS.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        CONVERSATIONS.set(CONVERSATIONS.get()[:-1])
+
     async def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
     ) -> Outcome:
@@ -106,7 +123,7 @@ class AsyncSession:
     async def settle(
         self, tool: str, tool_call_id: str, arguments: Any, *, timeout: float | None = None, wait: float = WAIT,
         **details: Unpack[Details],
-    ) -> Outcome:  # fmt: skip
+    ) -> Settlement[Any]:  # fmt: skip
         """Submit an attempt of this conversation, and wait for a person where needed; see `Client.settle`."""
         placed = self.place.details(details)
         return await self.client.settle(tool, tool_call_id, arguments, timeout=timeout, wait=wait, **placed)

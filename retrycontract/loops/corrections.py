@@ -53,8 +53,10 @@ class HumanInterventionRequired:
 class FormattingCorrectionExhaustedError(Exception):
     """Raised when the last correction was wrong, too; `attempts` counts model calls, `answer` is what a person said.
 
-    `history` holds every reply with its errors, `metrics` what it cost.
+    `history` holds every reply with its errors, `metrics` what it cost; `call_id` goes on with the call.
     """
+
+    call_id: str | None = None
 
     def __init__(
         self,
@@ -216,13 +218,14 @@ class _Correction:
     def _exhausted(self, run: Run, end: Exhausted) -> FormattingCorrectionExhaustedError:
         last = run.last_mistake
         raw, violations = (last.raw, last.errors) if last else (None, ())
-        event = HumanInterventionRequired(self._task_id, self._turn, run.calls, violations)
+        answers = run.calls or run.attempts  # none were asked for where a call was only looked up again
+        event = HumanInterventionRequired(self._task_id, self._turn, answers, violations)
         # For a model that cannot be asked nobody is asked either: there is nothing that a person could say.
         if run.verdict is None or run.verdict.status is not Status.UNAVAILABLE:
             logger.warning(event.event, extra={"reason": event.reason, "task_id": event.task_id, "turn": event.turn})
             if tell := self._options.get("on_human_intervention"):
                 tell(event)
-        return FormattingCorrectionExhaustedError(run.calls, raw, violations, end.answer, end.history, run.metrics)
+        return FormattingCorrectionExhaustedError(answers, raw, violations, end.answer, end.history, run.metrics)
 
 
 def _text(completion: Completion) -> str:

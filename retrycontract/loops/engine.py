@@ -227,16 +227,18 @@ class Run:
 
     @contextmanager
     def ending(self) -> Iterator[None]:
-        """Let whatever ends the run carry its history and metrics."""
+        """Let whatever ends the run carry its history and metrics, and how the call can be gone on with."""
         try:
             yield
         except ModelUnusableError as error:
             error.history, error.metrics = tuple(self.history), self.metrics
             raise
-        except Exhausted:
-            raise
         except Exception as error:
-            # Foreign: its class is the caller's, so that only a note can be added.
+            if hasattr(error, "call_id") and self.verdict is not None:  # a loop's own
+                error.call_id = self.verdict.call_id
+                if self.is_blocked and self.verdict.escalation is None:  # so that there is somebody to answer
+                    error.add_note(f"The call waits for a person; go on then with call_id={error.call_id!r}")
+            # Of a foreign one the class is the caller's, so that only a note can be added.
             error.add_note(f"after {self.attempts} attempts and {self.calls} turns: {self.metrics}")
             raise
 

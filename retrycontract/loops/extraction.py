@@ -28,7 +28,7 @@ from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_m
 
 TURNS_PER_ATTEMPT = 3  # validate, example, submit: who needs more of them is going round in circles
 MAX_LOCATED = 100  # errors of pydantic that are passed on
-NO_CALL = "Nothing was submitted: call the tool 'submit' with the data, and nothing else ends the extraction."
+NO_CALL = "Nothing was submitted. Call the tool 'submit' with the data: nothing else ends the extraction."
 NOT_LOOKED_AT = "Not looked at: no attempt was left before it."
 CONFORMS = "The data conforms. Call submit with the same data to end the extraction."
 
@@ -56,8 +56,10 @@ class Rejected(Exception):  # noqa: N818 - the name of the interface
 class MaxRetriesExceeded(Exception):  # noqa: N818 - the name of the interface
     """Raised when the extraction failed: every attempt with its errors, the model's raw text, and what it cost.
 
-    `answer` is what a person said where the contract is a service.
+    `answer` is what a person said where the contract is a service, and `call_id` what goes on with the call.
     """
+
+    call_id: str | None = None
 
     def __init__(
         self, attempts: int, history: tuple[Trial, ...], raw_output: str, metrics: ExtractionMetrics, answer: str = ""

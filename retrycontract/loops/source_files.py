@@ -47,14 +47,16 @@ class ImplementationError(Exception):
     """Raised when no attempt passed: nothing was written.
 
     `history` are the trials with their errors, `last_error` is the newest as the model read it, `answer` what a person
-    said, and `metrics` what it cost.
+    said, `metrics` what it cost, and `call_id` goes on with the call where the contract is a service.
     """
+
+    call_id: str | None = None
 
     def __init__(
         self, file: str, history: Sequence[Trial], answer: str = "", metrics: ExtractionMetrics | None = None
     ) -> None:
         self.file, self.history, self.answer, self.metrics = file, tuple(history), answer, metrics
-        self.attempts = len(self.history)
+        self.attempts = metrics.attempts if metrics else len(self.history)
         self.last_error = _error_of(self.history[-1]) if self.history else ""
         super().__init__(f"{file} does not pass after {self.attempts} attempts; nothing was written")
 

@@ -59,6 +59,13 @@ DESCRIPTIONS = {
     GUIDANCE: "Wait for a person's answer to a Blocked call. It says what to do instead.",
 }
 
+# What clients put before the model: without it nothing says that the tool is to be asked each time.
+INSTRUCTIONS = (
+    f"Before you call a tool of another server, ask {CHECK} with its name and arguments, and call it only when the "
+    "answer is valid. After an error correct what it names and check again with the call_id of the answer."
+)
+IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id and do what the person says."
+
 
 class ContractServer:
     """Serve one connection with the tools that its judge knows."""
@@ -75,6 +82,7 @@ class ContractServer:
         """Give the SDK's server with our handlers."""
         return Server(
             "retrycontract",
+            instructions=INSTRUCTIONS + (IF_BLOCKED if GUIDANCE in self._inputs else ""),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,

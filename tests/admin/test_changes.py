@@ -15,7 +15,7 @@ from django.utils import timezone
 from dashboard.navigation import Role, may_answer
 from retrycontract.contract.configuration import parse_duration
 from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
-from retrycontract.usecases.people.admit_operator import role_of
+from retrycontract.usecases.people.admit import role_of
 from tests.admin.conftest import post
 from tests.factories import PASSWORD, RIGHT, make_agent, make_blocked, make_call, make_tool, make_user
 

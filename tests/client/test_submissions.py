@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrycontract.client.submissions import MAX_ATTEMPTS, MAX_CALLS, Submissions
+from retrycontract.client.exchange import MAX_ATTEMPTS, MAX_CALLS, Submissions
 
 
 def test_each_attempt_of_a_call_is_remembered_by_its_number() -> None:

@@ -290,10 +290,9 @@ def test_a_keyword_of_a_later_draft_is_a_generic_constraint() -> None:
 def test_the_actual_value_is_shown_sanitised() -> None:
     schema = {"properties": {"a": {"maxLength": 3}, "password": {"maxLength": 3}, "b": {"x-sensitive": True} | NUMBER}}
     key = "AKIA" + "QWERTYUIOPASDFGH"
-    schema["properties"]["c"] = {"maxLength": 3}
-    value = {"a": "x" * 900, "password": "hunter2", "b": "h2", "c": key}
+    value = {"a": "x" * 900, "password": "hunter2", "b": "h2"}
     shown = {e.field_path: e.actual_value for e in errors(schema, value)}
-    assert key not in str(shown["/c"])
+    assert key not in str(errors({"properties": {"c": {"maxLength": 3}}}, {"c": key}))
     assert shown["/a"].endswith("(truncated)")  # type: ignore[union-attr]
     assert "hunter2" not in str(shown)
     assert "h2" not in str(shown["/b"])

@@ -13,7 +13,7 @@ from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts
+from retrycontract.contract.outputs.no_attempt import no_attempt
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.languages import compiler_of
 
@@ -79,6 +79,152 @@ REFUSALS = (
     "Maaf, saya tidak bisa membantu.",
     "ขออภัย ฉันไม่สามารถช่วยได้",
 )
+# How people of many languages say no: each beginning goes with each denial.
+SAYING_NO: dict[str, tuple[str, str]] = {
+    "en": (
+        (
+            "I'm sorry, but|Sorry,|Unfortunately,|I apologize, however|My apologies:|Regrettably,|I'm afraid|"
+            "Thanks for asking!|Hmm,"
+        ),
+        (
+            "I can't create this file|I cannot write that configuration|"
+            "I'm unable to provide the script you asked for|I won't be able to create this file|"
+            "I'm not permitted to write that configuration|"
+            "I don't have permission to provide the script you asked for"
+        ),
+    ),
+    "es": (
+        "Lo siento, pero|Lamentablemente,|Disculpa,|Perdón,",
+        (
+            "no puedo crear ese archivo|no puedo escribir la configuración|no me es posible ayudarte con eso|"
+            "no soy capaz de crear ese archivo|no soy capaz de escribir la configuración|"
+            "no tengo permiso para ayudarte con eso"
+        ),
+    ),
+    "fr": (
+        "Je suis désolé, mais|Désolée,|Malheureusement,|Toutes mes excuses,",
+        (
+            "je ne peux pas créer ce fichier|je ne peux pas écrire ce script|"
+            "je ne suis pas en mesure de vous aider avec cela|je ne saurais créer ce fichier|"
+            "je ne saurais écrire ce script|je n'ai pas le droit de vous aider avec cela"
+        ),
+    ),
+    "de": (
+        "Es tut mir leid, aber|Entschuldigung,|Leider|Ich bedaure,",
+        (
+            "kann ich diese Datei nicht erstellen|darf ich das nicht|ich kann dabei nicht helfen|"
+            "ist es mir nicht möglich, das zu schreiben"
+        ),
+    ),
+    "it": (
+        "Mi dispiace, ma|Purtroppo|Spiacente,",
+        (
+            "non posso creare questo file|non posso aiutarti con questo|"
+            "non sono in grado di creare questo file|non sono in grado di aiutarti con questo|"
+            "non mi è possibile creare questo file|non mi è possibile aiutarti con questo"
+        ),
+    ),
+    "pt": (
+        "Desculpe, mas|Sinto muito, mas|Infelizmente,|Lamento,",
+        (
+            "não posso criar esse arquivo|não posso ajudar com isso|não consigo criar esse arquivo|"
+            "não consigo ajudar com isso|não tenho permissão para criar esse arquivo|"
+            "não tenho permissão para ajudar com isso"
+        ),
+    ),
+    "nl": (
+        "Het spijt me, maar|Helaas|Sorry,",
+        "ik kan dit bestand niet maken|kan ik daar niet bij helpen|ik mag dat niet doen",
+    ),
+    "pl": (
+        "Przepraszam, ale|Niestety|Przykro mi, ale",
+        "nie mogę utworzyć tego pliku|nie jestem w stanie tego zrobić",
+    ),
+    "cs": (
+        "Omlouvám se, ale|Bohužel|Je mi líto,",
+        "nemohu vytvořit tento soubor|s tím nemůžu pomoci",
+    ),
+    "sv": (
+        "Tyvärr|Förlåt, men|Jag beklagar,",
+        "kan jag inte skapa filen|jag kan inte hjälpa till",
+    ),
+    "da": (
+        "Beklager, men|Desværre|Undskyld,",
+        "kan jeg ikke oprette filen|jeg kan ikke hjælpe",
+    ),
+    "fi": (
+        "Valitettavasti|Anteeksi, mutta|Pahoittelen,",
+        "en voi luoda tiedostoa|en pysty auttamaan",
+    ),
+    "tr": (
+        "Üzgünüm,|Maalesef|Özür dilerim,",
+        "bu dosyayı oluşturamam|bu konuda yardımcı olamam",
+    ),
+    "ru": (
+        "Извините, но|К сожалению,|Простите,|Мне жаль, но",
+        "я не могу создать этот файл|я не могу помочь с этим|не могу этого сделать",
+    ),
+    "uk": (
+        "Вибачте, але|На жаль,",
+        "я не можу створити цей файл|не можу допомогти",
+    ),
+    "zh": (
+        "抱歉，|很抱歉，|对不起，|非常抱歉，",
+        "我无法创建该文件|我不能帮助您完成此请求|我没办法写这个脚本",
+    ),
+    "ja": (
+        "申し訳ありませんが、|すみませんが、|恐れ入りますが、",
+        "そのファイルは作成できません|お手伝いできません|ご希望には対応いたしかねます",
+    ),
+    "ko": (
+        "죄송하지만|죄송합니다.|미안하지만",
+        "파일을 만들 수 없습니다|도와드릴 수 없습니다",
+    ),
+    "ar": (
+        "عذرًا،|آسف،|للأسف،",
+        "لا أستطيع إنشاء هذا الملف|لا يمكنني المساعدة في ذلك",
+    ),
+    "hi": (
+        "क्षमा करें,|माफ़ कीजिए,|खेद है,",
+        "मैं यह फ़ाइल नहीं बना सकता|मैं इसमें मदद नहीं कर सकता",
+    ),
+    "he": (
+        "מצטער,|סליחה,|לצערי",
+        "אני לא יכול ליצור את הקובץ|לא אוכל לעזור בזה",
+    ),
+    "vi": (
+        "Xin lỗi,|Rất tiếc,",
+        "tôi không thể tạo tệp này|tôi không thể giúp việc đó",
+    ),
+    "id": (
+        "Maaf,|Mohon maaf,",
+        "saya tidak bisa membuat berkas itu|saya tidak dapat membantu",
+    ),
+    "th": (
+        "ขออภัย|ขอโทษ",
+        "ฉันไม่สามารถสร้างไฟล์นี้ได้|ผมไม่สามารถช่วยเรื่องนี้ได้",
+    ),
+    "el": (
+        "Λυπάμαι, αλλά|Συγγνώμη,|Δυστυχώς,",
+        "δεν μπορώ να δημιουργήσω το αρχείο|δεν μπορώ να βοηθήσω",
+    ),
+    "ro": (
+        "Îmi pare rău, dar|Din păcate,",
+        "nu pot crea acest fișier|nu pot ajuta",
+    ),
+    "hu": (
+        "Sajnálom, de|Elnézést,|Sajnos",
+        "nem tudok segíteni|nem tudom létrehozni a fájlt",
+    ),
+    "fa": (
+        "متأسفم،|ببخشید،",
+        "نمی‌توانم این فایل را بسازم|نمی توانم کمک کنم",
+    ),
+    "bn": (
+        "দুঃখিত,",
+        "আমি এই ফাইলটি তৈরি করতে পারি না|আমি সাহায্য করতে পারি না",
+    ),
+}
 TALK = (
     "Done.",
     "Done",
@@ -116,6 +262,16 @@ def test_no_language_takes_a_refusal_or_small_talk_for_a_file(name: str, answer:
 @pytest.mark.parametrize("answer", REFUSALS)
 def test_a_refusal_is_known_in_the_languages_that_people_speak(name: str, answer: str) -> None:
     assert [error.keyword for error in check(name, answer).errors] == ["refused"]
+
+
+@pytest.mark.parametrize("language", SAYING_NO)
+def test_however_a_no_is_put_together_it_is_one(language: str) -> None:
+    beginnings, denials = (words.split("|") for words in SAYING_NO[language])
+    for beginning, denial, shape in product(
+        ["", *beginnings], denials, ["{}.", "**{}**", "> {}!", "{}\n\nLet me know."]
+    ):
+        said = f"{beginning} {denial}".strip()
+        assert no_attempt(shape.format(said[0].upper() + said[1:])) == "refused", said
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.sh", "a.py", "a.md", "a.txt", "a.rb"])
@@ -166,6 +322,8 @@ def test_small_talk_is_no_file(name: str, answer: str) -> None:
         ("a.html", "Hi there, this is your page", "only_talk"),
         ("a.html", f"{F}html\n<!-- later -->\n{F}", "placeholder"),
         ("a.md", "Sure! Here is the README.", "only_talk"),
+        ("a.md", "> I'm sorry, but I can't write that.", "refused"),
+        ("a.txt", "**I'm sorry, but I can't write that.**", "refused"),
         ("a.txt", "ok", "only_talk"),
     ],
 )
@@ -233,6 +391,8 @@ RIGHT = (
     ("a.md", f"# Title\n\n{F}bash\npip install x\n{F}\n\nMore.\n"),
     ("a.md", f"{F}markdown\n# Title\n\n{F}bash\nls\n{F}\n\nMore.\n{F}"),
     ("a.md", "- one\n- two\n"),
+    ("a.md", f"{F}markdown\n# Sorry, we are closed\n\nTry again.\n{F}"),
+    ("a.sql", "/* who */ select 1;\n"),
     ("a.txt", "1.2.3"),
     ("a.txt", "Dear team,\n\nwe meet at noon.\n\nAnn\n"),
     ("requirements.txt", "django>=5\nredis\n"),
@@ -273,98 +433,6 @@ def test_a_file_like_words_needs_a_fence_and_the_model_is_told_so(name: str, sou
 def test_the_tables_are_as_large_as_they_should_be() -> None:
     assert len(REFUSALS) + len(TALK) + len(RIGHT) >= 120
     assert len(RIGHT) >= 40
-
-
-@pytest.mark.parametrize(
-    ("thoughts", "rest"),
-    [
-        ("<thinking>hm</thinking>", "x"),
-        ("<reasoning>hm\nb</reasoning>\n", "x"),
-        ("<thought>hm</thought> ", "x"),
-        ("<seed:think>hm</seed:think>", "x"),
-        ("◁think▷hm◁/think▷", "x"),
-        ("[THINK]hm[/THINK]", "x"),
-        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>", "x"),
-        ("<|begin_of_thought|>hm<|end_of_thought|>", "x"),
-        ("<think>hm</think>\n<think>b</think>\n", "x"),
-        ("hm, without its opening\n</think>\n\n", "x"),
-        ("\ufeff<think>hm</think>", "x"),
-    ],
-)
-def test_thoughts_of_every_mark_are_cut_off(thoughts: str, rest: str) -> None:
-    assert without_thoughts(thoughts + rest) == rest
-    if not thoughts.startswith(HM):
-        opening, _, _ = thoughts.partition(HM)
-        assert no_attempt(f"{opening}{HM} never closed") == "only_thoughts"
-
-
-# Opening and end of every mark, and what models think between them: fences, other marks, ends that are only mentioned.
-MARKS = (
-    ("<think>", "</think>"), ("<THINK >", "</think >"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"),
-    ("<thought>", "</thought>"), ("<scratchpad>", "</scratchpad>"), ("<reflection>", "</reflection>"),
-    ("<antThinking>", "</antThinking>"), ("<seed:think>", "</seed:think>"), ("<longcat_think>", "</longcat_think>"),
-    ("<thinking_process>", "</thinking_process>"), ("<inner_monologue>", "</inner_monologue>"),
-    ("<think_never_used_51bce0c7>", "</think_never_used_51bce0c7>"), ('<think type="x">', "</think>"),
-    ("◁think▷", "◁/think▷"), ("[THINK]", "[/THINK]"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<unused94>thought\n", "<unused95>"),
-    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
-)  # fmt: skip
-THOUGHTS = (
-    "plan it", f"Maybe:\n{F}python\nos.remove(1)\n{F}\nno", f"{F}\nNO = 1\n{F}", "I'm sorry, I can't... or can I?",
-    "outer <think>inner</think> outer", "a < b > c", "", "\n\n", 'is it "</div>"? yes', '{"path": "NO"}',
-    "it ends with `</think>`, NO", "1. first\n2. second",
-)  # fmt: skip
-ANSWERS = (
-    "x = 1\n",
-    f"{F}python\nx = 1\n{F}",
-    '{"a": 1}',
-    "a: 1\n",
-    "#!/bin/sh\nls -l\n",
-    "# T\n\ntext.\n",
-    "<p>x</p>\n",
-)
-SHAPES = ("{0}{2}{1}\n{3}", "{0}\r\n{2}\r\n{1}\r\n{3}", "{0}{2}{1}\n{0}again{1}\n\n{3}", "{2}\n{1}\n\n{3}")
-
-
-@pytest.mark.parametrize(("opening", "end"), MARKS)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_whatever_was_thought_the_answer_is_what_follows(opening: str, end: str, shape: str) -> None:
-    for thought, answer in product(THOUGHTS, ANSWERS):
-        assert without_thoughts(shape.format(opening, end, thought, answer)).strip() == answer.strip(), thought
-
-
-@pytest.mark.parametrize(("opening", "end"), MARKS)
-def test_a_thought_that_never_ends_is_no_answer(opening: str, end: str) -> None:
-    for thought, answer in product(THOUGHTS, ANSWERS):
-        if "<think>" not in thought or "</think" not in end:  # where another one ends, it cannot be told which
-            assert no_attempt(f"{opening}{thought}\n{answer}") == "only_thoughts", thought
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<think>" * 400_000,
-        "</think> x" * 320_000,
-        "a\n<think>b</think>\n" * 80_000 + F,
-        "<|channel|>" * 360_000 + "think",
-    ],
-    ids=["opened", "closed", "both", "channels"],
-)
-def test_many_marks_are_walked_through_once(text: str) -> None:
-    """A walk for each mark would take minutes here."""
-    assert len(without_thoughts(text)) <= len(text)
-
-
-def test_a_thought_behind_words_is_cut_with_the_fence_in_it() -> None:
-    found = check("a.txt", f"Let me see.\n<think>\n{F}python\nos.remove(1)\n{F}\n</think>\n1.2.3")
-    assert "os.remove" not in str(found.parsed)
-
-
-@pytest.mark.parametrize(
-    "text", ['{"a": "<think>b</think>"}', "x = 1  # <think>", f"{F}\n<think>\n{F}", "a < b and think"]
-)
-def test_text_that_mentions_a_mark_stays(text: str) -> None:
-    assert without_thoughts(text) == text
 
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -426,7 +494,7 @@ def test_thoughts_before_arguments_are_no_mistake() -> None:
 
 def test_words_that_hold_the_output_are_told_so() -> None:
     right = outcome(None, Kind.EXTRACTION, callback_error="Nothing was submitted.", said='Here: {"path": "a"}')
-    assert "the JSON in your text conforms" in right.tool_result.content
+    assert "Please send the JSON of your text, which conforms, where the output is due." in right.tool_result.content
     wrong = outcome(None, Kind.EXTRACTION, callback_error="Nothing was submitted.", said=json.dumps({"path": 1}))
     assert [error.field_path for error in wrong.errors] == ["", "/path"]
     declined = outcome(

@@ -9,9 +9,8 @@ from itertools import chain
 import pytest
 
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.redaction.credentials import CREDENTIALS
+from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import Allowance, Detector, Finder, Sieve, loosened
-from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from tests.contract.credentials import sample
 

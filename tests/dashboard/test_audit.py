@@ -17,7 +17,7 @@ from django.utils import timezone
 from dashboard.audit import DOORS
 from dashboard.navigation import Role
 from retrycontract.store.models import Call, Door, Event
-from retrycontract.usecases.people.admit_agent import issue_key
+from retrycontract.usecases.people.admit import issue_key
 from tests.dashboard.conftest import Page, logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
 

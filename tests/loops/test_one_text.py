@@ -256,11 +256,14 @@ ANSWERS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("loop", RUNS)
 def test_a_late_answer_is_picked_up_by_who_resumes_the_call(record: Record, client: Client, loop: str) -> None:
     wrong, right = ANSWERS[loop]
-    with pytest.raises((MaxRetriesExceeded, FormattingCorrectionExhaustedError, ImplementationError)):
+    with pytest.raises((MaxRetriesExceeded, FormattingCorrectionExhaustedError, ImplementationError)) as caught:
         RUNS[loop](scripted(wrong), contract=client)
     call_id = record.calls[0]["call_id"]
-    with pytest.raises((MaxRetriesExceeded, FormattingCorrectionExhaustedError, ImplementationError)):
+    assert caught.value.call_id == call_id
+    with pytest.raises((MaxRetriesExceeded, FormattingCorrectionExhaustedError, ImplementationError)) as caught:
         RUNS[loop](scripted(right), contract=client, call_id=call_id)  # nobody has answered yet
+    assert f"The call waits for a person; go on then with call_id={call_id!r}" in caught.value.__notes__
+    assert " after 0 " not in str(caught.value)
     record.desk.answer(call_id, text="Look at the schema.")
     script = scripted(right)
     with Client(client.url, record.agent.key) as fresh:  # another process, which holds nothing of the first

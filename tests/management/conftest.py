@@ -30,7 +30,7 @@ from retrycontract.store.models import (
 from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
 from retrycontract.usecases.calls.claim_call import snooze_call
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
-from retrycontract.usecases.people.admit_operator import keep_preferences
+from retrycontract.usecases.people.admit import keep_preferences
 from retrycontract.usecases.people.log_in import begin_factor
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 

@@ -15,7 +15,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from retrycontract.management.copies.copying import restore
+from retrycontract.management.copies import restore
 from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Attempt, Event
 from tests.factories import RIGHT, make_agent, make_tool, submit

@@ -24,8 +24,8 @@ from pytest_django import Settings
 
 from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.management.doctor import Finding, Level
 from retrycontract.management.doctor.examination import examine
-from retrycontract.management.doctor.findings import Finding, Level
 from retrycontract.management.doctor.surroundings import IMAGE, patches
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat

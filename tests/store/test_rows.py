@@ -16,8 +16,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission
-from retrycontract.store.fields import JSONText
-from retrycontract.store.identifiers import ALPHABET, new_id
+from retrycontract.store.fields import ALPHABET, JSONText, new_id
 from retrycontract.store.models import ApiKey, AppendOnlyError, Call, Door, Event, ToolVersion
 from retrycontract.store.models.open_calls import MAX_CANDIDATES, candidates
 from retrycontract.store.sealing import UnreadableError, keyed_hash, seal, unseal

@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "intege
 REVOKE = """
 from django.utils import timezone
 from retrycontract.store.models import ApiKey, Door
-from retrycontract.usecases.people.admit_agent import revoke_key
+from retrycontract.usecases.people.admit import revoke_key
 revoke_key(ApiKey.objects.get(prefix="{prefix}"), now=timezone.now(), actor="ada", door=Door.COMMAND)
 """
 

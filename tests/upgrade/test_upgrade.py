@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.management.commands import up
-from retrycontract.management.copies.copying import restore
+from retrycontract.management.copies import restore
 from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Attempt, Call, Event, Tool
 from retrycontract.usecases.calls.sweep import judge_waiting

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.store.models import Door, Event
-from retrycontract.usecases.people.admit_operator import SHOWN, Role, admit_operator, change_operator
+from retrycontract.usecases.people.admit import SHOWN, Role, admit_operator, change_operator
 from tests.factories import make_user
 from tests.usecases.conftest import NOON
 

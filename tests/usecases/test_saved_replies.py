@@ -14,7 +14,7 @@ from retrycontract.usecases.answers.save_reply import (
     replies_of,
     save_reply,
 )
-from retrycontract.usecases.people.admit_operator import Role
+from retrycontract.usecases.people.admit import Role
 from tests.factories import make_user
 from tests.usecases.conftest import NOON
 

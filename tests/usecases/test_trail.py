@@ -37,8 +37,16 @@ from retrycontract.usecases.counts.recount import rebuild_rollups
 from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
 from retrycontract.usecases.notify.drain_outbox import drain_outbox, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
-from retrycontract.usecases.people.admit_agent import admit_agent, issue_key, rename_agent, revoke_key
-from retrycontract.usecases.people.admit_operator import Role, admit_operator, change_operator, end_sessions
+from retrycontract.usecases.people.admit import (
+    Role,
+    admit_agent,
+    admit_operator,
+    change_operator,
+    end_sessions,
+    issue_key,
+    rename_agent,
+    revoke_key,
+)
 from retrycontract.usecases.people.log_in import (
     LoginTry,
     begin_factor,
@@ -191,14 +199,14 @@ def forget(_: Settings) -> None:
 
 # Each function that opens a transaction, with a way to have it change something and what it must write down.
 TABLE: list[tuple[str, Change, Told]] = [
-    ("admit_agent.admit_agent", lambda _: admit_agent("new", **BY), ("agent.admitted", "ada", "admin")),
-    ("admit_agent.rename_agent", lambda _: rename_agent(agent(), "new", **BY), ("agent.renamed", "ada", "admin")),
-    ("admit_agent.issue_key", lambda _: issue_key(agent(), **BY), ("key.issued", "ada", "admin")),
-    ("admit_agent.revoke_key", lambda _: revoke_key(key(), **BY), ("key.revoked", "ada", "admin")),
-    ("admit_operator.admit_operator", lambda _: admit_operator(User(username="new"), Role.VIEWER, **BY),
+    ("admit.admit_agent", lambda _: admit_agent("new", **BY), ("agent.admitted", "ada", "admin")),
+    ("admit.rename_agent", lambda _: rename_agent(agent(), "new", **BY), ("agent.renamed", "ada", "admin")),
+    ("admit.issue_key", lambda _: issue_key(agent(), **BY), ("key.issued", "ada", "admin")),
+    ("admit.revoke_key", lambda _: revoke_key(key(), **BY), ("key.revoked", "ada", "admin")),
+    ("admit.admit_operator", lambda _: admit_operator(User(username="new"), Role.VIEWER, **BY),
      ("operator.admitted", "ada", "admin")),
-    ("admit_operator.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
-    ("admit_operator.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
+    ("admit.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
+    ("admit.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
     ("cancel_call._cancel", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
     ("claim_call.claim_call", lambda _: claim_call(call(), make_user(), now=NOON),
      ("call.claimed", "mia", "dashboard")),
@@ -209,8 +217,8 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("endpoint.gone", "sweep", "worker")),
     ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("notification.given_up", "sweep", "worker")),
     ("drain_outbox._failed", give_up_people, ("notification.given_up", "sweep", "worker")),
-    ("admit_operator.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
-    ("forget_calls._forget_batch", forget, ("history.forgotten", "sweep", "worker")),
+    ("admit.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
+    ("sweep._forget_batch", forget, ("history.forgotten", "sweep", "worker")),
     ("give_guidance._give", lambda _: guidance(), ("guidance.given", "mia", "dashboard")),
     ("give_guidance.mark_delivered", lambda _: mark_delivered(guidance(), now=NOON),
      ("guidance.delivered", "deployer", "api")),
@@ -231,16 +239,16 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("save_reply.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
     ("save_reply.delete_reply", lambda _: delete_reply(reply(), User.objects.get(), now=NOON),
      ("reply.deleted", "mia", "dashboard")),
-    ("set_hint.set_hint", lambda _: hint(), ("hint.set", "mia", "dashboard")),
-    ("set_hint.switch_off_hint", lambda _: switch_off_hint(hint(), User.objects.get(), now=NOON),
+    ("save_reply.set_hint", lambda _: hint(), ("hint.set", "mia", "dashboard")),
+    ("save_reply.switch_off_hint", lambda _: switch_off_hint(hint(), User.objects.get(), now=NOON),
      ("hint.switched_off", "mia", "dashboard")),
-    ("snooze_call.snooze_call", lambda _: snoozed(), ("call.snoozed", "mia", "dashboard")),
-    ("snooze_call.wake_call", lambda _: wake_call(snoozed(), User.objects.get(), now=NOON),
+    ("claim_call.snooze_call", lambda _: snoozed(), ("call.snoozed", "mia", "dashboard")),
+    ("claim_call.wake_call", lambda _: wake_call(snoozed(), User.objects.get(), now=NOON),
      ("call.woken", "mia", "dashboard")),
-    ("tidy_queue._clear", lambda _: (snoozed(), tidy_queue(now=NOON + timedelta(days=1))),
+    ("sweep._clear", lambda _: (snoozed(), tidy_queue(now=NOON + timedelta(days=1))),
      ("call.woken", "sweep", "worker")),
-    ("second_factor.confirm_factor", lambda _: confirmed_factor(), ("operator.second_factor_on", "mia", "dashboard")),
-    ("second_factor.take_factor_away", lambda _: take_factor_away(confirmed_factor(), **BY),
+    ("log_in.confirm_factor", lambda _: confirmed_factor(), ("operator.second_factor_on", "mia", "dashboard")),
+    ("log_in.take_factor_away", lambda _: take_factor_away(confirmed_factor(), **BY),
      ("operator.second_factor_off", "ada", "admin")),
     ("drain_outbox.send_again", lambda _: send_again(message(delivered_at=NOON), **BY),
      ("message.sent_again", "ada", "admin")),
@@ -262,21 +270,23 @@ TABLE: list[tuple[str, Change, Told]] = [
 # What changes nothing that anybody would ask about.
 QUIET = {
     "claim_call.renew_claim": "the same claim goes on",
-    "admit_operator.keep_preferences": "how an operator likes to see the desk",
-    "second_factor.begin_factor": "a secret that is asked for only once it is confirmed, which is told",
-    "second_factor.check_factor": "a code that was used; the login is told",
-    "tidy_queue.forget_answers": "counts of what worked, no history",
+    "admit.keep_preferences": "how an operator likes to see the desk",
+    "log_in.begin_factor": "a secret that is asked for only once it is confirmed, which is told",
+    "log_in.check_factor": "a code that was used; the login is told",
+    "sweep.forget_answers": "counts of what worked, no history",
     "drain_endpoints._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease",
     "drain_outbox._delivered": "the message keeps when",
     "log_in.begin_login": "counts; what follows from the count is told",
     "recount.fold_rollups": "the same counts in fewer rows",
-    "sum_up_counts.sum_up_counts": "the same counts, summed up",
+    "recount.sum_up_counts": "the same counts, summed up",
     "repeat_request.answer_once": "what an answer was, for a day",
     "repeat_request.forget_requests": "the same, after a day",
     "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
     "send_answer.take_back": "the same answer, which nobody received",
     "readiness._write": "the row of a probe",
+    "sweep.index_calls": "where the words of calls are kept, to be searched",
+    "sweep._index_batch": "the words of what is stored",
 }
 
 

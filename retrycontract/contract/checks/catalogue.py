@@ -27,7 +27,7 @@ MISSING = {
     Kind.AGENT_RESPONSE: ("There is no response", "send the response as one JSON value"),
     Kind.SOURCE_FILE: ("There is no file", "send the file's whole text"),
 }
-CONFORMING = "the JSON in your text conforms; send exactly that where the output is due"
+CONFORMING = "send the JSON of your text, which conforms, where the output is due"
 
 
 def no_output(

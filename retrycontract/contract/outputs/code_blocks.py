@@ -21,7 +21,8 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     A fence says that the text is meant as the file, so that only a plain refusal is doubted in one.
     """
     if is_fenced or not language.takes_prose:
-        return FaultKind.REFUSED if is_prose(text) and refuses(text, is_whole=False) else None
+        is_titled = language is Language.MARKDOWN and text.startswith("#")  # "# Sorry, we are closed" is a page's title
+        return FaultKind.REFUSED if is_prose(text) and not is_titled and refuses(text, is_whole=False) else None
     lines = [
         line for line in text.strip("\ufeff \t\r\n").splitlines() if line.strip() and not _is_comment(line, language)
     ]
@@ -48,6 +49,8 @@ def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultK
     is_single = len(lines) == 1
     if language is Language.YAML:
         return FaultKind.REFUSED if is_single and refuses(text) else None
+    if language in (Language.MARKDOWN, Language.TEXT) and lines[0].startswith((">", "*", "_")):
+        return FaultKind.REFUSED if refuses(text) else None  # emphasised or quoted, it declines all the same
     if language in (Language.BASH, Language.SQL) and lines[0].rstrip()[-1:] in ".!?":
         return None if _SPEAKS.match(lines[0]) or not is_sentence(lines[0]) else FaultKind.ONLY_TALK
     if language is Language.BASH and "<<" not in text:
@@ -113,7 +116,7 @@ _STRUCTURE: dict[Language, re.Pattern[str]] = {
     Language.SQL: re.compile(
         r"\s*\(?\s*(alter|analyze|begin|call|comment|commit|copy|create|declare|delete|describe|do|drop|exec(ute)?|explain|"
         r"grant|if|insert|lock|merge|pragma|replace|revoke|rollback|select|set|show|start|truncate|update|use|vacuum|values|"
-        r"with|\\\w|/\*|delimiter|go|attach|reindex|refresh)\b",
+        r"with|delimiter|go|attach|reindex|refresh)\b|/\*|\\\w",
         re.IGNORECASE,
     ),
     Language.RUBY: re.compile(

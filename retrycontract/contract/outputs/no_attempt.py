@@ -55,16 +55,19 @@ _DECLINES = """
     something i can)
     no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))|como (modelo|ia|inteligencia)
     je (ne peux|ne suis|ne saurais|n'ai pas|refuse)|en tant qu
-    ich (kann|darf|werde|möchte)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht|als (ki|sprachmodell)
+    (ich (kann|darf|werde|möchte)|(kann|darf|werde|möchte) ich)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht
+    (es )?ist (es )?mir (leider )?(nicht|un)( ?möglich| erlaubt)|als (ki|sprachmodell)
     non (posso|sono in grado|mi è possibile)|n[aã]o (posso|consigo|sou capaz|tenho)|como (um )?modelo
-    ik (kan|mag|ben)\\b[^.!?]{0,120}\\b(niet|geen)|nie (mog[eę]|jestem)|nemohu|nemůžu|nu pot|nem tud
-    jag kan( tyvärr)? inte|jeg kan (desværre |dessverre )?ikke|en voi|ma ei saa|yapam|yardımcı olam
+    (ik (kan|mag|ben)|(kan|mag) ik)\\b[^.!?]{0,120}\\b(niet|geen)
+    s t[ií]m nem|nie (mog[eę]|jestem)|nemohu|nemůžu|nu pot|nem tud
+    (jag kan|kan jag)( tyvärr)? inte|(jeg kan|kan jeg) (desværre |dessverre )?ikke
+    en (voi|pysty|saa|osaa|kykene)|ma ei saa|yapam|yardımcı olam|.{0,60}\\w[ae]m[ae](m|yız|yacağ[ıi]m)\\b
     saya tidak (bisa|dapat)|(tôi|mình) không thể|hindi ko (magagawa|kaya)|siwezi
     (но |однако )?я (не (могу|буду|умею|имею)|вынужден)|не могу|(але )?я не можу|не можу|не мога|не могу
     δεν μπορ[ωώ]|(作为|作為|身为).{0,12}(ai|人工智能|语言模型|助手)|(但)?(我|本人)?(不能|无法|無法|没办法|沒辦法|
     不可以)
-    .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}((할|드릴|될) 수 (는 )?없|불가능합니다)
-    لا (أستطيع|يمكنني|يمكن)|لن أ|نمی.?توانم|(אני )?(לא יכול|איני יכול|לא אוכל)|.{0,60}नहीं (कर )?सकत|
+    .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}([가-힣] 수 (는 |가 )?없|불가능합니다)
+    لا (أستطيع|يمكنني|يمكن)|لن أ|نمی.?توانم|(אני )?(לא יכול|איני יכול|לא אוכל)|.{0,60}नहीं (\\S+ )?सकत|
     .{0,60}পারি না|.{0,20}ไม่สามารถ
 """
 # How talk opens that announces, acknowledges or greets.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import re2
 
 from retrycontract.contract.redaction import assignments, program_text, surroundings
-from retrycontract.contract.redaction.credentials import CREDENTIALS
+from retrycontract.contract.redaction.credentials import CREDENTIALS, PERSONAL_DATA
 from retrycontract.contract.redaction.detectors import (
     Allowance,
     Finder,
@@ -18,7 +18,6 @@ from retrycontract.contract.redaction.detectors import (
     loosened,
 )
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN
-from retrycontract.contract.redaction.personal_data import PERSONAL_DATA
 from retrycontract.contract.redaction.randomness import (
     decoded_whole,
     find_any_random_tokens,

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import judge, split_words, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.personal_data import is_card_number
 from retrycontract.contract.redaction.scanner import BALANCED, Scanner
 
 # The member that names, and the members that then hold the secret.

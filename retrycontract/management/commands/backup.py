@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.copies.copying import CopyError, back_up, stream_copy
+from retrycontract.management.copies import CopyError, back_up, stream_copy
 from retrycontract.management.private_files import STANDARD
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from retrycontract.contract.configuration import parse_duration
 from retrycontract.store.models import Door, Scope
-from retrycontract.usecases.people.admit_agent import OtherNamespaceError, UnusableNameError, admit_agent, issue_key
+from retrycontract.usecases.people.admit import OtherNamespaceError, UnusableNameError, admit_agent, issue_key
 
 ACTOR = "create_agent"
 ALL = ", ".join(Scope)

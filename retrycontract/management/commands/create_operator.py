@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from retrycontract.store.models import Door
-from retrycontract.usecases.people.admit_operator import Role, admit_operator
+from retrycontract.usecases.people.admit import Role, admit_operator
 
 
 def create_operator(name: str, role: Role) -> str:

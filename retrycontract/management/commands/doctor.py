@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from retrycontract.management.doctor import Level
 from retrycontract.management.doctor.examination import examine
-from retrycontract.management.doctor.findings import Level
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from retrycontract.management.copies.copying import CopyError, NotEmptyError, NotOursError, restore
+from retrycontract.management.copies import CopyError, NotEmptyError, NotOursError, restore
 from retrycontract.management.private_files import DataInUseError, sole_service, standard_input_or
 
 

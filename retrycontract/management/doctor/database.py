@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from retrycontract.management.demo import OPERATOR as FIRST_OPERATOR
-from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import LOCAL, patches
 from retrycontract.store.history import is_left_open, missing_guards
 from retrycontract.store.models import Call, Event

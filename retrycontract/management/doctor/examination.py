@@ -7,8 +7,7 @@ from datetime import datetime
 
 from django.db import DatabaseError
 
-from retrycontract.management.doctor import database, surroundings, work
-from retrycontract.management.doctor.findings import Finding, Level, fail
+from retrycontract.management.doctor import Finding, Level, database, fail, surroundings, work
 
 ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.configuration,

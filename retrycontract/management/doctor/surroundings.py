@@ -19,7 +19,7 @@ from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.service_settings import PREFIX
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
-from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor import Finding, fail, ok, warn
 
 KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
 LUA: Final = "CVE-2025-49844, code execution through Lua, is open in older ones"

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.delivery.webhook import PinnedConnection, within
-from retrycontract.management.doctor.findings import Finding, fail, ok, warn
+from retrycontract.management.doctor import Finding, fail, ok, warn
 from retrycontract.management.doctor.surroundings import patches
 from retrycontract.store.models import Attempt, OutboxMessage, SecondFactor, ToolVersion, WebhookEndpoint, WorkerBeat
 from retrycontract.store.sealing import UnreadableError, unseal
@@ -107,7 +107,7 @@ def workers(now: datetime) -> Iterator[Finding]:
     if alive := WorkerBeat.objects.alive(now).count():
         yield ok("workers", f"{alive} gave a sign of life lately.")
     else:
-        yield fail("workers", "None gave a sign of life lately: start 'celery -A worker worker'.")
+        yield fail("workers", "None gave a sign of life lately: start 'retrycontract worker'.")
 
 
 def messages(now: datetime) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from retrycontract.management.seeding.courses import (
     template_of,
 )
 from retrycontract.management.seeding.tools import TOOLS, SeedTool
-from retrycontract.store.identifiers import ALPHABET, LENGTH
+from retrycontract.store.fields import ALPHABET, LENGTH
 from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.recount import sum_up_everything

@@ -4,7 +4,7 @@ import django.db.models.functions.datetime
 import retrycontract.contract.kinds
 import retrycontract.contract.lifecycle
 import retrycontract.store.fields
-import retrycontract.store.identifiers
+import retrycontract.store.fields
 from django.conf import settings
 from django.db import migrations, models
 
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
             name='OutboxMessage',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_message_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_message_id, max_length=40, unique=True)),
                 ('channel', models.CharField(choices=[('webhook', 'Webhook'), ('email', 'Email'), ('endpoint', 'Endpoint')], max_length=10)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('subject', models.CharField(max_length=300)),
@@ -183,7 +183,7 @@ class Migration(migrations.Migration):
             name='Call',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_call_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_call_id, max_length=40, unique=True)),
                 ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], max_length=20)),
                 ('tool_name', models.CharField(max_length=300)),
                 ('state', models.CharField(choices=[('pending', 'Pending'), ('retrying', 'Retrying'), ('blocked', 'Blocked'), ('guided', 'Guided'), ('valid', 'Valid'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('unavailable', 'Unavailable'), ('observed', 'Observed')], default=retrycontract.contract.lifecycle.CallState['PENDING'], max_length=12)),
@@ -218,7 +218,7 @@ class Migration(migrations.Migration):
             name='Escalation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_escalation_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_escalation_id, max_length=40, unique=True)),
                 ('round', models.PositiveIntegerField()),
                 ('state', models.CharField(choices=[('open', 'Open'), ('answered', 'Answered'), ('resolved', 'Resolved'), ('cancelled', 'Cancelled'), ('expired', 'Expired')], default='open', max_length=10)),
                 ('text', models.TextField()),
@@ -538,7 +538,7 @@ class Migration(migrations.Migration):
             name='WebhookEndpoint',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=retrycontract.store.identifiers.new_endpoint_id, max_length=40, unique=True)),
+                ('public_id', models.CharField(default=retrycontract.store.fields.new_endpoint_id, max_length=40, unique=True)),
                 ('sealed_address', models.BinaryField()),
                 ('events', retrycontract.store.fields.JSONText(default=list)),
                 ('is_active', models.BooleanField(default=True)),
@@ -709,7 +709,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='attempt',
-            index=models.Index(fields=['tool_call_id', '-id'], name='attempt_by_tool_call'),
+            index=models.Index(fields=['tool_call_id', '-id'], name='attempt_by_tool_call', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddConstraint(
             model_name='attempt',
@@ -785,11 +785,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['session_id', '-id'], name='call_by_session'),
+            index=models.Index(fields=['session_id', '-id'], name='call_by_session', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation'),
+            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddIndex(
             model_name='call',

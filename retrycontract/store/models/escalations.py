@@ -11,8 +11,7 @@ from django.db.models import F, Q
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.fields import JSONText
-from retrycontract.store.identifiers import new_escalation_id
+from retrycontract.store.fields import JSONText, new_escalation_id
 from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
 
 

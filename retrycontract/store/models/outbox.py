@@ -11,8 +11,7 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from retrycontract.contract.webhooks import WebhookEvent, secret_of
-from retrycontract.store.fields import JSONText
-from retrycontract.store.identifiers import new_endpoint_id, new_message_id
+from retrycontract.store.fields import JSONText, new_endpoint_id, new_message_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.escalations import Escalation
 from retrycontract.store.sealing import UnreadableError, seal, unseal

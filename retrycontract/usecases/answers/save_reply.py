@@ -13,7 +13,7 @@ from retrycontract.contract.feedback.guidance import MAX_STANDING, MAX_TEXT
 from retrycontract.store.models import Door, Event, Guidance, LostRaceError, Mistake, SavedReply, StandingHint
 from retrycontract.store.models.answers import FIRST, LAST
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.people.admit_operator import Role, role_of
+from retrycontract.usecases.people.admit import Role, role_of
 from retrycontract.usecases.tools.contracts import sanitizer
 
 MAX_TITLE: Final = 80

@@ -1,0 +1,152 @@
+"""Put the contract in front of functions: each call of one is checked, and answered or run."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from retrycontract.client.declarations import NO_PYDANTIC
+from retrycontract.client.errors import NoConversationError, ToolDeclarationError
+from retrycontract.client.results import ImportedTools, Settlement
+from retrycontract.contract import pointers
+from retrycontract.contract.codes import ErrorCode
+from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.lifecycle import Status
+
+if TYPE_CHECKING:
+    from retrycontract.client.clients import AsyncClient, Client
+    from retrycontract.client.sessions import AsyncSession, Session
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# The conversations that have begun around the code that runs, the innermost last; tasks inherit them.
+CONVERSATIONS: ContextVar[tuple[Session | AsyncSession, ...]] = ContextVar("CONVERSATIONS", default=())
+# What pydantic finds that a schema cannot say: a validator's own words.
+OWN_WORDS = ("value_error", "assertion_error")
+
+
+class Guard:
+    """Hold one guarded function: how its calls are read, judged and made."""
+
+    def __init__(self, function: Callable[..., Any], timeout: float | None) -> None:
+        self.function, self._timeout = function, timeout
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._parameters = list(inspect.signature(function).parameters)
+        self._reader: Any = None
+        self.is_registered = False
+
+    def arguments(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Name what was given by place; wrong names are the model's mistake, and stay for the check."""
+        import pydantic_core
+
+        given = dict(zip(self._parameters, positional, strict=False)) | dict(named)
+        found: dict[str, Any] = pydantic_core.to_jsonable_python(given)
+        return found
+
+    def details(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Say what else is sent: what the function's own validators have against the arguments."""
+        _, errors = self.read(arguments)
+        own = [error for error in errors if error.keyword in OWN_WORDS]
+        return {"timeout": self._timeout} | ({"callback_error": own} if own else {})
+
+    def read(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[ValidationError]]:
+        """Make the function's own types of JSON, or say what keeps them from being made."""
+        from pydantic import ValidationError as NotReadError
+        from pydantic_core import ArgsKwargs
+
+        try:
+            _, found = self._adapter().validate_python(ArgsKwargs((), dict(arguments)))
+        except NotReadError as error:
+            return {}, [_located(each) for each in error.errors(include_url=False, include_input=False)]
+        return found, []
+
+    def require(self, imported: ImportedTools) -> None:
+        """Note that the service knows the function; raises ToolDeclarationError where it refuses it."""
+        refused = next((tool for tool in imported.refused if tool.name == self.name), None)
+        if refused is not None:
+            raise ToolDeclarationError(self.name, refused.detail)
+        self.is_registered = True
+
+    def _adapter(self) -> Any:
+        if self._reader is None:
+            try:
+                import pydantic
+            except ImportError:
+                raise ImportError(NO_PYDANTIC) from None
+
+            @functools.wraps(self.function)
+            def reader(*positional: Any, **named: Any) -> Any:
+                return positional, named
+
+            # Its signature is the function's, and its result is what was read.
+            taken: Any = reader
+            self._reader = pydantic.TypeAdapter(taken)
+        return self._reader
+
+
+def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
+    """Wrap a function: its calls are settled first, and what the model should read comes back instead of a result."""
+
+    @functools.wraps(guard.function)
+    def call(*positional: Any, **named: Any) -> Any:
+        session: Any = conversation_of(client, guard.name)
+        if not guard.is_registered:
+            guard.require(client.register_tools([guard.function]))
+        arguments = guard.arguments(positional, named)
+        further: dict[str, Any] = guard.details(arguments)
+        while True:
+            outcome: Settlement[Any] = session.settle(guard.name, _new_id(guard), arguments, **further)
+            if outcome.status is not Status.VALID:
+                return outcome.tool_result.content
+            found, errors = guard.read(outcome.arguments)
+            if not errors:
+                return guard.function(**found)
+            arguments, further = outcome.arguments, further | {"callback_error": errors}
+
+    return call
+
+
+def guarded_in_loop(client: AsyncClient, guard: Guard) -> Callable[..., Awaitable[Any]]:
+    """Do what `guarded` does in an event loop."""
+
+    @functools.wraps(guard.function)
+    async def call(*positional: Any, **named: Any) -> Any:
+        session: Any = conversation_of(client, guard.name)
+        if not guard.is_registered:
+            guard.require(await client.register_tools([guard.function]))
+        arguments = guard.arguments(positional, named)
+        further: dict[str, Any] = guard.details(arguments)
+        while True:
+            outcome: Settlement[Any] = await session.settle(guard.name, _new_id(guard), arguments, **further)
+            if outcome.status is not Status.VALID:
+                return outcome.tool_result.content
+            found, errors = guard.read(outcome.arguments)
+            if not errors:
+                result = guard.function(**found)
+                return await result if inspect.isawaitable(result) else result
+            arguments, further = outcome.arguments, further | {"callback_error": errors}
+
+    return call
+
+
+def conversation_of(client: Client | AsyncClient, name: str) -> Session | AsyncSession:
+    """Give the innermost conversation that this client has begun; raises NoConversationError without one."""
+    found = next((session for session in reversed(CONVERSATIONS.get()) if session.client is client), None)
+    if found is None:
+        raise NoConversationError(name)
+    return found
+
+
+def _new_id(guard: Guard) -> str:
+    return f"{guard.name[:60]}-{uuid.uuid4().hex}"
+
+
+def _located(error: Mapping[str, Any]) -> ValidationError:
+    pointer = pointers.from_tokens([str(part) for part in error["loc"]])
+    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword=str(error["type"]))

@@ -1,1 +1,0 @@
-"""Copies of the whole database, as the database itself makes them: a file for SQLite, a dump for PostgreSQL."""
