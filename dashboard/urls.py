@@ -21,6 +21,7 @@ urlpatterns = [
     path("audit/", audit.audit, name="audit"),
     path("audit.<slug:kind>", audit.export_audit, name="export_audit"),
     path("calls/", calls.calls, name="calls"),
+    path("find/", calls.find, name="find"),
     path("calls.<slug:kind>", calls.export_calls, name="export_calls"),
     path("calls/<slug:public_id>/", call.call, name="call"),
     path("calls/<slug:public_id>/preview/", call.preview, name="preview"),

@@ -155,7 +155,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"lines": {"()": "retrycontract.config.logs.formatter"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "filters": {"once": {"()": "retrycontract.config.logs.OneLineEach"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines", "filters": ["once"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "retrycontract": {"level": RETRYCONTRACT.log_level.upper()},

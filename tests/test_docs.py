@@ -17,10 +17,9 @@ from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.feedback.guidance import DETAILS, AgentEvent
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.generation import Generation
-from retrycontract.contract.webhooks import WebhookEvent, secret_of, sign
+from retrycontract.contract.webhooks import DETAILS, AgentEvent, WebhookEvent, secret_of, sign
 from retrycontract.store.models import Attempt
 from retrycontract.usecases.counts.keep_count import count_unasked
 from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -233,6 +234,73 @@ def test_the_service_of_the_built_files_serves_desk_api_and_worker_in_an_empty_f
             up.send_signal(signal.SIGINT)
             up.stdout.read()
     assert up.returncode == 0, "Ctrl-C ends it in good order"
+
+
+def serving(environment: Path, built: Path, *more: str) -> Path:
+    """Install the service of the built files, and give its program."""
+    if not environment.exists():
+        call(BIN / "uv", "venv", "--python", sys.executable, environment, cwd=built)
+    pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
+    python = environment / "bin" / "python"
+    call(BIN / "uv", "pip", "install", "--python", python, *pins, *more, "retrycontract[server]", cwd=built)
+    return environment / "bin" / "retrycontract"
+
+
+def next_release(folder: Path) -> Path:
+    """Build the same sources under the next version."""
+    sources, target = folder / "sources", folder / "next"
+    left_out = shutil.ignore_patterns("__pycache__")
+    for name in ("retrycontract", "dashboard", "worker", "packaging", "examples"):
+        shutil.copytree(ROOT / name, sources / name, ignore=left_out)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, sources)
+    for name in ("pyproject.toml", "packaging/server/pyproject.toml", "retrycontract/__init__.py"):
+        text = (sources / name).read_text()
+        assert retrycontract.__version__ in text
+        (sources / name).write_text(text.replace(retrycontract.__version__, NEXT))
+    call(sys.executable, sources / "packaging" / "build.py", target, cwd=folder)
+    return target
+
+
+NEXT: Final = "0.1.999"
+
+
+def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_path: Path) -> None:
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
+    folder = tmp_path / "service"
+    folder.mkdir()
+
+    def said(program: Path, *words: str) -> str:
+        done = subprocess.run([program, *words], cwd=folder, env=alone, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    program = serving(tmp_path / "environment", built)
+    said(program, "migrate")
+    key = said(program, "agent", "create", "planner")
+    assert said(program, "version") == f"{retrycontract.__version__}\n"
+    assert serving(tmp_path / "environment", next_release(tmp_path), "--upgrade") == program
+    assert said(program, "version") == f"{NEXT}\n"
+    said(program, "migrate")
+    said(program, "collectstatic")
+    [agent] = json.loads(said(program, "agent", "list", "--json"))
+    assert (agent["agent"], key.startswith(agent["key"])) == ("planner", True)
+    assert json.loads(said(program, "version", "--json"))["retrycontract"] == NEXT
+    findings = json.loads(said(program, "doctor", "--json"))
+    assert [
+        found for found in findings if found["name"] in {"migrations", "history", "keys"} and found["level"] != "ok"
+    ] == []
+
+
+def test_uvs_tool_runner_runs_it_without_an_environment(built: Path, tmp_path: Path) -> None:
+    pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
+    done = subprocess.run(
+        [BIN / "uvx", "--python", sys.executable, *pins, "--from", "retrycontract[server]", "retrycontract", "doctor"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "'retrycontract migrate'" in done.stdout
 
 
 def test_both_distributions_have_one_version() -> None:

@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from celery import Celery
+from celery.signals import setup_logging
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
@@ -67,9 +68,15 @@ def make_app(service: ServiceSettings) -> Celery:
         # Else Celery closes the database's connection after every task: half the throughput.
         CELERY_DB_REUSE_MAX=200,
     )
+    # The service's logging stays as it is: else Celery would write lines of its own form.
+    setup_logging.connect(_leave_logging, weak=False)
     made.task(name=JUDGE)(judge)
     made.steps["worker"].add(SweeperStep)
     return made
+
+
+def _leave_logging(**_: Any) -> None:
+    """Set up no logging: the settings did."""
 
 
 app = make_app(settings.RETRYCONTRACT)

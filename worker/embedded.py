@@ -16,7 +16,14 @@ from retrycontract.store.models import WorkerBeat
 from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.repeat_request import forget_requests
-from retrycontract.usecases.calls.sweep import expire_overdue, forget_answers, forget_calls, judge_waiting, tidy_queue
+from retrycontract.usecases.calls.sweep import (
+    expire_overdue,
+    forget_answers,
+    forget_calls,
+    index_calls,
+    judge_waiting,
+    tidy_queue,
+)
 from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
 from worker import worker_name
@@ -96,6 +103,7 @@ class EmbeddedWorker:
                     forget_calls(now=timezone.now())
                     fold_rollups(now=timezone.now())
                     sum_up_counts(now=timezone.now())
+                    index_calls()
                     WorkerBeat.objects.beat(worker_name(), timezone.now())
                     swept = time.monotonic()
             except Exception:

@@ -76,7 +76,14 @@ class Sweeper:
         from retrycontract.store.models import Attempt, WorkerBeat
         from retrycontract.usecases.answers.send_answer import send_held
         from retrycontract.usecases.calls.repeat_request import forget_requests
-        from retrycontract.usecases.calls.sweep import BATCH, expire_overdue, forget_answers, forget_calls, tidy_queue
+        from retrycontract.usecases.calls.sweep import (
+            BATCH,
+            expire_overdue,
+            forget_answers,
+            forget_calls,
+            index_calls,
+            tidy_queue,
+        )
         from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
 
         now = timezone.now()
@@ -91,6 +98,7 @@ class Sweeper:
         forget_calls(now=now)
         fold_rollups(now=now)
         sum_up_counts(now=now)
+        index_calls()
         WorkerBeat.objects.beat(worker_name(), now)
 
     def _run(self) -> None:

@@ -19,8 +19,8 @@ from dashboard.navigation import administrators_only, is_administrator
 from dashboard.shared.choices import clean
 from dashboard.shared.responses import REFUSED, by
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, ApiKey, KeyState, LoggedResponse, Scope, Tool
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
 from retrycontract.usecases.people.admit import (

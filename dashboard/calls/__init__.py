@@ -19,11 +19,13 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from dashboard.inbox.groups import KIND_WORDS, call_words, read_options, rows_of
+from dashboard.navigation import sections_for
 from dashboard.shared.choices import (
     MAX_OPTIONS,
     MOST_EXPORTED,
     Search,
     TimedChoices,
+    clean,
     plain,
     read_all,
     read_page,
@@ -33,7 +35,7 @@ from dashboard.shared.responses import TYPES, export
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.store.models import Agent, Attempt, Call
+from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.statements import different
 
 DEEP: Final = 4  # names of a place as it is counted: what lies deeper counts there
@@ -116,6 +118,25 @@ def _at(field: str) -> str:
     steps = ['[^/"]+' if step == "*" else re.escape(json.dumps(step)[1:-1]) for step in field.split("/")]
     deeper = '(/[^"]*)?' if len(steps) > DEEP else '(/[^/"]*)?'
     return f'"field_path":"{"/".join(steps)}{deeper}"'
+
+
+MOST_FOUND: Final = 8  # of each kind: a palette is looked at, not paged through
+
+
+@require_GET
+@never_cache
+def find(request: HttpRequest) -> HttpResponse:
+    """Search everything: pages and tools by a part of their names, calls by ids, words and values."""
+    q = clean(request.GET.get("q", ""))
+    sections = [section for group in sections_for(request.user) for section in group]
+    pages = [section for section in sections if q.casefold() in section.title.casefold()]
+    context: dict[str, Any] = {"q": q, "pages": pages[:MOST_FOUND] if q else pages}
+    if q:
+        context["tools"] = Tool.objects.filter(name__icontains=q).order_by("name", "namespace")[:MOST_FOUND]
+        found = list(Call.objects.search(q).select_related("agent").order_by("-pk")[: MOST_FOUND + 1])
+        context |= {"lines": rows_of(found[:MOST_FOUND], {}, {}), "has_more": len(found) > MOST_FOUND}
+    is_palette = request.headers.get("HX-Target") == "found"
+    return render(request, "calls/_found.html" if is_palette else "calls/find.html", context)
 
 
 STATES: Final = [(state.value, state_word(state)) for state in CallState]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from retrycontract.api import presenters, problems
 from retrycontract.api.fields import MAX_TURN, Moment
 from retrycontract.api.schemas import ErrorOut, Identifier, Links, Strict, ToolName
-from retrycontract.contract.feedback.guidance import ResponseStatus
+from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
 from retrycontract.usecases.calls.repeat_request import safe_query

@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from retrycontract.api.problems import Problem
 from retrycontract.api.schemas import Identifier, Strict
-from retrycontract.contract.feedback.guidance import AgentEvent
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.webhooks import AgentEvent
 from retrycontract.store.models import Agent, Event
 from retrycontract.store.transactions import Position
 from retrycontract.usecases.notify.follow_events import EventBatch

@@ -89,6 +89,11 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     metavar="BYTES",
     help="How much of an answer is held to be judged.",
 )
+@click.option(
+    "--wait", type=float, default=0.0, show_default=True, metavar="SECONDS",
+    help="How long an answer waits for a person, with --url.",
+)  # fmt: skip
+@click.option("--rescue", is_flag=True, help="Take calls that are written as text.")
 @click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}")
 def proxy(**options: Any) -> int:
     """Put the contract in front of a model's API.

@@ -19,7 +19,8 @@ INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
 # Command -> module that holds it. A module is imported when its command runs: `--help` needs neither Django nor the
 # MCP SDK, and says its first words at once.
 COMMANDS: Final = {
-    "up": "service", "doctor": "service", "seed": "service", "migrate": "service", "collectstatic": "service",
+    "up": "service", "web": "service", "worker": "service", "doctor": "service", "seed": "service",
+    "migrate": "service", "collectstatic": "service",
     "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
     "rebuild-metrics": "data",
     "agent": "people", "operator": "people",
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as wrong:
         return _say(wrong.format_message())
     except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)  # after the terminal's ^C
         return INTERRUPTED
     except BrokenPipeError:  # who reads has read enough
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed by the interpreter
@@ -111,7 +113,7 @@ def _foreseen(error: Exception) -> str | None:
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
             return _of_the_database(str(error))
-        case _ if name == "django.CommandError":
+        case _ if name in ("django.CommandError", "django.ImproperlyConfigured"):
             return str(error)
     return None
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import sys
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +19,11 @@ from retrycontract.cli.program import django_command, start_django
 
 def _first_words(what: str) -> None:
     """Say at once what happens: the framework takes seconds to load on a cold machine."""
-    click.echo(f"retrycontract {__version__}: {what}", err=True)
+    said = f"retrycontract {__version__}: {what}"
+    if not sys.stderr.isatty():  # whoever reads the log reads JSON, from the first line on
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        said = json.dumps({"message": said, "level": "info", "logger": "retrycontract", "time": now})
+    click.echo(said, err=True)
 
 
 @click.command()
@@ -35,7 +44,51 @@ def up(host: str, port: int, data_dir: Path | None, demo: bool) -> None:
     if data_dir is not None:
         os.environ["RETRYCONTRACT_DATA_DIR"] = str(data_dir)
     _first_words("starting")
+    start_django()
+    logging.captureWarnings(capture=True)
     django_command("up", host=host, port=port, demo=demo, data_dir=data_dir)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port to listen on.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
+def web(host: str, port: int, workers: int) -> None:
+    """Run web processes, where the service is scaled out.
+
+    They need a database that is migrated; a 'worker' judges beside them.
+    """
+    _first_words("starting web processes")
+    start_django()
+    logging.captureWarnings(capture=True)  # in the log, as everything else
+    import uvicorn
+    from django.conf import settings
+
+    from retrycontract.management.commands.up import GRACE_SECONDS, check_free
+
+    check_free(host, port)
+    proxies = settings.RETRYCONTRACT.trusted_proxies
+    uvicorn.run(
+        "retrycontract.asgi:application", host=host, port=port, workers=workers, lifespan="on", log_config=None,
+        access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
+        forwarded_allow_ips=list(proxies) or None,
+    )  # fmt: skip
+
+
+@click.command()
+@click.option("--concurrency", type=click.IntRange(1, 256), default=2, show_default=True, help="Attempts at once.")
+def worker(concurrency: int) -> None:
+    """Run a Celery worker, where the service is scaled out.
+
+    SIGTERM lets the attempts in hand finish, and takes no new ones.
+    """
+    os.environ.setdefault("REMAP_SIGTERM", "SIGQUIT")  # read when Celery is imported
+    _first_words("starting a worker")
+    start_django()
+    logging.captureWarnings(capture=True)
+    celery: Any = import_module("worker.celery")
+    options = ("--without-gossip", "--without-mingle", "--concurrency", str(concurrency))
+    celery.app.start(["--quiet", "worker", *options])
 
 
 @click.command()

@@ -32,10 +32,10 @@ from retrycontract.client.results import (
     settled,
 )
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.webhooks import ResponseStatus
 
 WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once

@@ -25,9 +25,9 @@ from retrycontract.client.results import (
 )
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.webhooks import ResponseStatus
 
 T = TypeVar("T")
 

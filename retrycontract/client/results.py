@@ -10,10 +10,10 @@ from retrycontract.client.errors import CorrectionError, VerdictPendingError
 from retrycontract.client.exchange import value_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.patches import Operation, PatchError, apply_patch
+from retrycontract.contract.webhooks import ResponseStatus
 
 VALID = "The call is valid."
 T = TypeVar("T")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import deque
+from typing import Final
 
 import structlog
 from django.conf import settings
 
+from retrycontract.contract.events import ESCALATED, FAILED, RETRIED
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
+ANSWERED: Final = "Request answered"
 SHARED: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -46,6 +50,22 @@ def json_formatter() -> logging.Formatter:
     )
 
 
+class OneLineEach(logging.Filter):
+    """Leave out, for a person who watches, what says of a failed attempt what another line has said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failed: deque[object] = deque(maxlen=256)  # requests whose attempt has its line
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Pass a failed attempt's first line, and requests that brought no such attempt."""
+        message, request = record.getMessage(), structlog.contextvars.get_contextvars().get("request_id")
+        if message == FAILED and request:
+            self._failed.append(request)
+        is_told = message in (RETRIED, ESCALATED) or (message == ANSWERED and request in self._failed)
+        return not (is_told and sys.stderr.isatty())
+
+
 class TerminalFormatter(logging.Formatter):
     """Write a short line for a person who watches; programs read the JSON."""
 
@@ -56,6 +76,7 @@ class TerminalFormatter(logging.Formatter):
         if "tool_name" in known:
             parts.append(f"{known['tool_name']} (attempt {known['retry_attempt']}/{known['max_retries']})")
             parts.append(", ".join(f"{error['path'] or '(root)'} {error['code']}" for error in known["errors"]))
+            parts += ["a person is asked"] if known["retry_attempt"] >= known["max_retries"] else []
         if "route" in known:
             parts.append(f"{known['method']} {known['route'] or '?'} {known['status']} ({known['duration_ms']} ms)")
         line = _redacted("  ".join(parts))
@@ -83,6 +104,7 @@ def _without_secrets(_: object, __: str, event: structlog.typing.EventDict) -> s
 
 def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     event.pop("request", None)
+    event.pop("color_message", None)  # uvicorn's, with the codes of colours in it
     return event
 
 

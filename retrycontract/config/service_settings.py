@@ -30,7 +30,7 @@ OF_OTHERS = frozenset(
     f"{PREFIX}{name}"
     for name in (
         "URL", "API_KEY", "SESSION", "CORPUS", "SEED", "INSTANCES", "SCREENSHOTS", "DOC_IMAGES",
-        "SCHEMATHESIS_EXAMPLES",
+        "SCHEMATHESIS_EXAMPLES", "STORM_SHARE", "STORM_KILLS", "BOMBS", "E2E_API_KEY", "E2E_BASE_URL", "E2E_MODEL",
     )
 )  # fmt: skip
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))

@@ -7,7 +7,7 @@ The engine that all loops share is described in `retrycontract.loops.engine`. No
 
 from __future__ import annotations
 
-from retrycontract.contract.feedback.guidance import ResponseStatus
+from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.judging.steps import AsynchronousError
 from retrycontract.loops.adapters import AnthropicModel, CallableModel, OpenAIModel
 from retrycontract.loops.agent_responses import (

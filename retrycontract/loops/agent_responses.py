@@ -12,11 +12,11 @@ from typing import Any, Literal
 from retrycontract.contract.checks.failure import Findings, blocks
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.feedback.guidance import ResponseStatus, response_status
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.tool import Tool
+from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.judging import Examiner
 from retrycontract.loops.engine import Trial
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
+from select import select
+from threading import Thread
 from typing import Any
 
 from django.conf import settings
@@ -20,6 +22,7 @@ from retrycontract.usecases.tools.register_tool import ToolSettings, register_to
 OPERATOR = "operator"
 AGENT = "demo"
 SESSION = "demo-flight"
+QUIET_SECONDS = 1.5  # of the demo agent: it waits
 
 BOOK_FLIGHT: dict[str, Any] = {
     "type": "object",
@@ -68,8 +71,11 @@ def example_script() -> Path | None:
     return next((place for place in places if place.exists()), None)
 
 
-def start_example(url: str) -> subprocess.Popen[bytes] | None:
-    """Run the example agent beside the service, in the same terminal; None where it was left out."""
+def start_example(url: str, *, out: Any, then: str) -> subprocess.Popen[bytes] | None:
+    """Run the example agent beside the service, in the same terminal, and say `then` once it waits for a person.
+
+    None where it was left out.
+    """
     script = example_script()
     if script is None:
         return None
@@ -80,7 +86,30 @@ def start_example(url: str) -> subprocess.Popen[bytes] | None:
         "RETRYCONTRACT_SESSION": SESSION,
     }
     # A session of its own: Ctrl-C reaches the service, which then ends the example.
-    return subprocess.Popen([sys.executable, str(script)], env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-u", str(script)], env=environment, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    Thread(target=_repeat, args=(process, out, then), name="retrycontract-demo", daemon=True).start()
+    return process
+
+
+def _repeat(process: subprocess.Popen[bytes], out: Any, then: str) -> None:
+    """Write what the agent says with a word before it, so that it is told from the log."""
+    before = "\x1b[36mdemo agent │\x1b[0m " if out.isatty() else "demo agent │ "
+    assert process.stdout is not None
+    rest = b""
+    while True:
+        if then and not select([process.stdout], [], [], QUIET_SECONDS)[0]:
+            out.write(then)
+            then = ""
+        chunk = os.read(process.stdout.fileno(), 65_536)
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            out.write(f"{before}{line.decode(errors='replace')}")
+        out.flush()
+        if not chunk:
+            return
 
 
 def _agent_key() -> Path:

@@ -99,5 +99,7 @@ class Proxy:
     def _count(self, report: ExchangeReport) -> None:
         model = report.model if len(self.counts) < MAX_MODELS else ""
         self.counts[model, report.outcome] += 1
+        for _ in report.repeated:
+            self.counts[model, "repeated"] += 1
         if report.dialect:
             self.rescued[model, report.dialect] += 1

@@ -67,7 +67,7 @@ def _settings(options: dict[str, Any]) -> ProxySettings:
     return ProxySettings(
         judging=judging, refuses_broken_schemas=options["broken_schemas"] == "refuse", stall=options["stall"],
         max_answer=options["max_answer"], max_request=options["max_request"], wait=options["wait"],
-        rescue=options["rescue"],
+        rescue=options["rescue"], repeats=options["repeats"], tells_repeats=options["tell_repeats"],
     )  # fmt: skip
 
 

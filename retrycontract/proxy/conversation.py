@@ -147,6 +147,29 @@ def context_of(history: Sequence[Any]) -> dict[str, str]:
     return {"goal": asked[0][:MAX_CONTEXT], "last_user_message": asked[-1][:MAX_CONTEXT]} if asked else {}
 
 
+def is_repeated(history: Sequence[Any], name: str, arguments: Any, times: int) -> bool:
+    """Tell whether a call would be the same one so many times in a row, or one of two that take turns as often."""
+    made = [*calls_in(history), (name, canonical(arguments))]
+    last, turns = made[-times:], made[-2 * times :]
+    if len(last) == times and len(set(last)) == 1:
+        return True
+    return len(turns) == 2 * times and len(set(turns)) == 2 and len(set(turns[::2])) == len(set(turns[1::2])) == 1
+
+
+def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Give the calls that a conversation has seen, whichever API it is of, in their order."""
+    for message in history:
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        entries = [each.get("function") for each in message.get("tool_calls") or ()]
+        entries += content if isinstance(content, list) else []
+        entries += [message] if message.get("type") == "function_call" else []
+        for entry in entries:
+            if isinstance(entry, dict) and isinstance(name := entry.get("name"), str):
+                yield name, canonical(entry["input"] if "input" in entry else entry.get("arguments"))
+
+
 def _told(message: Any) -> str | None:
     """Give what a message says, whichever API it is of; clients repeat messages with fields more or less."""
     if not isinstance(message, dict) or message.get("type") == "reasoning":

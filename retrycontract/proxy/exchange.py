@@ -19,7 +19,7 @@ from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.loops.failures import failure_of
 from retrycontract.mcp.asking import NoVerdictError, guidance_on
 from retrycontract.proxy.contracts import RequestContract
-from retrycontract.proxy.conversation import Conversation, canonical, context_of
+from retrycontract.proxy.conversation import Conversation, canonical, context_of, is_repeated
 from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
@@ -27,6 +27,10 @@ from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, 
 MAX_ANSWERS: Final = 20  # of one request: a budget has ten, and a person may grant more
 LONGEST_DELAY: Final = 30.0  # seconds; an upstream that asks for more is not waited for: the client gets its answer
 ANY_TOOL: Final = "tool_choice"  # what a call of one of several tools is called while there is none
+SAME_AGAIN: Final = (
+    "You have made this call with the same arguments again and again, and its result will be the same. It was not "
+    "executed this time. Do something else, or say what keeps you from it."
+)
 KEPT: Final = (
     "This call is valid. It is kept, and executed together with the others as soon as those are valid, too. "
     "Do not send it again."
@@ -48,11 +52,12 @@ class DueCall:
     call_id: str | None = None  # that an earlier request of the conversation has begun
     words: str = ""  # a person's, for the model
     is_over: bool = False  # a person said no
+    is_repeated: bool = False  # valid, and told that it was made before
 
     @property
     def is_wrong(self) -> bool:
         """Tell whether the model has to write it again, or to read that it must not."""
-        return self.is_over or (self.verdict is not None and self.verdict.status is Status.RETRY)
+        return self.is_over or self.is_repeated or (self.verdict is not None and self.verdict.status is Status.RETRY)
 
     @property
     def is_blocked(self) -> bool:
@@ -62,7 +67,7 @@ class DueCall:
     @property
     def reply(self) -> CallReply:
         """Give what the model reads as the result of this call."""
-        feedback = self.verdict.feedback if self.verdict else ""
+        feedback = SAME_AGAIN if self.is_repeated else self.verdict.feedback if self.verdict else ""
         told = self.words if self.is_over else "\n\n".join(part for part in (feedback, self.words) if part)
         return CallReply(self.call, told) if told else CallReply(self.call, KEPT, is_error=False)
 
@@ -72,7 +77,8 @@ class ExchangeReport:
     """Say what became of an answer: `outcome` is none, valid, observed, rescued, repaired, blocked or unchecked.
 
     `answers` counts what the upstream was asked for, `codes` are those of all mistakes, `call_ids` those of Blocked
-    calls, `dialect` is that in which calls stood in the text.
+    calls, `dialect` is that in which calls stood in the text, and `repeated` names the tools of calls that are the same
+    again.
     """
 
     model: str
@@ -82,6 +88,7 @@ class ExchangeReport:
     call_ids: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     dialect: str = ""
+    repeated: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,8 @@ class Exchange:
     """Carry one request to its final answer; `ask` puts a further request to the upstream.
 
     `conversation` knows the calls that earlier requests have left open. With a service a person is waited for at most
-    `wait` seconds, within `waiting`, which keeps the client's patience. `delay` is in seconds.
+    `wait` seconds, within `waiting`, which keeps the client's patience. `delay` is in seconds. A
+    call that is the same `repeats` times in a row is noted, and with `tells_repeats` the model is told.
     """
 
     def __init__(
@@ -112,10 +120,13 @@ class Exchange:
         delay: float = 1.0,
         wait: float = 0.0,
         waiting: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
+        repeats: int = 0,
+        tells_repeats: bool = False,
     ) -> None:
         self._wire, self._terms, self._request, self._contract, self._ask = wire, terms, request, contract, ask
         self._conversation, self._prompt, self._delay = conversation, prompt, delay
         self._wait, self._waiting = wait, waiting
+        self._repeats, self._tells_repeats = repeats, tells_repeats
         # One turn for all: what continues a call says so by its id.
         self._details = {"session_id": conversation.session, "turn": 0, "context": context_of(wire.history(request))}
         self._answers: list[ModelAnswer] = []
@@ -132,6 +143,7 @@ class Exchange:
         self._due = due = [self._begun(call) for call in self._owed(answer)]
         try:
             await self._judge(due, answer)
+            self._note_repeated()
             is_helped = True
             while is_helped:
                 while any(call.is_wrong for call in self._due) and len(self._answers) < MAX_ANSWERS:
@@ -142,6 +154,15 @@ class Exchange:
             self.report.outcome = "unchecked"
             return Settled(answer)
         return self._end()
+
+    def _note_repeated(self) -> None:
+        """Look for calls that the conversation has seen; by setting the model is told once in a request."""
+        history = self._wire.history(self._request)
+        for one in self._due:
+            is_right = one.verdict is not None and one.verdict.is_valid and bool(one.call.id)
+            if is_right and self._repeats and is_repeated(history, one.call.name, one.call.arguments, self._repeats):
+                self.report.repeated.append(one.call.name)
+                one.is_repeated = self._tells_repeats and self._contract.enforces
 
     def _owed(self, answer: ModelAnswer) -> list[WrittenCall]:
         """List what of an answer is judged; what is missing from it as well."""
@@ -223,7 +244,7 @@ class Exchange:
 
     async def _may_wait(self, reason: str, seconds: float, is_final: bool) -> bool:
         gives_up = is_final or seconds > LONGEST_DELAY
-        wrong = [one for one in self._due if one.is_wrong and not one.is_over]
+        wrong = [one for one in self._due if one.is_wrong and not (one.is_over or one.is_repeated)]
         for one in wrong:
             output = replace(self._output(one, {}, None), value=None, api_error=reason, gives_up=gives_up, failure=None)
             unasked = await self._contract.judge(output, self._details)
@@ -249,10 +270,10 @@ class Exchange:
             waiting.remove(heir)
             # A call keeps its tool; what was no call, or of no tool, becomes whatever comes instead.
             same = heir.call.name == call.name or not self._contract.knows(heir.call.name)
-            mended[id(heir)] = DueCall(call, heir.verdict if same else None)
+            mended[id(heir)] = DueCall(call, heir.verdict if same and not heir.is_repeated else None)
         await self._judge([*mended.values(), *added], answer)
         for one in waiting:  # the model has thought better of it
-            if one.verdict is not None:
+            if one.verdict is not None and not one.is_repeated:
                 await self._contract.cancel(one.verdict.call_id)
         places = [mended.get(id(one), one) for one in self._due if not one.is_wrong or id(one) in mended]
         self._due = [*places, *added]
@@ -300,8 +321,8 @@ class Exchange:
         blocked = [one for one in self._due if one.is_blocked or one.is_wrong]
         is_changed = len(self._answers) > 1 or self._words is not None or any(one.words for one in self._due)
         if not blocked and not is_changed:
-            if self.report.outcome == "none" and any(one.verdict for one in self._due):
-                self.report.outcome = "valid"
+            if self.report.outcome == "none" and self._due:
+                self.report.outcome = "valid" if any(one.verdict for one in self._due) else "unchecked"
             return Settled(newest)
         self.report.outcome = "blocked" if blocked else "repaired" if len(self._answers) > 1 else "rescued"
         for one in blocked:

@@ -30,7 +30,7 @@ from retrycontract.proxy.visit import ClientVisit
 from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
 
 MAX_HEADER: Final = 500  # characters of one of ours
-UNCHECKED: Final = "unchecked"
+UNCHECKED, UNAVAILABLE = "unchecked", "unavailable"
 CONVERSATION: Final = b"x-retrycontract-conversation"
 SIZED: Final = frozenset({b"content-length", b"content-encoding"})  # no longer so, once a body was read and written
 
@@ -47,6 +47,8 @@ class ProxySettings:
     max_answer: int = 8 * 1024 * 1024  # of what is held to be judged
     stall: float = 600.0  # an upstream may think so long before it says a word
     delay: float = 1.0  # before an upstream that failed is asked again, as the loops have it
+    repeats: int = 3  # equal calls in a row that are told of; 0: none are looked for
+    tells_repeats: bool = False  # the model as well
     rescue: bool = False  # take calls that a model writes as text
     wait: float = 0.0  # for a person, while the client is kept waiting; else the answer ends and says so
 
@@ -112,7 +114,8 @@ class JudgedRequest:
         return Exchange(
             self._wire, terms, request, contract, ask, conversation=self._conversation,
             prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
-            waiting=nullcontext if terms.streams else self._visit.waited,
+            waiting=nullcontext if terms.streams else self._visit.waited, repeats=self._settings.repeats,
+            tells_repeats=self._settings.tells_repeats,
         )  # fmt: skip
 
     async def _caught_up(self, content: bytes, request: Body, contract: RequestContract) -> tuple[bytes, Body]:
@@ -172,10 +175,11 @@ class JudgedRequest:
         try:
             settled = await exchange.settle(answer)
         except RefusedByUpstreamError as refusal:
-            ours = self._report(exchange.report)
+            ours = self._report(exchange.report, UNAVAILABLE)
             await self._visit.answer(refusal.status, refusal.body, headers=refusal.headers, ours=ours)
             return
-        except AnswerTooLargeError as error:
+        except (UpstreamError, AnswerTooLargeError) as error:
+            self._report(exchange.report, UNAVAILABLE)
             raise UpstreamError(str(error)) from error
         self._remember(settled)
         body = content if settled.final is None else self._wire.final(settled.final)
@@ -196,11 +200,11 @@ class JudgedRequest:
                     self._remember(settled, passage.text_of(settled))
                     await passage.release(settled, self._report(exchange.report))
         except RefusedByUpstreamError as refusal:
+            self._report(exchange.report, UNAVAILABLE)
             await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
-        except UpstreamError as error:
-            await self._break_off(error.status, str(error))
-        except AnswerTooLargeError as error:
-            await self._break_off(502, str(error))
+        except (UpstreamError, AnswerTooLargeError) as error:
+            self._report(exchange.report, UNAVAILABLE)
+            await self._break_off(getattr(error, "status", 502), str(error))
         if not self._visit.has_ended:
             await self._visit.end()
 
@@ -208,14 +212,15 @@ class JudgedRequest:
         if not self._visit.has_ended:
             await self._visit.write(self._wire.error_event(status, f"{reason}."))
 
-    def _report(self, report: ExchangeReport) -> list[tuple[str, str]]:
+    def _report(self, report: ExchangeReport, outcome: str | None = None) -> list[tuple[str, str]]:
         """Count and log what became of an answer, and give it as headers."""
+        report.outcome = outcome or report.outcome
         self._doorway.note(report)
         logger.info("%s %s: %s", self._wire.name, report.model, report.outcome)
         told = {
             "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
             "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),
-            "rescued": report.dialect, "warning": "; ".join(report.warnings),
+            "rescued": report.dialect, "repeated": ",".join(report.repeated), "warning": "; ".join(report.warnings),
         }  # fmt: skip
         return [(name, _header(value)) for name, value in told.items() if value]
 

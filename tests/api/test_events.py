@@ -11,8 +11,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.feedback.guidance import DETAILS, RECORDED_AS, AgentEvent
-from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.contract.webhooks import DETAILS, RECORDED_AS, AgentEvent, WebhookEvent
 from retrycontract.store.models import Agent, Call, OutboxMessage, WebhookEndpoint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting

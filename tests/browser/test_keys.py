@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from retrycontract.usecases.calls.sweep import index_calls
 from retrycontract.usecases.people.admit import keep_preferences
-from tests.browser.test_desk import SOON, Site
+from tests.browser.test_desk import SOON, Site, check_look
 from tests.browser.test_desk import site as site
 from tests.factories import WRONG, make_agent, make_blocked, make_call, make_tool
 
@@ -165,3 +166,42 @@ def test_new_calls_are_announced_and_do_not_move_what_one_points_at(site: Site) 
     for call in (first, second, third):
         expect(site.page.locator(f"#row-{call.public_id}")).to_be_visible()
     expect(site.page.locator("#news")).to_have_count(0)
+
+
+def test_one_search_opens_from_anywhere_and_leads_to_a_call_by_keys_alone(site: Site) -> None:
+    make_tool(make_agent(), "book_flight")
+    call = make_blocked(context={"goal": "Plan the board meeting"})
+    index_calls()
+    site.open(call)
+    site.page.get_by_label("What should the agent change?").fill("Half an answer")
+    site.page.keyboard.press("Control+k")
+    found = site.page.locator("#found")
+    expect(found.get_by_role("link", name="Insights")).to_be_visible()
+    site.page.keyboard.type("flight")
+    expect(found.get_by_role("link", name="book_flight")).to_be_visible()
+    check_look(site.page, "find-light-1280")
+    site.page.keyboard.press("Escape")
+    expect(site.page.get_by_label("What should the agent change?")).to_have_value("Half an answer")
+    site.page.goto(f"{site.url}/insights/")
+    site.page.keyboard.press("/")
+    site.page.keyboard.type("meeting board")
+    expect(found.get_by_role("link", name="Plan the board meeting")).to_be_visible()
+    site.page.keyboard.press("ArrowDown")
+    site.page.keyboard.press("Enter")
+    expect(site.page).to_have_url(re.compile(call.public_id))
+
+
+def test_the_board_leads_to_the_calls_and_to_the_line_of_the_schema_and_back(site: Site) -> None:
+    call = make_blocked()
+    User.objects.filter(username="mia").update(is_staff=True, is_superuser=True)
+    site.page.goto(f"{site.url}/insights/?range=24h")
+    site.page.get_by_role("link", name="3 failed attempts: their calls").click()
+    expect(site.page.locator(f"#row-{call.public_id}")).to_be_visible()
+    site.page.go_back()
+    site.page.get_by_role("link", name="/region VAL-008").click()
+    schema = site.page.get_by_label("JSON Schema")
+    expect(schema).to_be_focused()
+    chosen = schema.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
+    assert chosen.strip() == '"region": {'
+    site.page.get_by_role("link", name="Back to the insights").click()
+    expect(site.page.get_by_role("heading", name="What to fix first")).to_be_visible()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retrycontract.client import UnexpectedAnswerError
-from retrycontract.contract.feedback.guidance import ResponseStatus
+from retrycontract.contract.webhooks import ResponseStatus
 from tests.client.scripted import ERROR, Script, answer
 
 LINE: dict[str, Any] = {

@@ -150,7 +150,21 @@ def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path
     assert "a-secret" not in message
 
 
-@pytest.mark.parametrize("name", ["URL", "API_KEY", "CORPUS", "TEST_DATABASE", "MAX_ATTEMPTS", "SESSION"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "URL",
+        "API_KEY",
+        "CORPUS",
+        "TEST_DATABASE",
+        "MAX_ATTEMPTS",
+        "SESSION",
+        "STORM_SHARE",
+        "STORM_KILLS",
+        "BOMBS",
+        "E2E_MODEL",
+    ],
+)
 def test_variables_of_the_client_the_contract_and_the_tests_are_let_through(tmp_path: Path, name: str) -> None:
     assert load({f"{PREFIX}DATA_DIR": str(tmp_path), f"{PREFIX}{name}": "3"})
 

@@ -273,7 +273,7 @@ def test_a_poll_gets_the_list_alone_when_a_call_came_or_changed(desk: Client) ->
 def test_the_first_look_teaches_how_to_connect_an_agent(desk: Client) -> None:
     page = text_of(desk.get("/"))
     assert "No agent has called yet" in page
-    assert "create_agent my-agent" in page
+    assert "retrycontract agent create my-agent" in page
     assert "http://testserver/api/v1/calls" in page
 
 

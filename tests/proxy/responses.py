@@ -94,7 +94,8 @@ def streams(text: str | None = None, *calls: Any, **options: Any) -> Reply:
 
 
 def results(body: Any) -> list[str]:
-    return [item["output"] for item in body["input"] if item.get("type") == "function_call_output"]
+    items = body["input"] if isinstance(body["input"], list) else []
+    return [item["output"] for item in items if item.get("type") == "function_call_output"]
 
 
 def calls_in(body: Any) -> list[tuple[str, Any]]:

@@ -132,9 +132,12 @@ def bombard(service: Service, bombs: Sequence[Bomb], *, keys: int, at_once: int,
         body = {"tool": f"bomb{number}", "tool_call_id": f"b{number}", "arguments": bomb.value}
         started = time.monotonic()
         answer = senders[number % keys].send("POST", "/calls", body, headers={"Prefer": "wait=60"}, timeout=HANG)
+        while answer.status == 202:
+            path = f"/calls/{answer.body['call_id']}/wait?for=verdict"
+            answer = senders[number % keys].send("GET", path, headers={"Prefer": "wait=60"}, timeout=HANG)
         seen.bombs.append(time.monotonic() - started)
         told = answer.body if isinstance(answer.body, dict) else {}
-        seen.answers[str(told.get("status")) if answer.status in (200, 202) else str(answer.status)] += 1
+        seen.answers[str(told.get("status")) if answer.status == 200 else str(answer.status)] += 1
         is_told = told.get("status") == "valid" or told.get("tool_result") or told.get("detail")
         if not is_told:
             seen.unexplained.append(f"{bomb.name}: {answer.status} {answer.text[:200]}")

@@ -154,6 +154,37 @@ def test_a_storm_on_the_scaled_service_loses_and_doubles_nothing(tmp_path: Path)
         assert (lost, doubled) == (0, 0)
 
 
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="no libfaketime here: apt-get install libfaketime")
+def test_a_clock_that_jumps_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    jumps, clock = ["+1h", "-1h", "+40s", "-40s", "+2d", "+0"], tmp_path / "clock"
+    clock.write_text("+0", encoding="ascii")
+    faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+             "DONT_FAKE_MONOTONIC": "1", "RETRYCONTRACT_JUDGE": "worker"}  # fmt: skip
+    service = Service(tmp_path / "data", faked)
+    service.start()
+    storm = Storm(service, threads=3)
+    try:
+        with storm.load(CALLS):
+            for jump in jumps:
+                time.sleep(2)
+                clock.write_text(jump, encoding="ascii")
+            time.sleep(2)
+    finally:
+        service.stop()
+    lost, doubled = storm.check(lambda question: ask_sqlite(tmp_path / "data", question))
+    print(f"\njumps={len(jumps)} {storm.figures()} lost={lost} doubled={doubled}")
+    assert (lost, doubled) == (0, 0)
+
+
+def ask_sqlite(data_dir: Path, question: str) -> Any:
+    """Ask the database of one process for one value."""
+    with closing(sqlite3.connect(data_dir / "retrycontract.sqlite3")) as database:
+        return database.execute(question).fetchone()[0]
+
+
 def kill_often(service: Service, kills: int, pause: Callable[[], float]) -> int:
     """Kill the service, also while it starts, and start it again; gives how often it was killed."""
     for number in range(kills):
@@ -181,11 +212,9 @@ def test_a_storm_on_one_process_loses_and_doubles_nothing(tmp_path: Path) -> Non
             kills = kill_often(service, EMBEDDED_KILLS * 4 // 5, lambda: random.uniform(0.2, 2.5))
     finally:
         service.stop()
-    path = tmp_path / "data" / "retrycontract.sqlite3"
 
     def ask(question: str) -> Any:
-        with closing(sqlite3.connect(path)) as database:
-            return database.execute(question).fetchone()[0]
+        return ask_sqlite(tmp_path / "data", question)
 
     assert ask("PRAGMA integrity_check") == "ok"
     lost, doubled = storm.check(ask)

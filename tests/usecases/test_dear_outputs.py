@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from pytest_django import Settings
 
+from retrycontract.usecases.counts.keep_count import WorkUsedUpError, charge, refuse_overdrawn
 from tests.bombs import Bomb, known
 from tests.factories import make_agent, make_tool, submit
-from tests.usecases.conftest import configure, send_and_judge
+from tests.usecases.conftest import NOON, configure, send_and_judge
 
 pytestmark = pytest.mark.django_db
 
@@ -47,3 +50,25 @@ def test_three_bombs_block_their_call_and_the_escalation_says_why(settings: Sett
     assert "too much work to check" in call.escalations.open().get().text
     assert call.version is not None
     assert call.version.quarantined_at is None  # it was the output, and the next one may be small
+
+
+def test_an_agent_that_has_used_up_its_work_waits_for_what_it_owes(settings: Settings) -> None:
+    configure(settings, work_seconds_per_minute=30, work_burst_seconds=10)
+    agent = make_agent()
+    charge(agent.pk, 12, now=NOON)
+    agent.refresh_from_db()
+    with pytest.raises(WorkUsedUpError) as refused:
+        refuse_overdrawn(agent, now=NOON)
+    assert refused.value.wait == 4
+    refuse_overdrawn(agent, now=NOON + timedelta(seconds=4))
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_days(settings: Settings) -> None:
+    configure(settings, work_seconds_per_minute=30, work_burst_seconds=10)
+    agent = make_agent()
+    charge(agent.pk, 1, now=NOON + timedelta(days=2))
+    agent.refresh_from_db()
+    refuse_overdrawn(agent, now=NOON)
+    charge(agent.pk, 1, now=NOON)
+    agent.refresh_from_db()
+    assert agent.work_until == NOON.timestamp() + 2

@@ -285,6 +285,8 @@ QUIET = {
     "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
     "send_answer.take_back": "the same answer, which nobody received",
     "readiness._write": "the row of a probe",
+    "sweep.index_calls": "where the words of calls are kept, to be searched",
+    "sweep._index_batch": "the words of what is stored",
 }
 
 

@@ -311,7 +311,7 @@
 
   const ready = () => {
     all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });
-    all("[data-send-key]").forEach((key) => { key.textContent = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ ↵" : "Ctrl ↵"; });
+    all("[data-send-key]").forEach((key) => { key.textContent = `${/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"} ${key.dataset.sendKey || "↵"}`; });
     all(".no-script").forEach((element) => { element.hidden = true; });
     markTheme();
     tick();

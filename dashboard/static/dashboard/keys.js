@@ -13,6 +13,37 @@
   });
   all('[data-open="keys"]').forEach((button) => { button.hidden = false; });
 
+  // ---- One search for pages, tools and calls: Ctrl or Cmd with K ----
+  const find = one("#find"), sought = one("#find input"), found = one("#found");
+  const openFind = () => {
+    if (!find.open) find.showModal();
+    sought.select();
+    if (!found.childElementCount) htmx.ajax("GET", find.querySelector("form").action, { target: "#found", swap: "innerHTML" });
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    openFind();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target === find) find.close();
+    if (!event.target.closest('[data-open="find"]') || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    openFind();
+  });
+  find.addEventListener("keydown", (event) => {
+    const links = Array.from(found.querySelectorAll("a")), at = links.indexOf(document.activeElement);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const to = at + (event.key === "ArrowDown" ? 1 : -1);
+      (to < 0 ? sought : links[Math.min(to, links.length - 1)])?.focus();
+    } else if (event.key === "Enter" && event.target === sought && links.length && found.dataset.of === sought.value) {
+      event.preventDefault();
+      links[0].click();
+    }
+  });
+  document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target === found) found.dataset.of = sought.value; });
+
   // ---- None acts while somebody types, while a request is under way, or under a dialog ----
   const changes = (event) => event.detail.requestConfig.verb !== "get" && !event.target.matches("[data-reads]"); // a preview reads
   let underway = 0;
@@ -49,7 +80,7 @@
   const inRow = { c: claim, s: snooze };
   const openGroup = () => { if (document.activeElement.matches("[data-all]")) document.activeElement.click(); };
 
-  const keys = { a: openGroup, j: () => move(1), k: () => move(-1), "?": openSheet };
+  const keys = { a: openGroup, "/": openFind, j: () => move(1), k: () => move(-1), "?": openSheet };
   document.addEventListener("keydown", (event) => {
     if (!document.body.hasAttribute("data-shortcuts") || event.defaultPrevented || event.repeat && !"jk".includes(event.key)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event.target) || isBusy()) return;

@@ -1,11 +1,10 @@
-"""Write an operator's answer as the agent will read it, and name what an agent hears of its calls."""
+"""Write an operator's answer as the agent will read it: the only text that reaches a model as instruction."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Any
 
 from retrycontract.contract.configuration import OnExpiry, shown_duration
@@ -14,7 +13,6 @@ from retrycontract.contract.feedback.feedback_text import STANDING_LEAD, shown_n
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState
 from retrycontract.contract.redaction.sanitizer import visible
-from retrycontract.contract.webhooks import WebhookEvent
 
 MAX_TEXT = 4000  # characters of an operator's words
 MAX_STANDING = 600  # characters of words that join a feedback: the errors need room, too
@@ -101,48 +99,3 @@ def render_expiry(kind: Kind, name: str, waited: timedelta, then: OnExpiry) -> s
                 f"No one answered your Blocked {what} within {time}, so the tool's policy rejects it. "
                 f"No person has said no. {nothing} Do not {again} again; stop, or take another way."
             )
-
-
-class AgentEvent(StrEnum):
-    """The types of streamed events: what systems are told by webhook, and every verdict."""
-
-    ATTEMPT_JUDGED = "attempt.judged"  # or given up, or to be sent again: its status says which
-    CALL_BLOCKED = WebhookEvent.CALL_BLOCKED.value
-    CALL_RESOLVED = WebhookEvent.CALL_RESOLVED.value
-    CALL_EXPIRED = WebhookEvent.CALL_EXPIRED.value
-    CALL_CANCELLED = WebhookEvent.CALL_CANCELLED.value
-    GUIDANCE_GIVEN = WebhookEvent.GUIDANCE_GIVEN.value
-
-
-RECORDED_AS: dict[str, AgentEvent] = {
-    "attempt.judged": AgentEvent.ATTEMPT_JUDGED,
-    "attempt.dead": AgentEvent.ATTEMPT_JUDGED,
-    "attempt.discarded": AgentEvent.ATTEMPT_JUDGED,
-    "escalation.opened": AgentEvent.CALL_BLOCKED,
-    "escalation.resolved": AgentEvent.CALL_RESOLVED,
-    "call.expired": AgentEvent.CALL_EXPIRED,
-    "call.cancelled": AgentEvent.CALL_CANCELLED,
-    "guidance.given": AgentEvent.GUIDANCE_GIVEN,
-}
-# What is told beyond where the call stands; the audit trail knows more.
-DETAILS: dict[AgentEvent, tuple[str, ...]] = {
-    AgentEvent.ATTEMPT_JUDGED: ("attempt", "valid", "codes"),
-    AgentEvent.CALL_BLOCKED: ("round", "event", "reason"),
-    AgentEvent.CALL_EXPIRED: ("on_expiry",),
-    AgentEvent.GUIDANCE_GIVEN: ("decision", "granted"),
-}
-
-
-class ResponseStatus(StrEnum):
-    """Name how a reply is logged."""
-
-    SUCCESS = "SUCCESS"
-    MALFORMED = "MALFORMED"
-    SCHEMA_VIOLATION = "SCHEMA_VIOLATION"
-
-
-def response_status(*, is_valid: bool, is_parsed: bool) -> ResponseStatus:
-    """Tell how a reply is logged: what is no JSON is malformed, whatever else is wrong with it."""
-    if is_valid:
-        return ResponseStatus.SUCCESS
-    return ResponseStatus.SCHEMA_VIOLATION if is_parsed else ResponseStatus.MALFORMED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -31,6 +32,9 @@ GRACE_SECONDS = 10  # for requests in hand when the service is told to stop
 BACKUPS = 3  # copies kept from before the last migrations
 
 
+logger = logging.getLogger("retrycontract")
+
+
 class Command(BaseCommand):
     """Migrate, prepare a first look and serve."""
 
@@ -54,9 +58,10 @@ class Command(BaseCommand):
         try:
             with sole_service(folder):
                 keep_private(folder)
-                _check_free(host, port)
+                check_free(host, port)
                 settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
                 self._migrate()
+                logger.info("Gathering the files of the pages")
                 call_command("collectstatic", interactive=False, verbosity=0)
                 self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
@@ -72,6 +77,8 @@ class Command(BaseCommand):
         if plan and executor.loader.applied_migrations and connection.vendor == "sqlite":
             self.stdout.write(f"Copied the database to {_copy_database()} before migrating it.")
         if plan:
+            new = "" if executor.loader.applied_migrations else "a new database: "
+            logger.info(f"Migrating {new}{len(plan)} steps")  # noqa: G004 - said once, to a person who waits
             call_command("migrate", interactive=False, verbosity=0)
 
     def _serve(self, host: str, port: int, *, with_demo: bool) -> None:
@@ -108,15 +115,14 @@ class Command(BaseCommand):
             kept = settings.RETRYCONTRACT.data_dir / "operator_password"
             lines += [f"  operator                 {demo.OPERATOR}", f"  password                 {password}"]
             lines += [f"                           (shown this once; also in {kept})"]
+        said = "\n".join(lines)
         if with_example:
-            lines += [
-                "",
-                "  A demo agent is getting stuck right now. Log in, answer its call, and watch it finish here.",
-            ]
+            lines += ["", "  A demo agent is getting stuck right now: watch it."]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
         if with_example:
-            server.example = demo.start_example(url)
+            then = f"{said}\n\n  The demo agent waits for a person. Log in, answer its call, and watch it finish.\n"
+            server.example = demo.start_example(url, out=self.stdout, then=then)
 
 
 def _doorkeeper() -> Doorkeeper:
@@ -172,7 +178,8 @@ def _in_words(error: OSError | OperationalError, folder: Path) -> str:
     return f"The service cannot use the folder {folder} ({reason}); mend that, or choose another --data-dir."
 
 
-def _check_free(host: str, port: int) -> None:
+def check_free(host: str, port: int) -> None:
+    """Raise CommandError for an address that cannot be listened on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

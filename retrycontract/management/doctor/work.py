@@ -107,7 +107,7 @@ def workers(now: datetime) -> Iterator[Finding]:
     if alive := WorkerBeat.objects.alive(now).count():
         yield ok("workers", f"{alive} gave a sign of life lately.")
     else:
-        yield fail("workers", "None gave a sign of life lately: start 'celery -A worker worker'.")
+        yield fail("workers", "None gave a sign of life lately: start 'retrycontract worker'.")
 
 
 def messages(now: datetime) -> Iterator[Finding]:

@@ -709,7 +709,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='attempt',
-            index=models.Index(fields=['tool_call_id', '-id'], name='attempt_by_tool_call'),
+            index=models.Index(fields=['tool_call_id', '-id'], name='attempt_by_tool_call', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddConstraint(
             model_name='attempt',
@@ -785,11 +785,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(fields=['session_id', '-id'], name='call_by_session'),
+            index=models.Index(fields=['session_id', '-id'], name='call_by_session', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddIndex(
             model_name='call',
-            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation'),
+            index=models.Index(condition=models.Q(('correlation_id__isnull', False)), fields=['correlation_id', '-id'], name='call_by_correlation', opclasses=('varchar_pattern_ops', 'int8_ops')),
         ),
         migrations.AddIndex(
             model_name='call',

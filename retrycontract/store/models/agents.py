@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import connection, models
-from django.db.models import F, Value
+from django.db.models import Case, F, Value, When
 from django.db.models.functions import Greatest
 
 from retrycontract.store.statements import Statement
@@ -40,13 +40,19 @@ class KeyState(StrEnum):
 class AgentQuerySet(models.QuerySet["Agent"]):
     """Find agents, and keep their accounts."""
 
-    def charge(self, agent_id: int, seconds: float, *, per_second: float, now: datetime) -> None:
-        """Add processor seconds to an account, of which `per_second` are worked off; fewer than none are given back."""
+    def charge(self, agent_id: int, seconds: float, *, per_second: float, most: float, now: datetime) -> None:
+        """Add processor seconds to an account, of which `per_second` are worked off; fewer than none are given back.
+
+        More than `most` is never owed: an account that says so was charged before the clock was set back, and begins
+        anew.
+        """
         moment, found = now.timestamp(), self.filter(pk=agent_id)
-        found.update(
-            work_until=Greatest(F("work_until"), Value(moment)) + seconds / per_second if per_second else moment,
-            work_seconds=F("work_seconds") + seconds,
-        )
+        if not per_second:
+            found.update(work_until=moment, work_seconds=F("work_seconds") + seconds)
+            return
+        from_now = When(work_until__gt=moment + most / per_second, then=Value(moment))
+        begun = Case(from_now, default=Greatest(F("work_until"), Value(moment)))
+        found.update(work_until=begun + seconds / per_second, work_seconds=F("work_seconds") + seconds)
 
 
 class Agent(models.Model):

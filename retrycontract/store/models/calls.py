@@ -16,6 +16,7 @@ from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState, Status
 from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
@@ -63,26 +64,16 @@ class CallQuerySet(models.QuerySet["Call"]):
         return self.filter(state=SqlLiteral(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
-        """Keep the calls of tools whose name holds the text, and those that bear an id that begins with it.
+        """Keep the calls of tools whose name holds the text, those that bear an id that begins with it, and those with
+        its words in what the agent was trying to do or in the values that it sent.
 
-        An id is a call's own, its session's, a correlation or, exactly, a tool call id. PostgreSQL finds sessions and
-        correlations by the whole id: their indexes are in the order of the language, which knows no beginnings.
+        An id is a call's own, its session's, a correlation or a tool call id. Of words and ids the newest are found.
         """
         tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
         names = {text, *tools[:MAX_TOOLS_FOUND]}
+        keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
         # As a list: of a subquery in an OR, PostgreSQL would read every call.
-        if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
-            after = text + "\U0010ffff"
-            fields = ("public_id", "session_id", "correlation_id")
-            found = [Call.objects.filter(**{f"{name}__gte": text, f"{name}__lt": after}) for name in fields]
-        else:
-            wholes = (Q(session_id=text), Q(correlation_id=text))
-            found = [Call.objects.filter(public_id__startswith=text), *map(Call.objects.filter, wholes)]
-        keys = [key for calls in found for key in calls.order_by().values_list("pk", flat=True)[:MAX_CALLS_OF_ID]]
-        attempts = Attempt.objects.filter(tool_call_id=text).order_by("-pk")
-        return self.filter(
-            Q(tool_name__in=names) | Q(pk__in=[*keys, *attempts.values_list("call_id", flat=True)[:MAX_CALLS_OF_ID]])
-        )
+        return self.filter(Q(tool_name__in=names) | Q(pk__in=keys))
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -97,6 +88,20 @@ class CallQuerySet(models.QuerySet["Call"]):
         held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
         late = self.filter(state=SqlLiteral(CallState.BLOCKED.value), expires_at__lte=now)
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
+
+
+def _bearing(text: str) -> list[int]:
+    """List calls by an id of theirs that begins so, the newest, as many of each kind as a search looks at."""
+    found: list[int] = []
+    for rows, name, key in ((Call, "public_id", "pk"), (Call, "session_id", "pk"), (Call, "correlation_id", "pk"),
+                            (Attempt, "tool_call_id", "call_id")):  # fmt: skip
+        if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
+            begins = {f"{name}__gte": text, f"{name}__lt": text + "\U0010ffff"}
+        else:
+            begins = {f"{name}__startswith": text}
+        keys = rows._default_manager.filter(**begins).order_by(f"-{name}", "-pk").values_list(key, flat=True)
+        found += keys[:MAX_CALLS_OF_ID]
+    return found
 
 
 class Call(models.Model):
@@ -156,9 +161,14 @@ class Call(models.Model):
             models.Index(fields=("state", "updated_at"), name="call_ended", condition=Q(state__in=ENDED)),
             # The dashboard's search.
             models.Index(fields=("tool_name", "-id"), name="call_by_tool_name"),
-            models.Index(fields=("session_id", "-id"), name="call_by_session"),
             models.Index(
-                fields=("correlation_id", "-id"), name="call_by_correlation", condition=Q(correlation_id__isnull=False)
+                fields=("session_id", "-id"), name="call_by_session", opclasses=("varchar_pattern_ops", "int8_ops")
+            ),
+            models.Index(
+                fields=("correlation_id", "-id"),
+                name="call_by_correlation",
+                condition=Q(correlation_id__isnull=False),
+                opclasses=("varchar_pattern_ops", "int8_ops"),
             ),
             # Which model: most calls name none.
             models.Index(fields=("model", "-id"), name="call_by_model", condition=Q(model__isnull=False)),
@@ -386,7 +396,11 @@ class Attempt(models.Model):
             # What workers claim and the sweep looks for.
             models.Index(fields=("id",), name="attempt_waiting", condition=Q(state__in=("queued", "leased"))),
             # The search among all calls.
-            models.Index(fields=("tool_call_id", "-id"), name="attempt_by_tool_call"),
+            models.Index(
+                fields=("tool_call_id", "-id"),
+                name="attempt_by_tool_call",
+                opclasses=("varchar_pattern_ops", "int8_ops"),  # by letters, so that a beginning is a range
+            ),
         )
 
     def __str__(self) -> str:

@@ -7,8 +7,8 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
-from retrycontract.contract.feedback.guidance import ResponseStatus, response_status
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
 
 OF_STATUS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from retrycontract.contract.feedback.guidance import ResponseStatus
+from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, Call, LoggedResponse
 from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 

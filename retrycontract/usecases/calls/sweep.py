@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from django.db.models import QuerySet
 from retrycontract.config.logs import forget
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.store import call_texts
 from retrycontract.store.history import forgetting
 from retrycontract.store.models import (
     AnswerRecord,
@@ -159,6 +161,62 @@ def forget_calls(*, now: datetime, clock: Callable[[], float] = monotonic) -> in
     return calls
 
 
+INDEXED_AT_ONCE: Final = 500  # calls of one transaction
+LOOKED_AT_AGAIN: Final = 500  # of the newest, and of the newest Blocked: they may have failed again
+
+
+def index_calls(*, clock: Callable[[], float] = monotonic) -> int:
+    """Take the words of new calls, and of Blocked ones that failed again, to be searched; returns how many calls."""
+    if not call_texts.is_there():
+        with write_transaction():
+            call_texts.prepare()
+    end, calls = clock() + LONGEST_SECONDS, 0
+    while indexed := _index_batch():
+        calls += indexed
+        if indexed < INDEXED_AT_ONCE or clock() >= end:
+            break
+    return calls
+
+
+def _index_batch() -> int:
+    last = call_texts.newest()
+    new = Call.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:INDEXED_AT_ONCE]
+    # What a transaction of then made visible later has a smaller key: the last keys are looked at again.
+    made, known = ("pk", "attempts_made"), Call.objects.filter(pk__lte=last)
+    again = {*known.order_by("-pk").values_list(*made)[:LOOKED_AT_AGAIN],
+             *known.blocked().order_by("-blocked_at").values_list(*made)[:LOOKED_AT_AGAIN]}  # fmt: skip
+    indexed = call_texts.attempts_of([key for key, _ in again])
+    keys = [*new, *(key for key, number in again if indexed.get(key, 0) < number)]
+    if not keys:
+        return 0
+    calls = list(Call.objects.filter(pk__in=keys))
+    outputs = {one.call_id: one.output for one in Attempt.objects.newest_judged(calls).only("call_id", "output")}
+    with write_transaction():
+        call_texts.write((call.pk, _words(call, outputs.get(call.pk)), call.attempts_made) for call in calls)
+    return len(calls)
+
+
+def _words(call: Call, output: Any) -> list[str]:
+    """Take the words of what the agent was trying to do and of the values that it sent: what is stored is redacted."""
+    context = call.context if isinstance(call.context, dict) else {}
+    told = [str(context[name]) for name in ("goal", "last_user_message") if isinstance(context.get(name), str)]
+    return call_texts.words_of(*told, *islice(_values(output), call_texts.MOST_WORDS))
+
+
+def _values(output: Any) -> Iterator[str]:
+    left = [output]
+    while left:
+        match left.pop():
+            case dict() as found:
+                left += reversed(list(found.values()))
+            case list() as found:
+                left += reversed(found)
+            case bool() | None:
+                pass
+            case value:
+                yield str(value)
+
+
 def _forget_batch(now: datetime) -> int:
     days: float = settings.RETRYCONTRACT.retention_days
     if not days:
@@ -177,6 +235,8 @@ def _forget_batch(now: datetime) -> int:
         # Locked: a late answer may reopen a call that expired.
         old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
         calls = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+        if call_texts.is_there():
+            call_texts.forget(calls)
         counts = _delete_calls(calls) | {"before": before.isoformat()} if calls else {}
         Event.record(
             "history.forgotten", actor="sweep", door=Door.WORKER, at=now, calls=len(calls), messages=messages, **counts

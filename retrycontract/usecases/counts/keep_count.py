@@ -33,6 +33,9 @@ from retrycontract.store.models import (
     hour_of,
 )
 
+# Beyond the burst, in processor seconds: what is refused adds nothing, so that only what is under way at once can come
+# to more. An account that owes more was charged before the clock was set back.
+MOST_OWED: Final = 100.0
 NOTED: Final = 0.1  # seconds of quick checks that are kept in mind, since a write would cost more than each of them
 
 
@@ -46,7 +49,11 @@ class WorkUsedUpError(Exception):
 
 def charge(agent_id: int, seconds: float, *, now: datetime) -> None:
     """Charge an agent at once, as what takes long is."""
-    Agent.objects.charge(agent_id, seconds, per_second=settings.RETRYCONTRACT.work_seconds_per_minute / 60, now=now)
+    service = settings.RETRYCONTRACT
+    Agent.objects.charge(
+        agent_id, seconds, per_second=service.work_seconds_per_minute / 60, most=service.work_burst_seconds + MOST_OWED,
+        now=now,
+    )  # fmt: skip
 
 
 def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:
@@ -63,9 +70,9 @@ def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:
     service = settings.RETRYCONTRACT
     if not service.work_seconds_per_minute:
         return
-    room = service.work_burst_seconds / (service.work_seconds_per_minute / 60)
-    wait = agent.work_until - now.timestamp() - room
-    if wait > 0:
+    per_second = service.work_seconds_per_minute / 60
+    wait = agent.work_until - now.timestamp() - service.work_burst_seconds / per_second
+    if 0 < wait <= MOST_OWED / per_second:
         raise WorkUsedUpError(ceil(wait))
 
 

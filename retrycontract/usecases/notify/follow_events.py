@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from retrycontract.contract.feedback.guidance import DETAILS, RECORDED_AS, AgentEvent
+from retrycontract.contract.webhooks import DETAILS, RECORDED_AS, AgentEvent
 from retrycontract.store.models import Agent, Attempt, Call, Event
 from retrycontract.store.transactions import Position
 from retrycontract.usecases.notify.write_message import write_event

@@ -1,0 +1,109 @@
+"""The words of calls, to be searched for: SQLite's FTS5, or PostgreSQL's own full text.
+
+They are made from what is stored, by the sweep, and can be thrown away: no table of Django's, no migration, no export.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from django.db import connection
+
+TABLE: Final = "retrycontract_calltext"
+MOST_WORDS: Final = 300  # of one call: what is sought stands among the first, or in a file that nobody searches for
+MOST_LOOKED_AT: Final = 4_000  # characters of one text
+MOST_SOUGHT: Final = 8  # words of one search
+_WORD: Final = re.compile(r"[^\W_]+")
+_MAKE: Final = {
+    # Whole words and their beginnings are found, no phrases: `detail=none` is a third of the size.
+    "sqlite": (
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {TABLE} USING fts5(words, attempts UNINDEXED, prefix='2 3', detail=none)",
+    ),
+    "postgresql": (
+        f"CREATE TABLE IF NOT EXISTS {TABLE} (call_id bigint PRIMARY KEY, words tsvector NOT NULL, attempts integer)",
+        f"CREATE INDEX IF NOT EXISTS {TABLE}_words ON {TABLE} USING gin (words)",
+    ),
+}
+
+
+def words_of(*texts: str) -> list[str]:
+    """Give the different words of some texts as they are compared: small letters, without accents."""
+    found: dict[str, None] = {}
+    for text in texts:
+        plain = unicodedata.normalize("NFKD", text[:MOST_LOOKED_AT].casefold())
+        for word in _WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter))):
+            found[word[:60]] = None
+    return list(found)[:MOST_WORDS]
+
+
+def prepare() -> None:
+    """Make the table where it is missing."""
+    if not is_there():
+        for statement in _MAKE[connection.vendor]:
+            _run(statement)
+
+
+def is_there() -> bool:
+    """Tell whether there is anything to search in; a service that never swept has nothing."""
+    if connection.vendor == "sqlite":
+        return bool(_run("SELECT 1 FROM sqlite_master WHERE name = %s", [TABLE]))
+    return bool(_run("SELECT to_regclass(%s) IS NOT NULL", [TABLE])[0][0])
+
+
+def write(texts: Iterable[tuple[int, Collection[str], int]]) -> None:
+    """Keep the words of calls, by the calls' keys, with the number of the attempt that they were taken from."""
+    rows = [(key, " ".join(words), attempts) for key, words, attempts in texts]
+    forget([key for key, _, _ in rows])
+    name, words = ("rowid", "%s") if connection.vendor == "sqlite" else ("call_id", "array_to_tsvector(%s)")
+    twice = "" if connection.vendor == "sqlite" else " ON CONFLICT DO NOTHING"  # another sweep did it at once
+    statement = f"INSERT INTO {TABLE} ({name}, words, attempts) VALUES (%s, {words}, %s){twice}"  # noqa: S608 - our names
+    for key, text, attempts in rows:
+        _run(statement, [key, text if connection.vendor == "sqlite" else text.split(), attempts])
+
+
+def forget(keys: Collection[int]) -> None:
+    """Forget the words of calls."""
+    if keys:
+        places = ", ".join(["%s"] * len(keys))
+        _run(f"DELETE FROM {TABLE} WHERE {_key()} IN ({places})", list(keys))  # noqa: S608 - our own names
+
+
+def newest() -> int:
+    """Give the largest key of a call whose words are kept."""
+    found = _run(f"SELECT {_key()} FROM {TABLE} ORDER BY {_key()} DESC LIMIT 1")  # noqa: S608 - our own names
+    return int(found[0][0]) if found else 0
+
+
+def attempts_of(keys: Collection[int]) -> dict[int, int]:
+    """Tell from which attempt the words of calls were taken."""
+    if not keys:
+        return {}
+    places = ", ".join(["%s"] * len(keys))
+    statement = f"SELECT {_key()}, attempts FROM {TABLE} WHERE {_key()} IN ({places})"  # noqa: S608 - our own names
+    return {int(key): int(attempts) for key, attempts in _run(statement, list(keys))}
+
+
+def find(text: str, *, most: int) -> list[int]:
+    """List the newest calls that have every word of a text, or words that begin so, by their keys."""
+    words = [word for word in words_of(text) if len(word) > 1][:MOST_SOUGHT]
+    if not words or not is_there():
+        return []
+    if connection.vendor == "sqlite":
+        sought, match = " ".join(f'"{word}"*' for word in words), f"{TABLE} MATCH %s"
+    else:
+        sought, match = " & ".join(f"'{word}':*" for word in words), "words @@ %s::tsquery"
+    statement = f"SELECT {_key()} FROM {TABLE} WHERE {match} ORDER BY {_key()} DESC LIMIT %s"  # noqa: S608 - our own
+    return [int(key) for (key,) in _run(statement, [sought, most])]
+
+
+def _key() -> str:
+    return "rowid" if connection.vendor == "sqlite" else "call_id"
+
+
+def _run(statement: str, parameters: Collection[Any] = ()) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(parameters))
+        return cursor.fetchall() if cursor.description else []

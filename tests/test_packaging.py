@@ -1,0 +1,147 @@
+"""What others run us with: proxies, systemd, Kubernetes. Held by their own programs where those can be had."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from retrycontract.cli.program import program
+from retrycontract.config.service_settings import PREFIX, load
+from tests.delivery.test_webhook import certificate
+from tests.test_deployment import in_container
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PACKAGING: Final = ROOT / "packaging"
+INSTALL: Final = (ROOT / "docs" / "install.md").read_text()
+PROXIES: Final = {path.name: path.read_text() for path in (PACKAGING / "proxies").iterdir()}
+MANIFESTS: Final[list[dict[str, Any]]] = [
+    manifest
+    for path in sorted((PACKAGING / "kubernetes").glob("*.yaml"))
+    if path.name != "kustomization.yaml"
+    for manifest in yaml.safe_load_all(path.read_text())
+]
+PODS: Final = {
+    manifest["metadata"]["name"]: manifest["spec"]["template"]["spec"]
+    for manifest in MANIFESTS
+    if "template" in manifest["spec"]
+}
+KUBERNETES: Final = ("1.28", "1.31", "1.34")
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx_takes_its_example(tmp_path: Path) -> None:
+    certificate(tmp_path, "desk.example.com")
+    example = PROXIES["nginx.conf"].replace("/etc/ssl/desk.pem", str(tmp_path / "cert.pem"))
+    example = example.replace("/etc/ssl/desk.key", str(tmp_path / "key.pem"))
+    whole = f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ access_log off;\n{example}\n}}\n"
+    (tmp_path / "nginx.conf").write_text(whole)
+    done = subprocess.run(
+        ["nginx", "-t", "-c", tmp_path / "nginx.conf", "-p", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warn" not in done.stderr
+
+
+def test_traefiks_example_is_whole() -> None:
+    http = yaml.safe_load(PROXIES["traefik.yml"])["http"]
+    [router] = http["routers"].values()
+    assert router["service"] in http["services"]
+    assert router["tls"]
+    assert "middlewares" not in http, "buffering would hold streams back"
+
+
+def test_caddys_example_is_balanced() -> None:
+    text = re.sub(r"#.*", "", PROXIES["Caddyfile"])
+    assert text.count("{") == text.count("}") == 4
+
+
+@pytest.mark.parametrize("name", sorted(PROXIES))
+def test_every_proxy_speaks_to_us_over_tls_and_keeps_metrics_inside(name: str) -> None:
+    text = PROXIES[name]
+    assert "127.0.0.1:8000" in text
+    assert "/metrics" in text
+    assert "RETRYCONTRACT_TRUSTED_PROXIES" in text
+    assert name in INSTALL
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    unit = (PACKAGING / "systemd" / "retrycontract.service").read_text()
+    [program_of_unit] = re.findall(r"^ExecStart=(\S+)", unit, re.MULTILINE)
+    assert program_of_unit in INSTALL
+    (tmp_path / "retrycontract.service").write_text(unit.replace(program_of_unit, shutil.which("true") or ""))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / "retrycontract.service"], capture_output=True, text=True, check=False
+    )
+    assert "retrycontract.service:" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("number", range(len(MANIFESTS)))
+def test_kubernetes_takes_every_manifest(number: int, version: str) -> None:
+    kubernetes_validate.validate(MANIFESTS[number], version, strict=True)
+
+
+@pytest.mark.parametrize("name", sorted(PODS))
+def test_a_pod_has_no_powers_and_a_read_only_root(name: str) -> None:
+    pod = PODS[name]
+    [container] = pod["containers"]
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 10001)
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod["automountServiceAccountToken"] is False
+    # The cluster's own RETRYCONTRACT_PORT, for the service of that name, would be refused as a setting that is none.
+    assert pod["enableServiceLinks"] is False
+    assert container["resources"]["limits"]["memory"]
+
+
+@pytest.mark.parametrize("name", sorted(PODS))
+def test_a_pod_runs_a_command_that_there_is(name: str) -> None:
+    import click
+
+    [container] = PODS[name]["containers"]
+    first, command, *options = container["args"]
+    assert first == "retrycontract"
+    leaf = program.get_command(click.Context(program), command)
+    assert leaf is not None
+    leaf.make_context(command, list(options))
+
+
+def test_the_cluster_has_what_it_needs_to_look_after_us() -> None:
+    kinds = sorted((manifest["kind"], manifest["metadata"]["name"]) for manifest in MANIFESTS)
+    assert kinds == [
+        ("Deployment", "retrycontract-web"),
+        ("Deployment", "retrycontract-worker"),
+        ("HorizontalPodAutoscaler", "retrycontract-web"),
+        ("HorizontalPodAutoscaler", "retrycontract-worker"),
+        ("Job", "retrycontract-migrate"),
+        ("PodDisruptionBudget", "retrycontract-web"),
+        ("PodDisruptionBudget", "retrycontract-worker"),
+        ("Service", "retrycontract"),
+    ]
+    [web] = PODS["retrycontract-web"]["containers"]
+    assert {probe: web[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")} == {
+        "startup": "/livez", "liveness": "/livez", "readiness": "/readyz",
+    }  # fmt: skip
+    [scaled] = [m for m in MANIFESTS if m["kind"] == "HorizontalPodAutoscaler" and "worker" in m["metadata"]["name"]]
+    [metric] = scaled["spec"]["metrics"]
+    assert f"`{metric['external']['metric']['name']}`" in (ROOT / "docs" / "operating.md").read_text()
+    kustomized = yaml.safe_load((PACKAGING / "kubernetes" / "kustomization.yaml").read_text())
+    assert all((PACKAGING / "kubernetes" / name).is_file() for name in kustomized["resources"])
+
+
+def test_the_settings_of_the_cluster_are_taken(tmp_path: Path) -> None:
+    lines = (PACKAGING / "kubernetes" / "settings.env").read_text().splitlines()
+    settings = load(dict(line.split("=", 1) for line in lines) | {f"{PREFIX}DATA_DIR": str(tmp_path)})
+    assert (settings.https, settings.judge) == (True, "worker")
+    assert in_container("web", {})[f"{PREFIX}JUDGE"] == settings.judge
