@@ -117,7 +117,22 @@ def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
     return read
 
 
+def _with_proxy(app: Any) -> Any:
+    """Put the proxy before everything else: upstreams name their requests themselves."""
+    service = settings.RETRYCONTRACT
+    if not service.proxy_upstreams:
+        return app
+    # Imported when used: nobody else needs its packages.
+    from retrycontract.proxy.mount import JudgingSettings, ProxyMount, ProxySettings
+
+    judging = JudgingSettings(mode=service.proxy_mode, configuration=settings.CONTRACT)
+    upstreams = dict(upstream.split("=", 1) for upstream in service.proxy_upstreams)
+    return ProxyMount(app, upstreams, ProxySettings(judging=judging, wait=service.proxy_wait_seconds))
+
+
 _front = _front_of_house()
-application = RequestIds(
-    Metrics(Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)
+application = _with_proxy(
+    RequestIds(
+        Metrics(Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)
+    )
 )

@@ -125,6 +125,15 @@ class ServiceSettings(BaseModel):
         "",
         description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
     )
+    proxy_upstreams: list[str] = Field(
+        [], description="Model APIs that agents reach at `/proxy/NAME/`, as `NAME=URL`, comma separated; empty: none."
+    )
+    proxy_mode: Literal["observe", "enforce"] = Field(
+        "observe", description="Whether what models write at `/proxy/` is only checked and recorded, or mended as well."
+    )
+    proxy_wait_seconds: float = Field(
+        0, ge=0, le=3_600, description="How long an answer at `/proxy/` waits for a person; 0: it ends and says so."
+    )
     notify_webhook_url: str = Field(
         "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
     )
@@ -205,7 +214,13 @@ class ServiceSettings(BaseModel):
     )
 
     @field_validator(
-        "allowed_hosts", "trusted_origins", "trusted_proxies", "encryption_keys", "notify_email", mode="before"
+        "allowed_hosts",
+        "trusted_origins",
+        "trusted_proxies",
+        "encryption_keys",
+        "notify_email",
+        "proxy_upstreams",
+        mode="before",
     )
     @classmethod
     def _split(cls, value: Any) -> Any:
@@ -253,6 +268,15 @@ class ServiceSettings(BaseModel):
         if url and not is_plain_url(url):
             raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
         return url
+
+    @field_validator("proxy_upstreams")
+    @classmethod
+    def _named(cls, upstreams: list[str]) -> list[str]:
+        for upstream in upstreams:
+            name, _, url = upstream.partition("=")
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name) or not is_plain_url(url) or "?" in url:
+                raise ValueError("each must be a name and an address such as openai=https://api.openai.com")
+        return upstreams
 
     @field_validator("trace_url")
     @classmethod

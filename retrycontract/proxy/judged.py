@@ -216,7 +216,7 @@ class JudgedRequest:
         """Count and log what became of an answer, and give it as headers."""
         report.outcome = outcome or report.outcome
         self._doorway.note(report)
-        logger.info("%s %s: %s", self._wire.name, report.model, report.outcome)
+        logger.info("%s %s: %s", self._wire.name, _header(report.model), report.outcome)
         told = {
             "mode": self._settings.judging.mode, "outcome": report.outcome, "attempts": str(report.answers),
             "codes": ",".join(dict.fromkeys(report.codes)), "calls": ",".join(report.call_ids),

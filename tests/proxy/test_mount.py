@@ -1,0 +1,101 @@
+"""The proxy within the service: who may use it, what it asks, and that the upstream's key stays nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.proxy import chat, messages
+from tests.proxy.upstream import RIGHT, WRONG, Asked, Reply, ScriptedUpstream, upstream
+from tests.serving import running
+from tests.serving.desk import Desk
+from tests.serving.service import Service
+
+pytestmark = pytest.mark.processes
+UPSTREAM_KEY = "sk-proj-" + "Qz7Wd" * 9
+SECRET_HEADERS = {"Authorization": f"Bearer {UPSTREAM_KEY}", "x-api-key": UPSTREAM_KEY, "api-key": UPSTREAM_KEY}
+
+
+def script(asked: Asked) -> Reply:
+    wire: Any = messages if asked.target.startswith("/v1/messages") else chat
+    if b"never" in asked.content:
+        return wire.says(None, wire.call("read_file", WRONG))  # type: ignore[no-any-return]
+    made = RIGHT if wire.results(asked.body) else WRONG
+    return wire.says("Hm.", wire.call("read_file", made))  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Any]]:
+    with upstream(script=script) as up:
+        data = tmp_path_factory.mktemp("proxy") / "data"
+        environment = {
+            "RETRYCONTRACT_PROXY_UPSTREAMS": f"here={up.url},elsewhere=http://127.0.0.1:9",
+            "RETRYCONTRACT_PROXY_MODE": "enforce",
+        }
+        with running(Service(data, environment)) as service:
+            yield service, up
+
+
+def post(service: Service, path: str, body: Any, **headers: str) -> httpx2.Response:
+    return httpx2.post(f"{service.url}/proxy/{path}", json=body, headers={**SECRET_HEADERS, **headers}, timeout=60)
+
+
+def test_a_call_is_mended_stored_and_the_upstreams_key_is_nowhere(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, up = served
+    ours = {"x-retrycontract-key": service.new_key("proxied")}
+    for wire in (chat, messages):
+        answer = post(service, f"here{wire.PATH}?key={UPSTREAM_KEY}", wire.asking(wire.tool()), **ours)
+        assert wire.calls_in(answer.json()) == [("read_file", RIGHT)]
+        assert answer.headers["x-retrycontract-outcome"] == "repaired"
+        assert len(answer.headers.get_list("date")) <= 1
+    blocked = post(service, f"here{chat.PATH}", chat.asking(chat.tool(), text="never"), **ours)
+    call_id = blocked.headers["x-retrycontract-calls"]
+    assert all(asked.headers["authorization"] == f"Bearer {UPSTREAM_KEY}" for asked in up.asked)
+    assert up.asked[0].target == f"{chat.PATH}?key={UPSTREAM_KEY}"
+    assert not any(name.startswith("x-retrycontract") for asked in up.asked for name in asked.headers)
+    post(service, f"elsewhere{chat.PATH}?key={UPSTREAM_KEY}", chat.asking(chat.tool()), **ours)
+    desk = Desk(service)
+    desk.log_in()
+    seen = desk.get("/") + desk.get(f"/calls/{call_id}/") + answer.text + blocked.text
+    seen += httpx2.get(f"{service.url}/api/v1/calls/{call_id}", headers={
+        "Authorization": f"Bearer {ours['x-retrycontract-key']}"}).text  # fmt: skip
+    assert call_id in seen
+    assert UPSTREAM_KEY not in seen
+    kept = [path for path in Path(service.data_dir).rglob("*") if path.is_file()]
+    assert any(path.name == "service.log" for path in kept)
+    assert [path for path in kept if UPSTREAM_KEY.encode() in path.read_bytes()] == []
+    # The control: what is no key of the upstream's is found by the same look.
+    assert any(call_id.encode() in path.read_bytes() for path in kept)
+
+
+@pytest.mark.parametrize("key", [None, "", "rc_00000000_nobody", "two words", UPSTREAM_KEY])
+def test_without_an_agents_key_nothing_is_passed_on(served: tuple[Service, ScriptedUpstream], key: str | None) -> None:
+    service, up = served
+    before, ours = len(up.asked), {} if key is None else {"x-retrycontract-key": key}
+    answer = post(service, "here/v1/models", {}, **ours)
+    assert answer.status_code == 401
+    assert "x-retrycontract-key" in answer.json()["error"]["message"]
+    assert len(up.asked) == before
+
+
+def test_only_upstreams_of_the_settings_are_asked(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, _ = served
+    ours = {"x-retrycontract-key": service.new_key("wanderer")}
+    for path in ("nowhere/v1/models", "http://example.com/v1", "here.example.com/v1"):
+        assert post(service, path, {}, **ours).status_code == 404
+    assert httpx2.get(f"{service.url}/livez").status_code == 200
+
+
+def test_two_agents_have_their_own_tools_and_conversations(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, _ = served
+    keys = [service.new_key(f"apart-{number}") for number in range(2)]
+    for key in keys:
+        post(service, f"here{chat.PATH}", chat.asking(chat.tool()), **{"x-retrycontract-key": key})
+    for key in keys:
+        found = httpx2.get(f"{service.url}/api/v1/calls", headers={"Authorization": f"Bearer {key}"}).json()
+        assert json.dumps(found).count('"read_file"') == 1
