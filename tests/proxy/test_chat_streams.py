@@ -166,7 +166,11 @@ def test_wherever_the_network_cuts_the_result_is_the_same(first: Any, step: int)
     assert len(results) == 1
 
 
-@pytest.mark.parametrize("parts", [[DROP], [b"data: {broken\n\n", DROP], [b"data: {brok", DROP], []], ids=str)
+@pytest.mark.parametrize(
+    "parts",
+    [[DROP], [b"data: {broken\n\n", DROP], [b"data: {brok", DROP], []],
+    ids=["at once", "after a line", "in a line", "in silence"],
+)
 def test_an_upstream_that_dies_over_a_call_lets_no_part_of_it_through(parts: list[Any]) -> None:
     content = chunks("Reading.", call("read_file", RIGHT))
     reply = streamed(content[: content.index(b'"finish_reason": "tool_calls"') - 300])
