@@ -225,9 +225,11 @@ def playground(request: HttpRequest) -> HttpResponse:
         chosen = request.GET.get("tool", "")
         if chosen.isascii() and chosen.isdigit() and len(chosen) < 19:
             beginning = of_tool(get_object_or_404(Tool.objects.select_related("current_version"), pk=chosen))
+        elif example := EXAMPLES.get(request.GET.get("example", "")):
+            form = PlaygroundForm({"strict": "on", "attempt": "1", "max_attempts": "3"} | example.initial)
+            return _page(request, form, **_verdict(_try(form)))
         else:
-            example = EXAMPLES.get(request.GET.get("example", ""))
-            beginning = example.initial if example else {}
+            beginning = {}
         return _page(request, PlaygroundForm(initial=beginning))
     form = PlaygroundForm(request.POST)
     tried = _try(form)

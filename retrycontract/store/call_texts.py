@@ -91,10 +91,16 @@ def find(text: str, *, most: int) -> list[int]:
     words = [word for word in words_of(text) if len(word) > 1][:MOST_SOUGHT]
     if not words or not is_there():
         return []
+    # Of a beginning every word is merged before the first is found; common ones are found whole, and that is enough.
+    whole = _find(words, most, is_whole=True)
+    return whole if len(whole) >= most else _find(words, most, is_whole=False)
+
+
+def _find(words: list[str], most: int, *, is_whole: bool) -> list[int]:
     if connection.vendor == "sqlite":
-        sought, match = " ".join(f'"{word}"*' for word in words), f"{TABLE} MATCH %s"
+        sought, match = " ".join(f'"{word}"{"" if is_whole else "*"}' for word in words), f"{TABLE} MATCH %s"
     else:
-        sought, match = " & ".join(f"'{word}':*" for word in words), "words @@ %s::tsquery"
+        sought, match = " & ".join(f"'{word}'{'' if is_whole else ':*'}" for word in words), "words @@ %s::tsquery"
     statement = f"SELECT {_key()} FROM {TABLE} WHERE {match} ORDER BY {_key()} DESC LIMIT %s"  # noqa: S608 - our own
     return [int(key) for (key,) in _run(statement, [sought, most])]
 

@@ -32,6 +32,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
     "inbox": lambda _: {},
     "call": lambda call: {"public_id": call.public_id},
     "calls": lambda _: {},
+    "find": lambda _: {},
     "snooze": lambda call: {"public_id": call.public_id},
     "group": lambda call: {"public_id": call.public_id},
     "hints": lambda _: {},

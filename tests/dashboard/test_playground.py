@@ -191,7 +191,9 @@ def test_a_tool_that_is_not_there_breaks_nothing(desk: Client, tool: str) -> Non
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_example_fails_as_something_to_learn_from(desk: Client, name: str) -> None:
-    form = desk.get(f"/playground/?example={name}").context["form"]
+    page = desk.get(f"/playground/?example={name}")
+    assert "The model reads exactly this" in page.content.decode(), "it is judged at once"
+    form = page.context["form"]
     sent = {field: form[field].value() for field in ("name", "kind", "schema", "output", "attempt", "max_attempts")}
     page = desk.post("/playground/", sent)
     assert (page.status_code, page.context["tried"].is_valid) == (200, False)
