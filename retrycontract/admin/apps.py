@@ -10,6 +10,7 @@ PAGES = (
     "tools",
     "history",
     "responses",
+    "endpoints",
     "outbox",
     "operators",
 )
