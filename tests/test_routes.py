@@ -30,6 +30,7 @@ DESK: dict[str, tuple[int, ...]] = {
     "GET /audit/": (LOGIN, LOGIN, NO, NO, IN),
     "GET /audit.<slug:kind>": (LOGIN, LOGIN, NO, NO, IN),
     "GET /calls/": (LOGIN, LOGIN, IN, IN, IN),
+    "GET /find/": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls.<slug:kind>": (LOGIN, LOGIN, IN, IN, IN),
     "GET /calls/<slug:public_id>/": (LOGIN, LOGIN, IN, IN, IN),
     "POST /calls/<slug:public_id>/": (401, 401, NO, 422, 422),

@@ -94,6 +94,11 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     help="How long an answer waits for a person, with --url.",
 )  # fmt: skip
 @click.option("--rescue", is_flag=True, help="Take calls that are written as text.")
+@click.option(
+    "--repeats", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
+    help="Equal calls in a row that are told of; 0: never.",
+)  # fmt: skip
+@click.option("--tell-repeats", is_flag=True, help="Tell the model of them as well.")
 @click.option("--config", type=Path, metavar="FILE", help=f"Configuration file; default: {DEFAULT_PATH}")
 def proxy(**options: Any) -> int:
     """Put the contract in front of a model's API.

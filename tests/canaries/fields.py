@@ -155,6 +155,8 @@ FORMS: Final[dict[str, str]] = {
 # What pages of the desk read without a form.
 PAGES: Final[dict[str, str]] = {
     "GET after": "a filter of the inbox",
+    "GET by": "a range",
+    "GET field": "a line of a schema",
     "GET form": "a look for news",
     "GET example": "an example of the playground",
     "POST switch": "a state of a webhook",
@@ -191,6 +193,9 @@ FILTERS: Final[dict[str, str]] = {
     "CallChoices.state": "a search of the calls",
     "CallChoices.kind": "a search of the calls",
     "CallChoices.code": "a search of the calls",
+    "CallChoices.field": "a search of the calls",
+    "CallChoices.model": "a search of the calls",
+    "CallChoices.version": "a search of the calls",
     "CallChoices.since": "a search of the calls",
     "CallChoices.until": "a search of the calls",
     "EventChoices.actor": "a search of the trail",

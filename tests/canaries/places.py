@@ -136,10 +136,13 @@ OPENED: dict[str, tuple[str, ...]] = {
     "a task of the log": ("/agent-responses/?task=@@&status=@@&period=@@",),
     "a page of the log": ("/agent-responses/?after=@@.1",),
     "a range": (
-        "/insights/?tool=@@&range=@@&@@=@@", "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
+        "/insights/?tool=@@&range=@@&by=@@&agent=@@&model=@@&version=@@&@@=@@",
+        "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
+    "a line of a schema": ("/tools/{tool}/schema/?field=@@",),
     "a list of hints": ("/hints/?show=@@&after=@@",),
     "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@", "/calls/{call}/claim/?seen=@@"),
-    "a search of the calls": ("/calls/?q=@@&tool=@@&agent=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
+    "a search of the calls": (
+        "/calls/?q=@@&tool=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
     "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),
     "a search of the agents": ("/agents/?q=@@",),
     "an example of the playground": ("/playground/?tool=@@&example=@@",),

@@ -39,6 +39,7 @@ def at_a_terminal(data: Path, *words: str, until: str) -> tuple[str, int]:
     """Run a command at a terminal, press Ctrl-C when it says a word, and give all that it said and its exit status."""
     pid, terminal = pty.fork()
     if not pid:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it, and so would its children
         os.chdir(data.parent)
         os.execve(sys.executable, command(*words), alone(data))
     said, is_told, deadline = b"", False, time.monotonic() + LONG

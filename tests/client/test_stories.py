@@ -262,7 +262,7 @@ def test_whatever_a_model_writes_gets_a_verdict(client: Any) -> None:
 def test_a_wrong_key_and_a_stopped_service_say_what_to_do(service: Service, flavour: str) -> None:
     with (
         opened(flavour, service.url, "rc_wrong") as client,
-        pytest.raises(NotAuthenticatedError, match="create_agent NAME"),
+        pytest.raises(NotAuthenticatedError, match="agent create NAME"),
     ):
         client.register_tools([])
     with (

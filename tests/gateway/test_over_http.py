@@ -57,8 +57,9 @@ def test_a_call_is_checked_blocked_and_helped(agent: AgentClient, mode: str) -> 
     async def story(client: Client) -> None:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["check_tool_call", "get_guidance"]
-        assert client.instructions is not None
-        assert all(name in client.instructions for name in names), "the model is told to ask before each call"
+        if mode == "legacy":  # the newer protocol has no greeting that could carry them
+            assert client.instructions is not None
+            assert all(name in client.instructions for name in names), "the model is told to ask before each call"
         first = await client.call_tool("check_tool_call", WRONG)
         assert first.is_error
         call_id = twin_of(first)["call_id"]

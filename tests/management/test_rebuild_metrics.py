@@ -22,11 +22,9 @@ pytestmark = pytest.mark.django_db
 def test_lost_counts_are_made_again() -> None:
     make_tool(make_agent())
     make_call(make_agent(), [WRONG, RIGHT], at=timezone.now().replace(year=2025, minute=30))
-    before = Rollup.objects.all().tally()
+    before, rows = Rollup.objects.all().tally(), Rollup.objects.count()
     Rollup.objects.all().delete()
-    assert (
-        printed("rebuild_metrics") == f"Rebuilt {len(before)} counters since {min(before).hour:%Y-%m-%d %H}:00 UTC.\n"
-    )
+    assert printed("rebuild_metrics") == f"Rebuilt {rows} counters since {min(before).hour:%Y-%m-%d %H}:00 UTC.\n"
     assert Rollup.objects.all().tally() == before
 
 
