@@ -88,7 +88,7 @@ def rebuild_rollups(*, since: datetime, now: datetime, actor: str, door: Door) -
     Nobody writes to an hour that is over, so nobody has to wait and nothing is counted twice.
     """
     start, end = hour_of(since), hour_of(now - SETTLED)
-    tally = Counter({count: amount for count, amount in recount(since=start).items() if count.hour < end})
+    tally = Counter({count: amount for count, amount in recount(since=start).items() if amount and count.hour < end})
     with write_transaction():
         Rollup.objects.replace(tally, start=start, end=end)
         Summary.objects.forget_from(start)
