@@ -16,6 +16,8 @@ COPY retrycontract retrycontract
 COPY dashboard dashboard
 COPY worker worker
 COPY --chmod=755 packaging/retrycontract.sh /usr/local/bin/retrycontract
+# A checkout whose files only their owner may read (umask 077) makes the same image.
+RUN chmod -R u=rwX,go=rX .
 # The files of the pages belong to the image; with keys of its own this step leaves none behind.
 RUN RETRYCONTRACT_SECRET_KEY=build \
     RETRYCONTRACT_ENCRYPTION_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \

@@ -34,24 +34,27 @@ INSTALLS: Final = ("groupadd", "apt-get", "pip install")
 # $1 the image's root, $2 whether the data folder can be written, then the command.
 ENTER: Final = """
 set -e
+umask 022
 mount --make-rprivate /
-image=$1; writable=$2; shift 2
-closed=$(python=$(readlink -f "$PYTHON"); while [ "$python" != / ]; do python=$(dirname "$python");
-    [ "$(stat -c %A "$python" | cut -c10)" = - ] && echo "$python"; done | tail -1)
-if [ -n "$closed" ]; then  # Python lives where its owner alone may look: show it, and nothing else of that folder
-    base=$(dirname "$(dirname "$(readlink -f "$PYTHON")")")
-    mkdir -p "$image/base"
-    mount --bind "$base" "$image/base"
-    mount -t tmpfs -o mode=755 tmpfs "$closed"
-    mkdir -p "$base"
-    mount --bind "$image/base" "$base"
-fi
+image=$1; writable=$2; environment=$3; base=$4; readable=$5; shift 5
+closed_above() { local at=$1; while [ "$at" != / ]; do at=$(dirname "$at");
+    [[ $(stat -c %A "$at") == *[xt] ]] || echo "$at"; done | tail -1; }
+# Python may live where its owner alone may look: show it and its environment, and nothing else of those folders.
+closed=$({ closed_above "$base"; closed_above "$environment"; } | sort -u)
+mkdir -p "$image/shown/base" "$image/shown/environment"
+mount --bind "$base" "$image/shown/base"
+mount --bind "$readable" "$image/shown/environment"
 mount --bind "$image/srv" /srv
 mount -o remount,bind,ro /srv
 [ "$writable" = no ] || mount --bind "$image/srv/data" /srv/data
 mount --bind "$image/usr/local/bin" /usr/local/bin
 mount -o remount,bind,ro /usr/local/bin
-mount -t tmpfs tmpfs /tmp
+cd "$image/shown"
+for folder in /tmp $closed; do mkdir -p "$folder"; mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+chmod 1777 /tmp
+mkdir -p "$base" "$environment"
+mount --bind base "$base"
+mount --bind environment "$environment"
 cd /srv/retrycontract
 exec setpriv --reuid 10001 --regid 10001 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all "$@"
 """
@@ -74,6 +77,7 @@ pytestmark = [
 @dataclass(frozen=True)
 class Image:
     root: Path
+    readable: Path  # the environment, or a copy that others may read
 
     @property
     def environment(self) -> dict[str, str]:
@@ -88,7 +92,9 @@ class Image:
         self, *words: str, is_writable: bool = True, out: IO[bytes] | int = subprocess.PIPE,
         given: IO[bytes] | int = subprocess.DEVNULL, **more: str,
     ) -> subprocess.Popen[bytes]:  # fmt: skip
-        enter = ["unshare", "-m", "bash", "-c", ENTER, "enter", str(self.root), "yes" if is_writable else "no"]
+        base = Path(sys.executable).resolve().parent.parent
+        enter = ["unshare", "-m", "bash", "-c", ENTER, "enter", self.root, "yes" if is_writable else "no"]
+        enter += [sys.prefix, base, self.readable]
         settings = {f"RETRYCONTRACT_{name}": value for name, value in more.items()}
         return subprocess.Popen(
             [*enter, *words], env=self.environment | settings, stdin=given, stdout=out, stderr=subprocess.PIPE
@@ -104,10 +110,12 @@ class Image:
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     """Take the steps, but for the installs."""
-    made = Image(tmp_path_factory.mktemp("image"))
+    made = Image(tmp_path_factory.mktemp("image"), readable_environment(tmp_path_factory))
     made.root.chmod(0o755)
     for folder in ("srv/retrycontract", "srv/data", "usr/local/bin"):
         (made.root / folder).mkdir(parents=True)
+    for folder in made.root.rglob("*"):
+        folder.chmod(0o755)  # an engine makes them so, whatever the umask here
     build_environment = made.environment | {
         "PYTHONPATH": str(made.root / "srv/retrycontract"), "RETRYCONTRACT_DATA_DIR": str(made.root / "srv/data"),
     }  # fmt: skip
@@ -119,20 +127,32 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
                 "retrycontract collect", f"{sys.executable} -m retrycontract collect"
             )
             subprocess.run(
-                ["bash", "-ec", inside], cwd=made.root / "srv/retrycontract", env=build_environment, check=True
-            )
+                ["bash", "-ec", inside], cwd=made.root / "srv/retrycontract", env=build_environment, check=True,
+                umask=0o022,
+            )  # fmt: skip
             continue
         *sources, target = [word for word in shlex.split(words) if not word.startswith("--")]
         where = made.root / target.lstrip("/") if target.startswith("/") else made.root / "srv/retrycontract" / target
         for source in sources:
+            into = where / Path(source).name if target.endswith("/") else where
             if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, where, ignore=shutil.ignore_patterns("__pycache__"))
-            elif target.endswith("/"):
-                shutil.copy(ROOT / source, where)
+                shutil.copytree(ROOT / source, into, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(ROOT / source, where)
-                where.chmod(0o755)
+                shutil.copy(ROOT / source, into)
+            for path in (into, *into.rglob("*")):  # the checkout of somebody with umask 077
+                path.chmod(0o755 if "--chmod=755" in words else path.stat().st_mode & 0o700)
     return made
+
+
+def readable_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    environment = Path(sys.prefix)
+    if environment.stat().st_mode & Path(pytest.__file__).stat().st_mode & 0o004:
+        return environment
+    copy = tmp_path_factory.mktemp("environment")
+    kept = [environment / name for name in ("bin", "lib", "lib64", "pyvenv.cfg")]
+    subprocess.run(["cp", "--archive", "--reflink=auto", *kept, copy], check=True)
+    subprocess.run(["chmod", "--recursive", "go+rX", copy], check=True)
+    return copy
 
 
 @contextmanager

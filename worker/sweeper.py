@@ -71,9 +71,15 @@ class Sweeper:
         self._stopping.set()
         self._thread.join(timeout)
 
+    def beat(self) -> None:
+        """Give a sign of life."""
+        from retrycontract.store.models import WorkerBeat
+
+        WorkerBeat.objects.beat(worker_name(), timezone.now())
+
     def sweep(self) -> None:
         """Sweep once."""
-        from retrycontract.store.models import Attempt, WorkerBeat
+        from retrycontract.store.models import Attempt
         from retrycontract.usecases.answers.send_answer import send_held
         from retrycontract.usecases.calls.repeat_request import forget_requests
         from retrycontract.usecases.calls.sweep import (
@@ -99,18 +105,22 @@ class Sweeper:
         fold_rollups(now=now)
         sum_up_counts(now=now)
         index_calls()
-        WorkerBeat.objects.beat(worker_name(), now)
+        self.beat()
 
     def _run(self) -> None:
-        while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
+        task = self.beat  # A new worker is heard of at once, however long the pause before its first sweep.
+        while True:
             try:
                 close_old_connections()
-                self.sweep()
+                task()
             except Exception:
                 logger.exception("A sweep failed; the next one goes on")
             finally:
                 # Children are forked from this process at any time: they inherit no connection that is in use.
                 connection.close()
+            if self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds):
+                return
+            task = self.sweep
 
 
 def judge_in_own_process() -> None:

@@ -221,7 +221,7 @@ def test_a_page_that_nobody_sees_asks_for_nothing(live_server: LiveServer, page:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(4_000)
-    assert asked == []
+    assert [url for url in asked if not url.endswith("/favicon.svg")] == []  # the browser's own, whenever it likes
     with page.expect_request(re.compile("seen=")):
         page.evaluate("window.seen = 'visible'; document.dispatchEvent(new Event('visibilitychange'))")
 

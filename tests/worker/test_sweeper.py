@@ -13,6 +13,7 @@ from retrycontract.store.models import Attempt, Call, WorkerBeat
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from tests.factories import WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.servers import Redis
+from tests.serving.threads import eventually
 from tests.worker.conftest import queue
 from worker.celery_doorbell import CeleryDoorbell
 from worker.sweeper import LONGEST_PAUSE, Reminders, Sweeper
@@ -64,6 +65,17 @@ def test_the_sweep_expires_calls_and_signs(settings: Settings) -> None:
     Sweeper().sweep()
     assert Call.objects.get().state == "expired"
     assert WorkerBeat.objects.alive(timezone.now()).count() == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_worker_is_heard_of_before_its_first_sweep(settings: Settings) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"sweep_seconds": 3_600})
+    sweeper = Sweeper()
+    sweeper.start()
+    try:
+        eventually(lambda: WorkerBeat.objects.alive(timezone.now()).exists())
+    finally:
+        sweeper.stop()
 
 
 @pytest.mark.usefixtures("quiet")
