@@ -74,7 +74,7 @@ def run_gateway(options: argparse.Namespace) -> int:
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
     from retrycontract.contract.kinds import Kind
-    from retrycontract.mcp.asking import settled
+    from retrycontract.judging.asking import settled
     from retrycontract.mcp.process import serve
     from retrycontract.mcp.server import ContractServer
 
@@ -123,7 +123,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
     if not options.url:
         return None
     from retrycontract.client import AsyncClient, MissingKeyError
-    from retrycontract.mcp.asking import PATIENCE
+    from retrycontract.judging.asking import PATIENCE
 
     try:
         return AsyncClient(options.url, patience=PATIENCE)
@@ -135,7 +135,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 async def _judge(
     options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
 ) -> AsyncIterator[Judge]:
-    from retrycontract.mcp.asking import connection_details
+    from retrycontract.mcp.open_calls import connection_details
 
     settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:

@@ -17,8 +17,8 @@ from anyio.abc import TaskGroup
 
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.judging import Judge
+from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
-from retrycontract.mcp.asking import NoVerdictError, Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
 from retrycontract.mcp.messages import Message, UnreadableError
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing

@@ -11,8 +11,8 @@ import anyio
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.judging import Judge
+from retrycontract.judging.asking import settled
 from retrycontract.mcp import messages
-from retrycontract.mcp.asking import settled
 from retrycontract.mcp.messages import Message
 
 NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
