@@ -20,7 +20,7 @@ from retrycontract.judging import Judge
 from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
-from retrycontract.mcp.messages import Message, UnreadableError
+from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
@@ -36,7 +36,7 @@ logger = logging.getLogger("retrycontract.mcp")
 Send = Callable[[str], Awaitable[bool]]
 
 
-class Turns:
+class CallOrder:
     """Keep what a client sends in its order, although each call takes its own time to be judged."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Gateway:
         self._toolbox = Toolbox(judge, self._listing)
         self._forwarded: dict[str, _Forwarded] = {}
         self._being_judged: dict[str, tuple[Message, anyio.CancelScope]] = {}
-        self._turns = Turns()
+        self._turns = CallOrder()
         self._greeting: list[Message] = []
         self._upstream_listens = anyio.Event()
         self._upstream_listens.set()
@@ -89,7 +89,7 @@ class Gateway:
         """Take a line of the client's; what takes time goes on in a task."""
         try:
             read = messages.read_line(line)
-        except UnreadableError as error:
+        except UnreadableMessageError as error:
             await self._answer(messages.failure(error.request_id, messages.PARSE_ERROR, f"The message is {error}."))
             return
         match read:
@@ -213,7 +213,7 @@ class Gateway:
         """Take a line of the upstream's."""
         try:
             read = messages.read_line(line)
-        except UnreadableError as error:
+        except UnreadableMessageError as error:
             await self._unreadable(line, error)
             return
         if isinstance(read, Message):
@@ -227,7 +227,7 @@ class Gateway:
             texts = [message.text for message in passed]
             await self._to_client(f"[{', '.join(texts)}]" if batch else texts[0])
 
-    async def _unreadable(self, line: str, error: UnreadableError) -> None:
+    async def _unreadable(self, line: str, error: UnreadableMessageError) -> None:
         logger.warning("The MCP server sent what cannot be read: %s", error)
         key = messages.key_of(error.request_id)
         if self._listing.cannot_read(key):

@@ -35,7 +35,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]|-?\d+(?=[\s,}])', re.DOTALL)
 
 
-class UnreadableError(ValueError):
+class UnreadableMessageError(ValueError):
     """Raised for a line that is no JSON, or nests too deep; `request_id` is what can be made out of it."""
 
     def __init__(self, text: str, *, is_too_deep: bool) -> None:
@@ -147,7 +147,7 @@ class Message:
 
 
 def read_line(text: str) -> list[Message] | Message | None:
-    """Read a message or a batch; None for JSON that is neither. Raises UnreadableError."""
+    """Read a message or a batch; None for JSON that is neither. Raises UnreadableMessageError."""
     value = _read(text)
     if isinstance(value, dict):
         return Message(text, value)
@@ -201,9 +201,9 @@ def _read(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except RecursionError:
-        raise UnreadableError(text, is_too_deep=True) from None
+        raise UnreadableMessageError(text, is_too_deep=True) from None
     except ValueError:
-        raise UnreadableError(text, is_too_deep=False) from None
+        raise UnreadableMessageError(text, is_too_deep=False) from None
 
 
 def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int | None:

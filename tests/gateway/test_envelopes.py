@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retrycontract.mcp.messages import UnreadableError, read_line
+from retrycontract.mcp.messages import UnreadableMessageError, read_line
 from tests.gateway.connections import ROOT, gateway_command
 from tests.gateway.raw_upstream import STRANGE
 
@@ -159,6 +159,6 @@ def test_ids_are_made_out_of_what_cannot_be_read() -> None:
         "no JSON": None,
         '"' * 9 + "\\" * 100_001: None,
     }.items():
-        with pytest.raises(UnreadableError) as told:
+        with pytest.raises(UnreadableMessageError) as told:
             read_line(text)
         assert told.value.request_id == found
