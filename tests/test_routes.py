@@ -88,6 +88,9 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /tools/<int:pk>/versions/<int:number>/release/": (401, 401, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "GET /login/provider/": (404, 404, 404, 404, 404),  # nothing of it is there without a provider
+    "GET /login/provider/answer/": (404, 404, 404, 404, 404),
+    "GET /login/provider/leave/": (404, 404, 404, 404, 404),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
 }

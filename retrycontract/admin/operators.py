@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
-from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
+from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.people.admit import (
     SHOWN,
@@ -224,3 +224,12 @@ class SecondFactorPage(Page):
     search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "created_at", "confirmed_at")
+
+
+@admin.register(ProviderIdentity)
+class ProviderIdentityPage(Page):
+    """Show who operators are at the identity provider."""
+
+    list_display = ("operator", "issuer", "subject", "linked_at")
+    list_select_related = ("operator",)
+    fields = ("operator", "issuer", "subject", "linked_at")

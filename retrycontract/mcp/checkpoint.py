@@ -11,7 +11,7 @@ from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
-from retrycontract.mcp.asking import (
+from retrycontract.judging.asking import (
     CallNotOpenError,
     ClientPatience,
     NoVerdictError,

@@ -24,12 +24,12 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge
+from retrycontract.judging.asking import PATIENCE, settled
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.asking import PATIENCE, connection_details, settled
 from retrycontract.mcp.checkpoint import Checkpoint
 from retrycontract.mcp.gateway import Gateway
 from retrycontract.mcp.process import serve
-from retrycontract.mcp.server import ContractServer
+from retrycontract.mcp.server import ContractServer, connection_details
 
 logger = logging.getLogger("retrycontract.mcp")
 

@@ -26,8 +26,8 @@ from mcp_types import (
 
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.judging import Judge
+from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
-from retrycontract.mcp.asking import NoVerdictError, Tick
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 

@@ -12,8 +12,8 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCRespo
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.judging import Judge
+from retrycontract.judging.asking import settled
 from retrycontract.mcp import messages
-from retrycontract.mcp.asking import settled
 
 NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
 

@@ -38,6 +38,7 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Preferences,
+    ProviderIdentity,
     Rollup,
     SavedReply,
     SecondFactor,
@@ -56,7 +57,7 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
-HISTORY += [Preferences, SecondFactor]
+HISTORY += [Preferences, ProviderIdentity, SecondFactor]
 HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
 HISTORY += [FailedLogins, Agent, ApiKey, WebhookEndpoint]
 HISTORY += [Claim, Snooze, HeldAnswer, SavedReply, AnswerRecord, StandingHint]

@@ -18,21 +18,8 @@ from tests.gateway.connections import run, text_of, told, twin_of
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 
-AGENTS = 20  # each test has one of its own
 RIGHT = {"path": "/report.txt", "encoding": "utf-8"}
 BLOCKED = "This call is now Blocked: nothing was executed and a person has been asked for guidance."
-
-
-@pytest.fixture(scope="module")
-def keys(service: Service) -> Iterator[str]:
-    return iter(service.new_keys(*(f"gateway-{number}" for number in range(AGENTS))))
-
-
-@pytest.fixture(scope="module")
-def desk(service: Service) -> Desk:
-    found = Desk(service)
-    found.log_in()
-    return found
 
 
 @pytest.fixture
