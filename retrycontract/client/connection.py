@@ -102,10 +102,11 @@ AWAITED: ContextVar[Whole | None] = ContextVar("AWAITED", default=None)  # what 
 
 def bound(http: httpx2.Client) -> httpx2.Client:
     """Let every read of a client's sockets end with the time of its request, those of the headers too."""
-    for transport in (http._transport, *http._mounts.values()):
+    # httpx2 takes a limit for each read alone, and no backend of one's own beside its handling of proxies.
+    for transport in (http._transport, *http._mounts.values()):  # noqa: SLF001
         pool = getattr(transport, "_pool", None)  # only sockets have one
         if pool is not None:
-            pool._network_backend = _Bound(pool._network_backend)
+            pool._network_backend = _Bound(pool._network_backend)  # noqa: SLF001
     return http
 
 
