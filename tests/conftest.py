@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.serving import running, scaled
+from tests.serving.desk import Desk
 from tests.serving.reaper import watch_over_this_run
 from tests.serving.servers import (
     NO_POSTGRESQL,
@@ -171,6 +173,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service as `manage.py up` starts it; tests share it, so each makes an agent of its own."""
     with running(Service(tmp_path_factory.mktemp("service") / "data")) as service:
         yield service
+
+
+@pytest.fixture(scope="session")
+def keys(service: Service) -> Iterator[str]:
+    """Keys of new agents: a test that counts calls takes one of its own."""
+    return (service.new_key(f"tested-{number}") for number in itertools.count())
+
+
+@pytest.fixture(scope="session")
+def desk(service: Service) -> Desk:
+    """An operator who has logged in."""
+    found = Desk(service)
+    found.log_in()
+    return found
 
 
 class StartService(Protocol):

@@ -18,7 +18,7 @@ from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.judging import Examiner, Judge, as_text
-from retrycontract.mcp.asking import settled
+from retrycontract.judging.asking import settled
 
 MAX_NAME = 64  # characters that clients take as the name of a tool
 CALL_ID = {"type": "string", "description": "From the answer to an earlier attempt at the same extraction."}

@@ -10,8 +10,9 @@ import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from retrycontract.client import AsyncClient
+from retrycontract.judging.asking import PATIENCE, NoVerdictError
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.asking import PATIENCE, NoVerdictError, connection_details
+from retrycontract.mcp.open_calls import connection_details
 from retrycontract.mcp.server import ContractServer
 
 HERE = "http://in.process"  # never looked up: the transport calls the application

@@ -22,7 +22,15 @@ from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Judge, ModelOutput, as_text
-from retrycontract.mcp.asking import CallNotOpenError, ClientPatience, NoVerdictError, Tick, ask, settled, verdict_on
+from retrycontract.judging.asking import (
+    CallNotOpenError,
+    ClientPatience,
+    NoVerdictError,
+    Tick,
+    ask,
+    settled,
+    verdict_on,
+)
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
 from retrycontract.mcp.open_calls import OpenCalls
 

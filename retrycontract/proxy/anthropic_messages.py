@@ -7,20 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
-from retrycontract.proxy.wire import (
-    AnswerStream,
-    Assembled,
-    Body,
-    CallReply,
-    FinalAnswer,
-    ModelAnswer,
-    Terms,
-    WrittenCall,
-    count,
-    event,
-    json_object,
-    text_of,
-)
+from retrycontract.proxy import wire
 
 # The provider's own ends: declined, or a pause in which its server's tools run.
 NOT_TO_MEND = frozenset({"refusal", "pause_turn"})
@@ -35,7 +22,7 @@ class AnthropicMessages:
     name = "anthropic"
     heartbeat = b'event: ping\ndata: {"type": "ping"}\n\n'
 
-    def terms(self, request: Body) -> Terms:
+    def terms(self, request: wire.Body) -> wire.Terms:
         """Read tools, `output_format` (or `output_config.format`) and `tool_choice`."""
         listed = request.get("tools")
         # What the provider's servers run has a type of its own, and no schema.
@@ -52,24 +39,24 @@ class AnthropicMessages:
         wanted = request.get("output_format") or (request.get("output_config") or {}).get("format")
         schema = wanted.get("schema") if isinstance(wanted, dict) else None
         output = DeclaredTool("response", "", schema) if schema is not None else None
-        return Terms(str(request.get("model", "")), tools, output, must_call, request.get("stream") is True)
+        return wire.Terms(str(request.get("model", "")), tools, output, must_call, request.get("stream") is True)
 
-    def read(self, body: Body) -> ModelAnswer:
+    def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the blocks."""
         blocks, usage, finish = body.get("content"), body.get("usage"), body.get("stop_reason")
         if body.get("type") != "message" or not isinstance(blocks, list):
             raise ValueError("the answer is no message")
         calls = tuple(
-            WrittenCall(str(block.get("id") or ""), str(block.get("name")), block.get("input"), block)
+            wire.WrittenCall(str(block.get("id") or ""), str(block.get("name")), block.get("input"), block)
             for block in blocks
             if block.get("type") == "tool_use"
         )
-        return ModelAnswer(
-            body, text_of(blocks), calls, finish, count(usage, "input_tokens"), count(usage, "output_tokens"),
-            is_final=finish in NOT_TO_MEND,
+        return wire.ModelAnswer(
+            body, wire.text_of(blocks), calls, finish, wire.count(usage, "input_tokens"),
+            wire.count(usage, "output_tokens"), is_final=finish in NOT_TO_MEND,
         )  # fmt: skip
 
-    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+    def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the model's blocks, thoughts and signatures too, and answer each call; results come first."""
         said = [_sent(block) for block in answer.body["content"] if block.get("type") != "text" or block.get("text")]
         results = [
@@ -81,11 +68,11 @@ class AnthropicMessages:
         turns = [{"role": "assistant", "content": said}] if said else []
         return {**request, "messages": [*request["messages"], *turns, {"role": "user", "content": told}]}
 
-    def told(self, request: Body, text: str) -> Body:
+    def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's; two in a row are one to the provider."""
         return {**request, "messages": [*request["messages"], {"role": "user", "content": text}]}
 
-    def final(self, answer: FinalAnswer) -> Body:
+    def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
         others = [block for block in answer.base.body["content"] if block.get("type") not in ("text", "tool_use")]
         said = [{"type": "text", "text": answer.text}] if answer.text else []
@@ -93,25 +80,25 @@ class AnthropicMessages:
                 "stop_reason": "tool_use" if answer.calls else "end_turn", "stop_sequence": None}  # fmt: skip
         return body if answer.usage is None else body | {"usage": answer.usage}
 
-    def stream(self, terms: Terms) -> AnswerStream:
+    def stream(self, terms: wire.Terms) -> wire.AnswerStream:
         """Begin an answer that comes as blocks."""
         return MessageStream(holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
-    def error(self, status: int, message: str) -> Body:
+    def error(self, status: int, message: str) -> wire.Body:
         """Give `{"type": "error", …}`."""
         kind = "invalid_request_error" if status < 500 else "api_error"
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self, status: int, message: str) -> bytes:
         """Give the event `error`."""
-        return event(self.error(status, message), "error")
+        return wire.event(self.error(status, message), "error")
 
-    def history(self, request: Body) -> list[Any]:
+    def history(self, request: wire.Body) -> list[Any]:
         """Give the messages."""
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
-    def said(self, body: Body, text: str) -> list[Any]:
+    def said(self, body: wire.Body, text: str) -> list[Any]:
         """Give the blocks as one message."""
         calls = [block for block in body["content"] if block.get("type") == "tool_use"]
         return [{"role": "assistant", "content": [{"type": "text", "text": text}, *calls]}]
@@ -122,10 +109,10 @@ class MessageStream:
 
     def __init__(self, *, holds_text: bool) -> None:
         self.holds_text, self.is_garbled = holds_text, False
-        self._message: Body = {}
-        self._blocks: dict[int, Assembled] = {}
-        self._end: Body = {}
-        self._usage: Body = {}
+        self._message: wire.Body = {}
+        self._blocks: dict[int, wire.Assembled] = {}
+        self._end: wire.Body = {}
+        self._usage: wire.Body = {}
         self._held_from: int | None = None
 
     def feed(self, data: bytes) -> bool:
@@ -139,7 +126,7 @@ class MessageStream:
             self.is_garbled = True
         return self._held_from is not None
 
-    def _take(self, document: Body) -> None:
+    def _take(self, document: wire.Body) -> None:
         match document["type"]:
             case "message_start":
                 self._message = document["message"]
@@ -157,8 +144,8 @@ class MessageStream:
                 self._end |= document["delta"]
                 self._usage |= _told(document.get("usage"))
 
-    def _begin(self, index: int, block: Body) -> None:
-        self._blocks[index] = Assembled(**{n: v for n, v in block.items() if not (isinstance(v, str) and v == "")})
+    def _begin(self, index: int, block: wire.Body) -> None:
+        self._blocks[index] = wire.Assembled(**{n: v for n, v in block.items() if not (isinstance(v, str) and v == "")})
         is_judged = block.get("type") == "tool_use" or (self.holds_text and block.get("type") == "text")
         if is_judged and self._held_from is None:
             self._held_from = index
@@ -169,21 +156,21 @@ class MessageStream:
         before = [
             each.members for index, each in self._blocks.items() if self._held_from is None or index < self._held_from
         ]
-        return text_of(before)
+        return wire.text_of(before)
 
-    def body(self) -> Body | None:
+    def body(self) -> wire.Body | None:
         """Give the message; without its stop reason it broke off."""
         if self._end.get("stop_reason") is None:
             return None
         blocks = [_whole(self._blocks[index].members) for index in sorted(self._blocks)]
         return {**self._message, "content": blocks, **self._end, "usage": self._usage}
 
-    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+    def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write text and calls as blocks that follow those which the client has."""
         if not begun:
-            yield event({"type": "message_start", "message": self._message}, "message_start")
+            yield wire.event({"type": "message_start", "message": self._message}, "message_start")
         index = len(self._blocks) if self._held_from is None else self._held_from
-        blocks: list[tuple[Body, Body]] = []
+        blocks: list[tuple[wire.Body, wire.Body]] = []
         if final.text:
             blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": final.text}))
         for entry in map(_entry, final.calls):
@@ -191,15 +178,15 @@ class MessageStream:
             blocks.append(({**entry, "input": {}}, written))
         for place, (block, delta) in enumerate(blocks, index):
             start = {"type": "content_block_start", "index": place, "content_block": block}
-            yield event(start, "content_block_start")
-            yield event({"type": "content_block_delta", "index": place, "delta": delta}, "content_block_delta")
-            yield event({"type": "content_block_stop", "index": place}, "content_block_stop")
+            yield wire.event(start, "content_block_start")
+            yield wire.event({"type": "content_block_delta", "index": place, "delta": delta}, "content_block_delta")
+            yield wire.event({"type": "content_block_stop", "index": place}, "content_block_stop")
         delta = {"stop_reason": "tool_use" if final.calls else "end_turn", "stop_sequence": None}
-        yield event({"type": "message_delta", "delta": delta, "usage": final.usage or {}}, "message_delta")
-        yield event({"type": "message_stop"}, "message_stop")
+        yield wire.event({"type": "message_delta", "delta": delta, "usage": final.usage or {}}, "message_delta")
+        yield wire.event({"type": "message_stop"}, "message_stop")
 
 
-def _whole(block: Body) -> Body:
+def _whole(block: wire.Body) -> wire.Body:
     """Give a block as it would have come whole: the arguments parsed, or as text where they are no JSON."""
     if "partial_json" in block:
         text = block.pop("partial_json")
@@ -210,16 +197,16 @@ def _whole(block: Body) -> Body:
     return block | {"text": block.get("text", "")} if block.get("type") == "text" else block
 
 
-def _told(usage: Any) -> Body:
+def _told(usage: Any) -> wire.Body:
     """Give what is told of the usage; later events repeat numbers, or leave them null."""
     return {name: value for name, value in usage.items() if value is not None} if isinstance(usage, Mapping) else {}
 
 
-def _sent(block: Body) -> Body:
-    return {**block, "input": json_object(block.get("input"))} if block.get("type") == "tool_use" else block
+def _sent(block: wire.Body) -> wire.Body:
+    return {**block, "input": wire.json_object(block.get("input"))} if block.get("type") == "tool_use" else block
 
 
-def _entry(call: WrittenCall) -> Body:
+def _entry(call: wire.WrittenCall) -> wire.Body:
     """Give a call as a block; a person's or a rescued one has no source."""
     made = call.source or {"type": "tool_use", "id": call.id, "name": call.name}
-    return {**made, "input": json_object(call.arguments)}
+    return {**made, "input": wire.json_object(call.arguments)}

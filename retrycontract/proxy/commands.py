@@ -14,7 +14,7 @@ import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
-from retrycontract.mcp.asking import PATIENCE
+from retrycontract.judging.asking import PATIENCE
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings

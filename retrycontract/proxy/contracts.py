@@ -17,8 +17,8 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge, ModelOutput, Verdict
+from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, settled, verdict_on
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, settled, verdict_on
 from retrycontract.proxy.wire import Terms
 
 MAX_CONTRACTS: Final = 256  # sets of tools that are kept compiled; an agent has one, or a few

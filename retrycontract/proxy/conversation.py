@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError
+from retrycontract.judging.asking import CallNotOpenError, NoVerdictError, guidance_on
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.asking import CallNotOpenError, NoVerdictError, guidance_on
 from retrycontract.proxy.wire import Body, json_object, text_of
 
 MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes

@@ -16,8 +16,8 @@ from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
 from retrycontract.judging import ModelOutput, Verdict, as_text
+from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
-from retrycontract.mcp.asking import NoVerdictError, guidance_on
 from retrycontract.proxy.contracts import RequestContract
 from retrycontract.proxy.conversation import Conversation, canonical, context_of, is_repeated
 from retrycontract.proxy.dialects import read_calls

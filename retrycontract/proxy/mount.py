@@ -12,18 +12,21 @@ from typing import Any, Final
 import httpx2
 
 from retrycontract.client import AsyncClient
-from retrycontract.mcp.asking import PATIENCE
+from retrycontract.judging.asking import PATIENCE
 from retrycontract.mcp.over_http import HANDED_ON, HERE
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
 from retrycontract.proxy.visit import ClientVisit
+from retrycontract.proxy.wire import openai_error
 
 __all__ = ["JudgingSettings", "ProxyMount", "ProxySettings"]
 
 PATH: Final = "/proxy/"
 KEY: Final = b"x-retrycontract-key"
 MAX_PROXIES: Final = 500  # one for each agent's key and upstream; whose turn is over begins anew
+NO_UPSTREAM: Final = "this service has no such upstream: its settings name those that it has"
+NO_KEY: Final = "send the key of an agent of this service as x-retrycontract-key"
 CHECKED_SECONDS: Final = 10.0  # a key that was revoked is refused after so many
 
 
@@ -51,11 +54,11 @@ class ProxyMount:
         name = scope["path"].removeprefix(PATH).partition("/")[0]
         visit = ClientVisit(scope, receive, send)
         if name not in self._upstreams:
-            await visit.answer(404, _problem("this service has no such upstream: its settings name those that it has"))
+            await visit.answer(404, openai_error(404, NO_UPSTREAM))
             return
         admitted = await self._admit(name, visit.header(KEY), scope)
         if admitted is None:
-            await visit.answer(401, _problem("send the key of an agent of this service as x-retrycontract-key"))
+            await visit.answer(401, openai_error(401, NO_KEY))
             return
         below = len(PATH) + len(name)  # names are plain ASCII, so that path and raw path begin alike
         raw = scope.get("raw_path") or scope["path"].encode()
@@ -93,7 +96,3 @@ class ProxyMount:
             await self._app({**inner, **outer, "headers": mine + theirs}, receive, send)
 
         return ask
-
-
-def _problem(message: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "retrycontract"}}

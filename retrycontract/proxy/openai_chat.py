@@ -8,20 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
-from retrycontract.proxy.wire import (
-    AnswerStream,
-    Assembled,
-    Body,
-    CallReply,
-    FinalAnswer,
-    ModelAnswer,
-    Terms,
-    WrittenCall,
-    count,
-    demanded,
-    event,
-    text_of,
-)
+from retrycontract.proxy import wire
 
 # What of an answer belongs into the next request. Providers refuse members that they do not know, and some that reason
 # want their thoughts back with the calls that came of them.
@@ -36,17 +23,17 @@ class OpenAIChat:
     name = "openai"
     heartbeat = b": retrycontract\n\n"
 
-    def terms(self, request: Body) -> Terms:
+    def terms(self, request: wire.Body) -> wire.Terms:
         """Read tools, `response_format` and `tool_choice`."""
         listed = request.get("tools")
         functions = [tool for tool in listed if _is_function(tool)] if isinstance(listed, list) else []
         tools = tuple(read_tool_list(functions))
-        return Terms(
+        return wire.Terms(
             str(request.get("model", "")), tools, _output(request.get("response_format")),
-            demanded(request.get("tool_choice"), tools), request.get("stream") is True,
+            wire.demanded(request.get("tool_choice"), tools), request.get("stream") is True,
         )  # fmt: skip
 
-    def read(self, body: Body) -> ModelAnswer:
+    def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the one choice; several are left to the client."""
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -57,29 +44,31 @@ class OpenAIChat:
             raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
         finish = choice.get("finish_reason")
         calls = tuple(
-            WrittenCall(str(call.get("id") or ""), call["function"]["name"], call["function"].get("arguments"), call)
+            wire.WrittenCall(
+                str(call.get("id") or ""), call["function"]["name"], call["function"].get("arguments"), call
+            )
             for call in message.get("tool_calls") or ()
             if _is_call(call)
         )
-        return ModelAnswer(
-            body, text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
-            count(usage, "prompt_tokens"), count(usage, "completion_tokens"),
+        return wire.ModelAnswer(
+            body, wire.text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
+            wire.count(usage, "prompt_tokens"), wire.count(usage, "completion_tokens"),
             is_final=len(choices) > 1 or bool(message.get("refusal")) or finish in DECLINED,
         )  # fmt: skip
 
-    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+    def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the model's message and answer each of its calls."""
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
         told = [{"role": "tool", "tool_call_id": reply.call.id, "content": reply.text}
-                if reply.call.id else _user(reply.text) for reply in replies]  # fmt: skip
+                if reply.call.id else wire.user_message(reply.text) for reply in replies]  # fmt: skip
         return {**request, "messages": [*request["messages"], {"role": "assistant", "content": None} | said, *told]}
 
-    def told(self, request: Body, text: str) -> Body:
+    def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's."""
-        return {**request, "messages": [*request["messages"], _user(text)]}
+        return {**request, "messages": [*request["messages"], wire.user_message(text)]}
 
-    def final(self, answer: FinalAnswer) -> Body:
+    def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
         choice = answer.base.body["choices"][0]
         message = {**choice["message"], "content": answer.text or None}
@@ -90,26 +79,25 @@ class OpenAIChat:
         body = {**answer.base.body, "choices": [{**choice, "message": message, "finish_reason": finish}]}
         return body if answer.usage is None else body | {"usage": answer.usage}
 
-    def stream(self, terms: Terms) -> AnswerStream:
+    def stream(self, terms: wire.Terms) -> wire.AnswerStream:
         """Begin an answer that comes as chunks."""
         holds_text = terms.output is not None or bool(terms.must_call)
         return ChatStream(holds_text=holds_text, watches=terms.rescues)
 
-    def error(self, status: int, message: str) -> Body:
+    def error(self, status: int, message: str) -> wire.Body:
         """Give `{"error": {…}}`."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+        return wire.openai_error(status, message)
 
     def error_event(self, status: int, message: str) -> bytes:
         """Give an event that the SDKs raise as an APIError."""
-        return event(self.error(status, message))
+        return wire.event(self.error(status, message))
 
-    def history(self, request: Body) -> list[Any]:
+    def history(self, request: wire.Body) -> list[Any]:
         """Give the messages."""
         messages = request.get("messages")
         return messages if isinstance(messages, list) else []
 
-    def said(self, body: Body, text: str) -> list[Any]:
+    def said(self, body: wire.Body, text: str) -> list[Any]:
         """Give the message."""
         return [{**body["choices"][0]["message"], "content": text}]
 
@@ -119,11 +107,11 @@ class _CallParts:
     """Collect one call of a stream."""
 
     id: str
-    function: Assembled = field(default_factory=lambda: Assembled(name="", arguments=""))
-    others: Body = field(default_factory=dict)
+    function: wire.Assembled = field(default_factory=lambda: wire.Assembled(name="", arguments=""))
+    others: wire.Body = field(default_factory=dict)
 
     @property
-    def entry(self) -> Body:
+    def entry(self) -> wire.Body:
         return {"id": self.id, "type": "function", **self.others, "function": self.function.members}
 
 
@@ -136,8 +124,8 @@ class ChatStream:
     def __init__(self, *, holds_text: bool, watches: bool = False) -> None:
         self._watches, self._spoken = watches, list[str]()
         self.holds_text, self.is_garbled = holds_text, False
-        self._envelope: Body = {}
-        self._message, self._finish = Assembled(role="assistant", content=None), Assembled()
+        self._envelope: wire.Body = {}
+        self._message, self._finish = wire.Assembled(role="assistant", content=None), wire.Assembled()
         self._calls: list[_CallParts] = []
         self._places: dict[Any, _CallParts] = {}
         self._has_usage = self._has_several = False
@@ -159,7 +147,7 @@ class ChatStream:
         """Give the text before what is held."""
         return "".join(self._spoken)
 
-    def _take_chunk(self, chunk: Body) -> None:
+    def _take_chunk(self, chunk: wire.Body) -> None:
         self._envelope |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
         self._has_usage = self._has_usage or chunk.get("usage") is not None
         for choice in chunk.get("choices") or ():
@@ -168,7 +156,7 @@ class ChatStream:
                 continue
             delta = choice.get("delta") or {}
             if choice.get("finish_reason") is not None:
-                self._finish = Assembled(**{name: value for name, value in choice.items() if name != "delta"})
+                self._finish = wire.Assembled(**{name: value for name, value in choice.items() if name != "delta"})
             for part in delta.get("tool_calls") or ():
                 self._take_call(part)
             if isinstance(said := delta.get("content"), str) and not self.holds_text and not self._calls:
@@ -181,7 +169,7 @@ class ChatStream:
                 if name not in ("role", "tool_calls") and value not in (None, "")
             })  # fmt: skip
 
-    def _take_call(self, part: Body) -> None:
+    def _take_call(self, part: wire.Body) -> None:
         """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
         place, function, name = part.get("index", 0), part.get("function") or {}, part.get("id")
         call = self._places.get(place)
@@ -191,7 +179,7 @@ class ChatStream:
         call.function.take({key: value for key, value in function.items() if value is not None})
         call.others |= {k: v for k, v in part.items() if k not in ("index", "id", "function") and v is not None}
 
-    def body(self) -> Body | None:
+    def body(self) -> wire.Body | None:
         """Give the chat completion; without its finish reason it broke off."""
         if "finish_reason" not in self._finish:
             return None
@@ -201,13 +189,13 @@ class ChatStream:
         choices = [{"index": 0, **self._finish.members, "message": message}] + ([{}] if self._has_several else [])
         return {**self._envelope, "object": "chat.completion", "choices": choices}
 
-    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+    def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write what has not been said yet as chunks of this stream's id: role, text, calls, end, usage."""
         envelope = {name: value for name, value in self._envelope.items() if name != "usage"}
         envelope |= {"object": "chat.completion.chunk"}
 
-        def chunk(delta: Body, finish: str | None = None) -> bytes:
-            return event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+        def chunk(delta: wire.Body, finish: str | None = None) -> bytes:
+            return wire.event({**envelope, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
         if not begun:
             yield chunk({"role": "assistant", "content": None if final.calls else ""})
@@ -220,7 +208,7 @@ class ChatStream:
             yield chunk({"tool_calls": [{"index": place, "function": {"arguments": arguments}}]})
         yield chunk({}, "tool_calls" if final.calls else "stop")
         if self._has_usage:
-            yield event({**envelope, "choices": [], "usage": final.usage})
+            yield wire.event({**envelope, "choices": [], "usage": final.usage})
         yield b"data: [DONE]\n\n"
 
 
@@ -240,14 +228,10 @@ def _output(response_format: Any) -> DeclaredTool | None:
     return DeclaredTool(str(declared.get("name") or "response"), "", declared["schema"])
 
 
-def _entry(call: WrittenCall) -> Body:
+def _entry(call: wire.WrittenCall) -> wire.Body:
     """Give a call as the API has it; a person's or a rescued one has no source."""
     if call.source is not None:
-        source: Body = call.source
+        source: wire.Body = call.source
         return source
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _user(text: str) -> Body:
-    return {"role": "user", "content": text}

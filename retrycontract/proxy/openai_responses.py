@@ -8,19 +8,7 @@ from itertools import count as counting
 from typing import Any
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
-from retrycontract.proxy.wire import (
-    AnswerStream,
-    Body,
-    CallReply,
-    FinalAnswer,
-    ModelAnswer,
-    Terms,
-    WrittenCall,
-    count,
-    demanded,
-    event,
-    text_of,
-)
+from retrycontract.proxy import wire
 
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -31,7 +19,7 @@ class OpenAIResponses:
     name = "openai_responses"
     heartbeat = b": retrycontract\n\n"
 
-    def terms(self, request: Body) -> Terms:
+    def terms(self, request: wire.Body) -> wire.Terms:
         """Read functions, `text.format` and `tool_choice`."""
         listed = request.get("tools")
         functions = (
@@ -44,12 +32,12 @@ class OpenAIResponses:
         output = None
         if isinstance(wanted, dict) and wanted.get("schema") is not None:
             output = DeclaredTool(str(wanted.get("name") or "response"), "", wanted["schema"])
-        return Terms(
-            str(request.get("model", "")), tools, output, demanded(request.get("tool_choice"), tools),
+        return wire.Terms(
+            str(request.get("model", "")), tools, output, wire.demanded(request.get("tool_choice"), tools),
             request.get("stream") is True,
         )  # fmt: skip
 
-    def read(self, body: Body) -> ModelAnswer:
+    def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the items; what is not finished, failed or was declined is the client's."""
         items, usage, status = body.get("output"), body.get("usage"), body.get("status")
         if body.get("object") != "response" or not isinstance(items, list):
@@ -57,21 +45,21 @@ class OpenAIResponses:
         reason = (body.get("incomplete_details") or {}).get("reason")
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         calls = tuple(
-            WrittenCall(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments"), item)
+            wire.WrittenCall(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments"), item)
             for item in items
             if item.get("type") == "function_call"
         )
-        return ModelAnswer(
-            body, text_of(parts), calls, reason or status, count(usage, "input_tokens"),
-            count(usage, "output_tokens"),
+        return wire.ModelAnswer(
+            body, wire.text_of(parts), calls, reason or status, wire.count(usage, "input_tokens"),
+            wire.count(usage, "output_tokens"),
             is_final=status not in ("completed", "incomplete") or reason == "content_filter"
             or any(part.get("type") == "refusal" for part in parts),
         )  # fmt: skip
 
-    def continued(self, request: Body, answer: ModelAnswer, replies: Sequence[CallReply]) -> Body:
+    def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the items and give each call its output; a conversation that the upstream keeps has them already."""
         told = [{"type": "function_call_output", "call_id": reply.call.id, "output": reply.text}
-                if reply.call.id else _user(reply.text) for reply in replies]  # fmt: skip
+                if reply.call.id else wire.user_message(reply.text) for reply in replies]  # fmt: skip
         if request.get("conversation"):
             return {**request, "input": told}
         items = answer.body["output"]
@@ -80,11 +68,11 @@ class OpenAIResponses:
             items = [item for item in items if item.get("type") != "reasoning" or item.get("encrypted_content")]
         return {**request, "input": [*_items(request), *items, *told]}
 
-    def told(self, request: Body, text: str) -> Body:
+    def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's."""
-        return {**request, "input": [*_items(request), _user(text)]}
+        return {**request, "input": [*_items(request), wire.user_message(text)]}
 
-    def final(self, answer: FinalAnswer) -> Body:
+    def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
         others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", "function_call")]
         body = {
@@ -95,25 +83,24 @@ class OpenAIResponses:
         }
         return body if answer.usage is None else body | {"usage": answer.usage}
 
-    def stream(self, terms: Terms) -> AnswerStream:
+    def stream(self, terms: wire.Terms) -> wire.AnswerStream:
         """Begin an answer that comes as events."""
         return ResponseStream(self, holds_text=terms.output is not None or bool(terms.must_call) or terms.rescues)
 
-    def error(self, status: int, message: str) -> Body:
+    def error(self, status: int, message: str) -> wire.Body:
         """Give `{"error": {…}}`."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+        return wire.openai_error(status, message)
 
     def error_event(self, status: int, message: str) -> bytes:
         """Give the event `error`, in both shapes: the SDKs raise the inner one only."""
         told = {"type": "error", "code": "retrycontract", "message": message, "param": None}
-        return event(told | self.error(status, message), "error")
+        return wire.event(told | self.error(status, message), "error")
 
-    def history(self, request: Body) -> list[Any]:
+    def history(self, request: wire.Body) -> list[Any]:
         """Give the items, after the instructions."""
         return _items(request)
 
-    def said(self, body: Body, text: str) -> list[Any]:  # noqa: ARG002 - a stream's last event has all its items
+    def said(self, body: wire.Body, text: str) -> list[Any]:  # noqa: ARG002 - a stream's last event has all its items
         """Give the items."""
         return list(body["output"])
 
@@ -121,11 +108,11 @@ class OpenAIResponses:
 class ResponseStream:
     """Read along: the last event has the whole response."""
 
-    def __init__(self, wire: OpenAIResponses, *, holds_text: bool) -> None:
-        self._wire, self.holds_text, self.is_garbled = wire, holds_text, False
-        self._begun_as: Body = {}
-        self._response: Body | None = None
-        self._done: list[Body] = []
+    def __init__(self, api: OpenAIResponses, *, holds_text: bool) -> None:
+        self._api, self.holds_text, self.is_garbled = api, holds_text, False
+        self._begun_as: wire.Body = {}
+        self._response: wire.Body | None = None
+        self._done: list[wire.Body] = []
         self._free = 0  # items of which the client has all
         self._next = 0
         self._holds = False
@@ -157,20 +144,20 @@ class ResponseStream:
     @property
     def spoken(self) -> str:
         """Give the text of the items before what is held."""
-        return text_of([part for item in self._done[: self._free] for part in item.get("content") or ()])
+        return wire.text_of([part for item in self._done[: self._free] for part in item.get("content") or ()])
 
-    def body(self) -> Body | None:
+    def body(self) -> wire.Body | None:
         """Give the response; some servers end without its items."""
         if self._response is None:
             return None
         return self._response if self._response.get("output") else {**self._response, "output": self._done}
 
-    def events(self, final: FinalAnswer, *, begun: bool) -> Iterator[bytes]:
+    def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write text and calls as items that follow those which the client has, and the response that holds all."""
         numbers = counting(self._next)
 
         def made(kind: str, **members: Any) -> bytes:
-            return event({"type": kind, "sequence_number": next(numbers), **members}, kind)
+            return wire.event({"type": kind, "sequence_number": next(numbers), **members}, kind)
 
         if not begun:
             yield made("response.created", response=self._begun_as)
@@ -192,16 +179,16 @@ class ResponseStream:
                 yield made("response.function_call_arguments.delta", **inner, delta=arguments)
                 yield made("response.function_call_arguments.done", **inner, arguments=arguments, name=name)
             yield made("response.output_item.done", **at, item=item)
-        response = {**self._wire.final(final), "output": [*free, *_made(final)]}
+        response = {**self._api.final(final), "output": [*free, *_made(final)]}
         yield made("response.completed", response=response)
 
 
-def _items(request: Body) -> list[Any]:
+def _items(request: wire.Body) -> list[Any]:
     given = request.get("input")
-    return [_user(given)] if isinstance(given, str) else list(given) if isinstance(given, list) else []
+    return [wire.user_message(given)] if isinstance(given, str) else list(given) if isinstance(given, list) else []
 
 
-def _made(answer: FinalAnswer) -> list[Body]:
+def _made(answer: wire.FinalAnswer) -> list[wire.Body]:
     """Give what a final answer says as items."""
     part = {"type": "output_text", "text": answer.text, "annotations": []}
     message = {"id": f"msg_{answer.base.body.get('id')}", "type": "message", "role": "assistant",
@@ -209,12 +196,8 @@ def _made(answer: FinalAnswer) -> list[Body]:
     return [*([message] if answer.text else []), *map(_entry, answer.calls)]
 
 
-def _entry(call: WrittenCall) -> Body:
+def _entry(call: wire.WrittenCall) -> wire.Body:
     """Give a call as an item; a person's or a rescued one has no source."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
     made = call.source or {"type": "function_call", "call_id": call.id, "name": call.name, "status": "completed"}
     return {"id": f"fc_{call.id}", **made, "arguments": arguments}
-
-
-def _user(text: str) -> Body:
-    return {"role": "user", "content": text}

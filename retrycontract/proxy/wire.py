@@ -214,6 +214,17 @@ def event(document: Body, name: str = "") -> bytes:
     return f"{f'event: {name}' + chr(10) if name else ''}data: {json.dumps(document)}\n\n".encode()
 
 
+def openai_error(status: int, message: str) -> Body:
+    """Give an error as OpenAI's APIs have it."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+
+
+def user_message(text: str) -> Body:
+    """Give a message of the user's."""
+    return {"role": "user", "content": text}
+
+
 def text_of(content: Any) -> str:
     """Give the words of a message's content, which is a text or a list of parts."""
     if isinstance(content, str):

@@ -31,14 +31,8 @@ SCHEMA: dict[str, Any] = {
     "properties": {"path": {"type": "string", "pattern": "^/"}, "api_key": {"type": "string"}},
     "required": ["path"],
 }
-AGENTS = 40  # each test has one of its own
 WRONG = {"path": "report.txt"}
 RIGHT = {"path": "/srv/report.txt"}
-
-
-@pytest.fixture(scope="module")
-def keys(service: Service) -> Iterator[str]:
-    return iter(service.new_keys(*(f"client-{number}" for number in range(AGENTS))))
 
 
 @pytest.fixture
@@ -51,13 +45,6 @@ def client(service: Service, key: str, flavour: str) -> Iterator[Any]:
     with opened(flavour, service.url, key) as found:
         found.register_tool("open_file", SCHEMA)
         yield found
-
-
-@pytest.fixture(scope="module")
-def desk(service: Service) -> Desk:
-    found = Desk(service)
-    found.log_in()
-    return found
 
 
 def blocked(client: Any, arguments: Any = WRONG, session: str | None = None) -> Any:

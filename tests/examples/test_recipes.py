@@ -93,18 +93,6 @@ class Stage:
 pytestmark = [pytest.mark.processes, pytest.mark.soak]
 
 
-@pytest.fixture(scope="module")
-def keys(service: Service) -> Iterator[str]:
-    return iter(service.new_keys(*(f"recipe-{number}" for number in range(20))))
-
-
-@pytest.fixture(scope="module")
-def desk(service: Service) -> Desk:
-    found = Desk(service)
-    found.log_in()
-    return found
-
-
 @pytest.fixture
 def stage(service: Service, keys: Iterator[str], desk: Desk, python: Path) -> Stage:
     return Stage(service, next(keys), desk, python)

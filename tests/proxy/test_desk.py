@@ -21,20 +21,7 @@ from tests.serving.desk import Desk
 from tests.serving.service import Service
 from tests.serving.threads import eventually
 
-AGENTS = 40  # each test has one of its own
 HINT = "The path is a text such as 'b.txt'."
-
-
-@pytest.fixture(scope="module")
-def keys(service: Service) -> Iterator[str]:
-    return iter(service.new_keys(*(f"proxy-{number}" for number in range(AGENTS))))
-
-
-@pytest.fixture(scope="module")
-def desk(service: Service) -> Desk:
-    found = Desk(service)
-    found.log_in()
-    return found
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 
@@ -23,7 +22,7 @@ ENDED = frozenset({"call-ended", "call-not-found"})
 Tick = Callable[[], Awaitable[None]]
 T = TypeVar("T")
 
-logger = logging.getLogger("retrycontract.mcp")
+logger = logging.getLogger("retrycontract.judging")
 
 
 class CallNotOpenError(LookupError):
@@ -43,29 +42,21 @@ class NoVerdictError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClientPatience:
-    """Say until when a client waits, on the event loop's clock, and what tells it that we are still there."""
+    """Say how long a client waits, until when on the event loop's clock, and what tells it that we are still there."""
 
+    seconds: float
     until: float
     tick: Tick
 
     @classmethod
     def of(cls, seconds: float, tick: Tick) -> ClientPatience:
         """Begin to wait now."""
-        return cls(anyio.current_time() + seconds, tick)
+        return cls(seconds, anyio.current_time() + seconds, tick)
 
     @property
     def left(self) -> float:
         """Give the seconds that remain."""
         return max(self.until - anyio.current_time(), 0)
-
-
-def connection_details(session: str, model: str | None = None) -> dict[str, Any]:
-    """Give what goes along with every attempt of a connection.
-
-    The session is this connection's alone: an earlier one's calls are not ours. One turn for all of it, so that a call
-    is continued by its call_id only. MCP names no model: whoever starts the connection may.
-    """
-    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0} | ({"model": model} if model else {})
 
 
 async def settled(steps: Steps[T]) -> T:
