@@ -157,8 +157,8 @@ def chats(text: str) -> bool:
 
 def is_prose(text: str) -> bool:
     """Tell whether a text is words alone: one or more paragraphs of sentences, without a sign of code or data."""
-    words = text.strip().strip("\"'`#/*-!<> \n\t")
-    if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words.translate(_QUOTES)):
+    words = text.strip()[: MAX_PARAGRAPH + 9].translate(_QUOTES).strip("\"'`#/*-!<> \n\t")
+    if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words):
         return False
     letters = sum(character.isalpha() or unicodedata.category(character)[0] == "M" for character in words)
     return letters >= len(words.replace(" ", "")) * 3 // 4
