@@ -99,7 +99,7 @@ class Sessions:
 _sessions = Sessions()
 
 
-class Visit(KeyedVisit):
+class HookVisit(KeyedVisit):
     """Answer one hook."""
 
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-# Address -> the module whose Visit answers there.
-DOORS = {"/mcp": "retrycontract.mcp.over_http", "/hooks": "retrycontract.mcp.hooks"}
+# Address -> the module and class that answer there.
+DOORS = {"/mcp": ("retrycontract.mcp.over_http", "ServerVisit"), "/hooks": ("retrycontract.mcp.hooks", "HookVisit")}
 
 
 class Mount:
@@ -25,7 +25,8 @@ class Mount:
         if scope["type"] != "http" or scope["path"] not in DOORS:
             await self._app(scope, receive, send)
             return
+        module, visitor = DOORS[scope["path"]]
         # In a thread: it takes most of a second, which every other request would wait.
-        module = await asyncio.to_thread(import_module, DOORS[scope["path"]])
-        visit = module.Visit(self._app, scope, is_closing=self._is_closing)
+        found = getattr(await asyncio.to_thread(import_module, module), visitor)
+        visit = found(self._app, scope, is_closing=self._is_closing)
         await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)

@@ -13,7 +13,7 @@ from retrycontract.mcp.server import ContractServer
 from retrycontract.mcp.visiting import KeyedVisit
 
 
-class Visit(KeyedVisit):
+class ServerVisit(KeyedVisit):
     """Let the SDK answer one HTTP request."""
 
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
