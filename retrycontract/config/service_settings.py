@@ -8,6 +8,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
@@ -187,6 +188,9 @@ class ServiceSettings(LoginSettings):
     metrics_token: str = Field(
         "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
     )
+    otel_endpoint: str = Field(
+        "", description="OpenTelemetry collector that gets spans and metrics over OTLP/HTTP; empty: none."
+    )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     trusted_proxies: list[str] = Field(
@@ -272,6 +276,19 @@ class ServiceSettings(LoginSettings):
             if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name) or not is_plain_url(url) or "?" in url:
                 raise ValueError("each must be a name and an address such as openai=https://api.openai.com")
         return upstreams
+
+    @field_validator("otel_endpoint")
+    @classmethod
+    def _with_its_packages(cls, url: str) -> str:
+        if url and not (is_plain_url(url) and "?" not in url):
+            raise ValueError("must be an address such as http://collector:4318, without a query")
+        try:
+            is_installed = not url or find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+        except ModuleNotFoundError:  # a part of the name is not there either
+            is_installed = False
+        if not is_installed:
+            raise ValueError('needs the extra otel: pip install "retrycontract[server,otel]"')
+        return url
 
     @field_validator("trace_url")
     @classmethod
