@@ -212,8 +212,8 @@ def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor
     assert visitors["admin"].status("GET", "/admin/") == IN
 
 
-# What administrators may add by a form; everything else is written by agents, operators and the service.
-ADDED = {"agent", "apikey", "user", "webhookendpoint"}
+# What administrators may add by a form; everything else is written by the desk, agents and the service.
+ADDED = {"user"}
 
 
 def test_administrators_open_every_page_and_add_what_is_theirs_to_add(visitors: dict[str, Visitor]) -> None:

@@ -201,6 +201,7 @@ class FailedLoginsPage(Page):
     """Show who failed to log in; names that nobody has are not kept."""
 
     list_display = ("pk", "operator", "failures", "last_at", "locked_until")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "failures", "last_at", "locked_until")
 
@@ -210,6 +211,7 @@ class PreferencesPage(Page):
     """Show how operators want their desk; they choose it there."""
 
     list_display = ("operator", "time_zone", "has_shortcuts")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "time_zone", "has_shortcuts")
 
@@ -219,6 +221,7 @@ class SecondFactorPage(Page):
     """Show who is asked for a code; the secret is never shown."""
 
     list_display = ("operator", "created_at", "confirmed_at")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "created_at", "confirmed_at")
 
