@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -21,6 +20,7 @@ from pydantic_core import ErrorDetails
 from retrycontract.config.database_url import read_database_url
 from retrycontract.config.login_settings import PREFIX as PREFIX
 from retrycontract.config.login_settings import LoginSettings
+from retrycontract.config.login_settings import is_plain_url as is_plain_url
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
 
@@ -386,19 +386,6 @@ def load(environ: dict[str, str]) -> ServiceSettings:
             settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
         ).split()
     return settings.model_copy(update=made)
-
-
-def is_plain_url(url: str) -> bool:
-    """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
-    try:
-        parts = urlsplit(url)
-        port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
-    except ValueError:
-        return False
-    is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
-    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
-        "@" not in parts.netloc
-    )  # fmt: skip
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
