@@ -97,7 +97,7 @@ check: $(VENV)/.dev ## lint, formatting, types, templates, import rules, migrati
 # so that neither an address nor a local package gets into the files.
 COMPILE = env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS $(BIN)/uv --no-config pip compile --quiet --upgrade \
 	--universal --python-version 3.11 --generate-hashes --no-header --no-annotate
-LOCK = $(COMPILE) --extra service --extra languages --extra mcp pyproject.toml
+LOCK = $(COMPILE) --extra service --extra languages --extra mcp --extra otel pyproject.toml
 
 lock: $(BIN)/python ## renew the pins in the lock files
 	@test -x $(BIN)/uv || $(INSTALL) uv

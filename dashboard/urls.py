@@ -1,11 +1,10 @@
 """The pages of the desk."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from dashboard import agents, answers, audit, calls, playground, webhooks
-from dashboard.account import login, settings
+from dashboard.account import login, provider, settings
 from dashboard.call import views as call
 from dashboard.call import work_views as work
 from dashboard.inbox import group_answer as group
@@ -61,6 +60,9 @@ urlpatterns = [
     path("settings/webhooks/<slug:endpoint_id>/messages/<slug:message_id>/", webhooks.redeliver, name="redeliver"),
     path("components/", components.components, name="components"),
     path("login/", login.login, name="login"),
-    path("logout/", login_not_required(LogoutView.as_view()), name="logout"),
+    path("login/provider/", provider.begin, name="provider"),
+    path("login/provider/answer/", provider.answer, name="provider_answer"),
+    path("login/provider/leave/", provider.leave, name="provider_leave"),
+    path("logout/", login_not_required(provider.Logout.as_view()), name="logout"),
     path("favicon.svg", login.favicon, name="favicon"),
 ]

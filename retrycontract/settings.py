@@ -59,6 +59,7 @@ PAGE_MIDDLEWARE = [
     "dashboard.account.login.SessionLimits",
     "dashboard.shared.forms.TypedKept",
     "retrycontract.front.middleware.PageLoginRequired",
+    "dashboard.account.settings.SecondFactorRequired",
     "dashboard.account.settings.OperatorPreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -23,9 +23,6 @@ SEVERAL_HOMES = {
     "RefusedTool": "what the API sends is what the client gives",
     "Tool": "a tool as it is declared, and as it is stored",
     "ToolPage": "what the API sends is what the client gives",
-    "AgentForm": "the desk and the admin ask for the same",
-    "EndpointForm": "the desk and the admin ask for the same",
-    "KeyForm": "the desk and the admin ask for the same",
     "ToolForm": "the desk and the admin ask for the same",
     "Patience": "how long a client asks again, and how long errors are explained",
 }

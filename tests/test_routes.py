@@ -88,6 +88,9 @@ DESK: dict[str, tuple[int, ...]] = {
     "POST /tools/<int:pk>/versions/<int:number>/release/": (401, 401, NO, NO, 302),
     "GET /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
     "POST /login/": (IN, IN, LOGIN, LOGIN, LOGIN),
+    "GET /login/provider/": (404, 404, 404, 404, 404),  # nothing of it is there without a provider
+    "GET /login/provider/answer/": (404, 404, 404, 404, 404),
+    "GET /login/provider/leave/": (404, 404, 404, 404, 404),
     "POST /logout/": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
     "GET /favicon.svg": (LOGIN, LOGIN, LOGIN, LOGIN, LOGIN),
 }
@@ -209,8 +212,8 @@ def test_the_admin_lets_nobody_in_but_administrators(visitors: dict[str, Visitor
     assert visitors["admin"].status("GET", "/admin/") == IN
 
 
-# What administrators may add by a form; everything else is written by agents, operators and the service.
-ADDED = {"agent", "apikey", "user", "webhookendpoint"}
+# What administrators may add by a form; everything else is written by the desk, agents and the service.
+ADDED = {"user"}
 
 
 def test_administrators_open_every_page_and_add_what_is_theirs_to_add(visitors: dict[str, Visitor]) -> None:

@@ -57,6 +57,12 @@ def begin_session(request: HttpRequest) -> None:
     request.session.update({BEGAN_AT: now, SEEN_AT: now})
 
 
+def ways_in() -> dict[str, Any]:
+    """Say to the page of the log-in what it may offer."""
+    service = settings.RETRYCONTRACT
+    return {"provider": service.oidc_name if service.oidc_issuer else "", "takes_passwords": service.password_login}
+
+
 class Login(LoginView):
     """Let an operator in, unless too many logins failed."""
 
@@ -66,7 +72,7 @@ class Login(LoginView):
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         """Ask for a code where somebody has one."""
-        return super().get_context_data(**context) | {"asks_for_codes": is_in_use()}
+        return super().get_context_data(**context) | {"asks_for_codes": is_in_use()} | ways_in()
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Log in, and note when."""
@@ -77,6 +83,8 @@ class Login(LoginView):
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again; to who must wait, say so to programs, too."""
         response = super().form_invalid(form)
+        if not settings.RETRYCONTRACT.password_login:
+            response.status_code = 403
         if form.pause is not None:
             response.status_code = TOO_MANY
             response["Retry-After"] = str(math.ceil(form.pause.total_seconds()))

@@ -8,6 +8,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import segno
+from django.conf import settings as service_settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -17,10 +18,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from dashboard.account.login import ways_in
+from dashboard.account.provider import BY_PROVIDER, connect_token
 from dashboard.navigation import is_administrator
 from dashboard.shared.choices import service_facts
-from dashboard.shared.responses import REFUSED, TOO_LATE
-from retrycontract.store.models import Preferences
+from dashboard.shared.responses import LOGIN_FIRST, REFUSED, TOO_LATE, is_htmx
+from retrycontract.store.models import Preferences, ProviderIdentity
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.usecases.people.admit import (
     UnknownTimeZoneError,
@@ -42,6 +45,8 @@ from retrycontract.usecases.people.log_in import (
 def settings(request: HttpRequest) -> HttpResponse:
     """Show the settings; POST saves them."""
     context = {"zones": time_zones(), "facts": service_facts(), "may_tend": is_administrator(request.user)}
+    if ways_in()["provider"] and not ProviderIdentity.objects.filter(operator=cast(User, request.user)).exists():
+        context |= ways_in() | {"connect": connect_token(request)}
     if request.method != "POST":
         return render(request, "account/settings.html", context)
     chosen = request.POST.get("time_zone", "").strip()
@@ -56,6 +61,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 ZONE_COOKIE = "zone"  # the browser's own, told by desk.js
 APP = "dashboard"
+OPEN_WITHOUT_FACTOR = frozenset(f"dashboard:{name}" for name in ("second_factor", "login", "logout", "favicon"))
 
 
 class OperatorPreferences:
@@ -78,6 +84,30 @@ class OperatorPreferences:
         found = Preferences.objects.filter(operator=user).first() or Preferences(operator=user)
         request.preferences = found  # type: ignore[attr-defined]  # what templates read
         timezone.activate(zone_of(request, found))
+
+
+class SecondFactorRequired:
+    """Lead operators who came by password to the second factor, until they have set one up, where that is asked.
+
+    Who came through the identity provider was asked there.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+        """Answer in place of every page but those that lead on."""
+        user, match = request.user, request.resolver_match
+        if not (service_settings.RETRYCONTRACT.require_second_factor and isinstance(user, User)):
+            return None
+        if (match is not None and match.view_name in OPEN_WITHOUT_FACTOR) or BY_PROVIDER in request.session:
+            return None
+        if factor_of(user, is_confirmed=True) is not None:
+            return None
+        return HttpResponse(status=LOGIN_FIRST) if is_htmx(request) else redirect("dashboard:second_factor")
 
 
 def zone_of(request: HttpRequest, preferences: Preferences) -> tzinfo:
@@ -117,6 +147,7 @@ def _page(request: HttpRequest, *, is_wrong: bool = False, status: int = 200) ->
         "address": address,
         "picture": _picture(address) if secret else "",
         "is_wrong": is_wrong,
+        "is_required": service_settings.RETRYCONTRACT.require_second_factor,
         "now": timezone.now(),
     }
     return render(request, "account/second_factor.html", context, status=status)

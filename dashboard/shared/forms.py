@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -122,6 +123,8 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Count the login before the password is looked at."""
+        if not settings.RETRYCONTRACT.password_login:
+            raise forms.ValidationError("Nobody logs in by password here.")
         if self.errors:  # nothing was guessed
             raise forms.ValidationError("Type your user name and your password.")
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryPage, Page, block, json_block, line
-from retrycontract.store.models import AnswerRecord, Claim, HeldAnswer, SavedReply, Snooze, StandingHint
+from retrycontract.admin.pages import HistoryPage, Page, agent_of, block, json_block, line
+from retrycontract.store.models import (
+    AnswerRecord,
+    Claim,
+    EscalationState,
+    HeldAnswer,
+    SavedReply,
+    Snooze,
+    StandingHint,
+)
 
 OF_CALL = "Finds the exact id of a call."
 
@@ -14,24 +23,31 @@ OF_CALL = "Finds the exact id of a call."
 class OfEscalationPage(HistoryPage):
     """Search what hangs on an escalation by its call."""
 
-    list_select_related = ("escalation__call", "operator")
+    agent = staticmethod(agent_of)
+    list_select_related = ("escalation__call__agent", "operator")
     searched = {"call_": "escalation__call__public_id"}  # noqa: RUF012 - declared by the parent
     search_help_text = OF_CALL
+
+    @admin.display(description="state", ordering="escalation__state")
+    def state(self, row: Claim | Snooze | HeldAnswer) -> str:
+        """Say where the escalation stands."""
+        return EscalationState(row.escalation.state).label
 
 
 @admin.register(Claim)
 class ClaimPage(OfEscalationPage):
     """Show who looks after what."""
 
-    list_display = fields = ("escalation", "operator", "claimed_at", "until")
+    list_display = ("escalation", "state", "agent", "operator", "claimed_at", "until")
+    fields = ("escalation", "operator", "claimed_at", "until")
 
 
 @admin.register(Snooze)
 class SnoozePage(OfEscalationPage):
     """Show what was put off."""
 
-    list_display = ("escalation", "operator", "snoozed_at", "until")
-    fields = (*list_display, "shown_reason")
+    list_display = ("escalation", "state", "agent", "operator", "snoozed_at", "until")
+    fields = ("escalation", "operator", "snoozed_at", "until", "shown_reason")
     readonly_fields = ("shown_reason",)
 
     @admin.display(description="reason")
@@ -44,8 +60,11 @@ class SnoozePage(OfEscalationPage):
 class HeldAnswerPage(OfEscalationPage):
     """Show what was sent and no agent has seen."""
 
-    list_display = ("escalation", "operator", "decision", "held_at", "send_at")
-    fields = (*list_display, "batch", "grant", "base_number", "stands_days", "shown_text", "shown_arguments")
+    list_display = ("escalation", "state", "agent", "operator", "decision", "held_at", "send_at")
+    fields = (
+        "escalation", "operator", "decision", "held_at", "send_at", "batch", "grant", "base_number", "stands_days",
+        "shown_text", "shown_arguments",
+    )  # fmt: skip
     readonly_fields = ("shown_text", "shown_arguments")
 
     @admin.display(description="text")
@@ -65,6 +84,7 @@ class SavedReplyPage(Page):
 
     list_display = ("title", "operator", "position", "updated_at")
     list_select_related = ("operator",)
+    search_fields = ("title", "operator__username")
     fields = (*list_display, "shown_text")
     readonly_fields = ("shown_text",)
 
@@ -80,6 +100,8 @@ class AnswerRecordPage(Page):
 
     list_display = ("shown_tool", "decision", "given", "tried", "worked", "last_given_at")
     list_filter = ("decision",)
+    search_fields = ("tool_name__exact", "namespace__exact")
+    search_help_text = "Finds the exact name of a tool or of a namespace."
     fields = ("namespace", *list_display, "fingerprint", "shown_text", "shown_patch")
     readonly_fields = ("shown_tool", "shown_text", "shown_patch")
 
@@ -103,10 +125,19 @@ class AnswerRecordPage(Page):
 class StandingHintPage(Page):
     """Show what agents are told before a person is asked."""
 
-    list_display = ("shown_tool", "owner", "expires_at", "off_at", "shown", "tried", "worked")
+    list_display = ("shown_tool", "state", "owner", "created_at", "expires_at", "off_at", "shown", "tried", "worked")
     list_select_related = ("owner",)
-    fields = ("namespace", *list_display, "fingerprint", "source", "created_at", "shown_text")
-    readonly_fields = ("shown_tool", "shown_text")
+    search_fields = ("tool_name__exact", "namespace__exact", "owner__username")
+    search_help_text = "Finds the exact name of a tool or of a namespace, and operators."
+    fields = ("namespace", *list_display, "fingerprint", "source", "shown_text")
+    readonly_fields = ("shown_tool", "state", "shown_text")
+
+    @admin.display(description="state")
+    def state(self, hint: StandingHint) -> str:
+        """Say whether agents are told it now."""
+        if hint.off_at is not None:
+            return "Switched off"
+        return "Expired" if hint.expires_at <= timezone.now() else "Active"
 
     @admin.display(description="tool")
     def shown_tool(self, hint: StandingHint) -> str:

@@ -10,7 +10,6 @@ PAGES = (
     "tools",
     "history",
     "responses",
-    "endpoints",
     "outbox",
     "operators",
 )

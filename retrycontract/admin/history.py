@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, block, by, json_block, line
+from retrycontract.admin.pages import HistoryInline, HistoryPage, Page, agent_of, block, by, json_block, line
 from retrycontract.store.models import (
     Attempt,
     Call,
@@ -137,9 +137,12 @@ class CallAdmin(Page):
 class AttemptPage(HistoryPage):
     """Show attempts, redacted as they are stored; a sealed submission is never opened here."""
 
-    list_display = ("pk", "call", "number", "state", "status", "is_valid", "deliveries", "submitted_at", "judged_at")
+    agent = staticmethod(agent_of)
+    list_display = (
+        "pk", "call", "agent", "number", "state", "status", "is_valid", "deliveries", "submitted_at", "judged_at",
+    )  # fmt: skip
     list_filter = ("state", "status", "is_valid")
-    list_select_related = ("call",)
+    list_select_related = ("call__agent",)
     search_help_text = OF_CALL
     fieldsets = (
         (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
@@ -201,9 +204,10 @@ class AttemptPage(HistoryPage):
 class EscalationPage(HistoryPage):
     """Show requests for a person."""
 
-    list_display = ("public_id", "call", "round", "state", "opened_at", "closed_at")
+    agent = staticmethod(agent_of)
+    list_display = ("public_id", "call", "agent", "round", "state", "opened_at", "closed_at")
     list_filter = ("state",)
-    list_select_related = ("call",)
+    list_select_related = ("call__agent",)
     searched = HistoryPage.searched | {"esc_": "public_id"}
     search_help_text = "Finds the exact id of an escalation or a call."
     fields = ("public_id", "call", "round", "state", "opened_at", "closed_at", "shown_text")
@@ -219,9 +223,12 @@ class EscalationPage(HistoryPage):
 class GuidancePage(HistoryPage):
     """Show answers."""
 
-    list_display = ("pk", "call", "operator", "decision", "granted", "given_at", "delivered_at", "acknowledged_at")
+    agent = staticmethod(agent_of)
+    list_display = (
+        "pk", "call", "agent", "operator", "decision", "granted", "given_at", "delivered_at", "acknowledged_at",
+    )  # fmt: skip
     list_filter = ("decision",)
-    list_select_related = ("call", "operator")
+    list_select_related = ("call__agent", "operator")
     searched = HistoryPage.searched | {"": "operator__username"}
     search_help_text = "Finds the exact id of a call, or an operator by name."
     fieldsets = (

@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.pages import SAFE_METHODS, EditablePage, Page, by
-from retrycontract.store.models import FailedLogins, Preferences, SecondFactor
+from retrycontract.store.models import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.people.admit import (
     SHOWN,
@@ -201,6 +201,7 @@ class FailedLoginsPage(Page):
     """Show who failed to log in; names that nobody has are not kept."""
 
     list_display = ("pk", "operator", "failures", "last_at", "locked_until")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "failures", "last_at", "locked_until")
 
@@ -210,6 +211,7 @@ class PreferencesPage(Page):
     """Show how operators want their desk; they choose it there."""
 
     list_display = ("operator", "time_zone", "has_shortcuts")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "time_zone", "has_shortcuts")
 
@@ -219,5 +221,15 @@ class SecondFactorPage(Page):
     """Show who is asked for a code; the secret is never shown."""
 
     list_display = ("operator", "created_at", "confirmed_at")
+    search_fields = ("operator__username",)
     list_select_related = ("operator",)
     fields = ("operator", "created_at", "confirmed_at")
+
+
+@admin.register(ProviderIdentity)
+class ProviderIdentityPage(Page):
+    """Show who operators are at the identity provider."""
+
+    list_display = ("operator", "issuer", "subject", "linked_at")
+    list_select_related = ("operator",)
+    fields = ("operator", "issuer", "subject", "linked_at")

@@ -146,6 +146,13 @@ class HistoryInline(_Inline):
         return False
 
 
+@admin.display(description="agent")
+def agent_of(row: Any) -> str:
+    """Name the agent whose call a row belongs to."""
+    call = row.call if hasattr(row, "call") else row.escalation.call
+    return line(call.agent.name)
+
+
 def by(request: HttpRequest) -> dict[str, Any]:
     """Say who does what is done now, and through which door."""
     now: datetime = timezone.now()

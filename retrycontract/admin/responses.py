@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from retrycontract.admin.history import OF_CALL
-from retrycontract.admin.pages import HistoryPage, block, json_block, line
+from retrycontract.admin.pages import HistoryPage, agent_of, block, json_block, line
 from retrycontract.store.models import GuidanceVersion, LoggedResponse
 
 
@@ -18,8 +18,9 @@ from retrycontract.store.models import GuidanceVersion, LoggedResponse
 class LoggedResponsePage(HistoryPage):
     """Show replies as the log has them: status, violations, and which correction each was."""
 
-    list_display = ("judged_at", "call", "shown_task", "turn", "shown_status", "shown_correction")
-    list_select_related = ("call",)
+    agent = staticmethod(agent_of)
+    list_display = ("judged_at", "call", "agent", "shown_task", "turn", "shown_status", "shown_correction")
+    list_select_related = ("call__agent",)
     search_help_text = OF_CALL
     list_filter = ("is_valid", "is_parsed", "call__agent")
     fieldsets = (

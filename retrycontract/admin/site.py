@@ -21,7 +21,7 @@ from retrycontract.admin.pages import by
 from retrycontract.usecases.people.admit import change_operator
 
 GROUPS = {
-    "Who comes in": ("Agent", "ApiKey", "User", "SecondFactor", "Preferences", "FailedLogins"),
+    "Who comes in": ("Agent", "ApiKey", "User", "ProviderIdentity", "SecondFactor", "Preferences", "FailedLogins"),
     "What is checked": ("Tool", "ToolVersion"),
     "What happened": (
         "Call",

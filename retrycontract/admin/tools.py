@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -16,7 +15,7 @@ from retrycontract.admin.pages import EditablePage, HistoryInline, Page, block, 
 from retrycontract.contract.configuration import RANGES, parse_duration
 from retrycontract.store.models import Tool, ToolVersion
 from retrycontract.usecases.tools.contracts import sanitizer
-from retrycontract.usecases.tools.register_tool import CHANGEABLE, change_tool, release_version
+from retrycontract.usecases.tools.register_tool import CHANGEABLE, change_tool
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -116,15 +115,19 @@ class ToolAdmin(EditablePage):
 
 @admin.register(ToolVersion)
 class ToolVersionPage(Page):
-    """Show schemas; a version in quarantine can be released."""
+    """Show schemas; the desk releases a version from quarantine."""
 
-    list_display = ("shown_tool", "number", "schema_hash", "created_at", "quarantined_at")
+    list_display = ("shown_tool", "namespace", "number", "schema_hash", "created_at", "quarantined_at")
     list_filter = (("quarantined_at", admin.EmptyFieldListFilter),)
     list_select_related = ("tool",)
     search_fields = ("tool__name", "schema_hash__exact")
     fields = ("tool", "number", "schema_hash", "created_at", "quarantined_at", "shown_schema")
     readonly_fields = ("shown_schema",)
-    actions = ("release",)
+
+    @admin.display(ordering="tool__namespace")
+    def namespace(self, version: ToolVersion) -> str:
+        """Say whose tool it is."""
+        return version.tool.namespace
 
     @admin.display(description="tool", ordering="tool__name")
     def shown_tool(self, version: ToolVersion) -> str:
@@ -135,10 +138,3 @@ class ToolVersionPage(Page):
     def shown_schema(self, version: ToolVersion) -> SafeString | str:
         """Show the schema that the agent registered, without the secrets that its author left in it."""
         return json_block(sanitizer().redact_schema(version.schema))
-
-    @admin.action(description="Release from quarantine: judge at the door again", permissions=["view"])
-    def release(self, request: HttpRequest, queryset: QuerySet[ToolVersion]) -> None:
-        """Call the use case for each."""
-        released = sum(release_version(version, **by(request)) for version in queryset.select_related("tool"))
-        level = messages.SUCCESS if released else messages.WARNING
-        self.message_user(request, f"{released} versions released.", level)

@@ -134,6 +134,10 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("mcp-gateway", context_settings={"ignore_unknown_options": True})
 @_of_the_contract
 @click.option("--wait", type=float, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
+@click.option(
+    "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
+)
+@click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
 @click.argument("upstream", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def mcp_gateway(**options: Any) -> int:
     """Put the contract in front of an MCP server.
@@ -160,14 +164,15 @@ def mcp(**options: Any) -> int:
 
 
 def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
+    from retrycontract.mcp import commands
+
+    given = {name: value for name, value in options.items() if value is not None}
+    run: Callable[[Namespace], int] = getattr(commands, runner)
     try:
-        from retrycontract.mcp import commands  # the extra may be missing
+        return run(Namespace(**options | commands.DEFAULTS | given))
     except ModuleNotFoundError as error:
         # Whichever of the extra's packages was met first: they come together.
         raise ValueError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
-    given = {name: value for name, value in options.items() if value is not None}
-    run: Callable[[Namespace], int] = getattr(commands, runner)
-    return run(Namespace(**options | commands.DEFAULTS | given))
 
 
 def _read_json(path: Path) -> Any:

@@ -14,14 +14,15 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import read_database_url
+from retrycontract.config.login_settings import PREFIX as PREFIX
+from retrycontract.config.login_settings import LoginSettings
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
 
-PREFIX = "RETRYCONTRACT_"
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
@@ -36,7 +37,7 @@ OF_OTHERS = frozenset(
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(LoginSettings):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -205,12 +206,6 @@ class ServiceSettings(BaseModel):
     )
     body_seconds: float = Field(
         60, ge=0, description="How long the body of a request may take, at `retrycontract up`; 0: any time."
-    )
-    session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
-    session_max_hours: float = Field(
-        24,
-        gt=0,
-        description="When an operator must log in again, however busy.",
     )
 
     @field_validator(

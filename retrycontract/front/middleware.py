@@ -24,7 +24,8 @@ from retrycontract.usecases.calls.repeat_request import safe_identifier
 
 API_PREFIX = "/api/"
 AGENTS_PREFIX = "/api/v1/"
-TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp")
+# A provider's code may look like a secret, and is one; it is repeated nowhere.
+TYPED_AS_MEANT = (API_PREFIX, "/admin/", "/mcp", "/login/provider/answer/")
 
 logger = logging.getLogger("retrycontract.requests")
 

@@ -12,7 +12,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from retrycontract.client import AsyncClient
 from retrycontract.judging.asking import PATIENCE, NoVerdictError
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.server import ContractServer, connection_details
+from retrycontract.mcp.open_calls import connection_details
+from retrycontract.mcp.server import ContractServer
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.

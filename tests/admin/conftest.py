@@ -27,6 +27,7 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Preferences,
+    ProviderIdentity,
     Rollup,
     SavedReply,
     Snooze,
@@ -80,6 +81,7 @@ def answered(ada: User) -> Call:
     make_desk_work(ada, escalation, now)
     begin_login(LoginTry("ada", "192.0.2.1"), now=timezone.now())
     begin_factor(ada, now=now)
+    ProviderIdentity.objects.create(operator=ada, issuer="https://id.example", subject="a-1", linked_at=now)
     Preferences.objects.create(operator=ada, time_zone="Europe/Zurich")
     Summary.objects.write(SummarySpan.DAY, SummarySpan.DAY.beginning(now), Rollup.objects.all().tally())
     IdempotencyKey.objects.create(agent=agent, key_hash="k", request_hash="r", answer={"a": 1}, created_at=now)

@@ -17,13 +17,11 @@ from pytest_django import Settings
 
 import retrycontract.management.commands
 from retrycontract.store.models import (
-    ApiKey,
     Call,
     Door,
     Event,
     OutboxMessage,
     ToolVersion,
-    WebhookEndpoint,
 )
 from retrycontract.usecases.people.log_in import LoginTry, begin_login
 from tests.admin.conftest import post
@@ -33,10 +31,7 @@ pytestmark = pytest.mark.django_db
 # Each action of a page, with the rows that it is taken on and the event that it leaves.
 ACTIONS: dict[tuple[str, str], tuple[type[Model], str]] = {
     ("call", "cancel"): (Call, "call.cancelled"),
-    ("apikey", "revoke"): (ApiKey, "key.revoked"),
-    ("toolversion", "release"): (ToolVersion, "version.released"),
     ("outboxmessage", "send_again"): (OutboxMessage, "message.sent_again"),
-    ("webhookendpoint", "rotate"): (WebhookEndpoint, "endpoint.secret_rotated"),
     ("user", "let_in_again"): (User, "operator.freed"),
     ("user", "log_out_everywhere"): (User, "operator.logged_out"),
     ("user", "take_second_factor_away"): (User, "operator.second_factor_off"),

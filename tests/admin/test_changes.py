@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
 
 from dashboard.navigation import Role, may_answer
 from retrycontract.contract.configuration import parse_duration
-from retrycontract.store.models import Agent, ApiKey, Call, Door, Event, Tool
+from retrycontract.store.models import Call, Door, Event, Tool
 from retrycontract.usecases.people.admit import role_of
 from tests.admin.conftest import post
 from tests.factories import PASSWORD, RIGHT, make_agent, make_blocked, make_call, make_tool, make_user
@@ -29,90 +26,6 @@ def trail() -> list[tuple[str, dict[str, Any]]]:
     events = list(Event.objects.filter(door=Door.ADMIN))
     assert {event.actor for event in events} <= {"ada"}
     return [(event.name, event.data) for event in events]
-
-
-# Agents and keys
-
-
-def test_an_agent_is_let_in_and_its_namespace_is_its_name(admin: Client) -> None:
-    response = post(admin, "retrycontract/agent/add/", {"name": "deployer", "namespace": ""})
-    assert response.status_code == 302
-    assert Agent.objects.get().namespace == "deployer"
-    assert trail() == [("agent.admitted", {"agent": "deployer", "namespace": "deployer"})]
-
-
-def test_an_agent_can_be_renamed_and_keeps_its_namespace(admin: Client) -> None:
-    agent = make_agent("deployer")
-    inline = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
-    post(admin, f"retrycontract/agent/{agent.pk}/change/", {"name": "shipper", "namespace": "other"} | inline)
-    agent.refresh_from_db()
-    assert (agent.name, agent.namespace) == ("shipper", "deployer")
-    assert trail() == [("agent.renamed", {"agent": "deployer", "to": "shipper"})]
-
-
-@pytest.mark.parametrize("name", ["", "a\nb", "<b>", "taken"])
-def test_an_agents_name_is_refused_with_the_reason(admin: Client, name: str) -> None:
-    make_agent("taken")
-    response = post(admin, "retrycontract/agent/add/", {"name": name, "namespace": ""})
-    assert response.status_code == 200
-    assert "errorlist" in response.content.decode()
-    assert trail() == []
-
-
-def test_a_key_is_shown_once_and_opens_the_door(admin: Client) -> None:
-    agent = make_agent()
-    form = {"agent": agent.pk, "expires_at_0": "", "expires_at_1": ""}
-    response = post(admin, "retrycontract/apikey/add/", form)
-    text = re.search(r'id="key">([^<]+)<', response.content.decode())
-    assert text is not None
-    key = ApiKey.objects.authenticate(text.group(1), timezone.now())
-    assert key == ApiKey.objects.get()
-    assert "no-store" in response["Cache-Control"]
-    assert set(response.cookies) <= {"csrftoken"}  # neither a message nor a session carries it
-    for path in ("retrycontract/apikey/", f"retrycontract/apikey/{key.pk}/change/"):
-        assert text.group(1) not in admin.get(f"/admin/{path}").content.decode()
-    told = {"agent": "deployer", "key": key.prefix, "scopes": ["read", "submit", "tools"]}
-    assert trail() == [("key.issued", told)]
-
-
-def test_a_key_may_be_for_some_things_only_and_the_pages_say_so(admin: Client) -> None:
-    agent = make_agent()
-    form = {"agent": agent.pk, "scopes": ["submit", "read"], "expires_at_0": "", "expires_at_1": ""}
-    post(admin, "retrycontract/apikey/add/", form)
-    key = ApiKey.objects.get()
-    assert key.granted == {"submit", "read"}
-    for path in ("apikey/", f"apikey/{key.pk}/change/", f"agent/{agent.pk}/change/"):
-        assert "read, submit<" in admin.get(f"/admin/retrycontract/{path}").content.decode()
-    assert trail()[-1][1]["scopes"] == ["read", "submit"]
-
-
-def test_a_scope_that_does_not_exist_is_refused(admin: Client) -> None:
-    form = {"agent": make_agent().pk, "scopes": ["everything"], "expires_at_0": "", "expires_at_1": ""}
-    assert "errorlist" in post(admin, "retrycontract/apikey/add/", form).content.decode()
-    assert not ApiKey.objects.exists()
-
-
-def test_a_key_can_have_an_end(admin: Client) -> None:
-    form = {"agent": make_agent().pk, "expires_at_0": "2031-01-01", "expires_at_1": "12:00:00"}
-    post(admin, "retrycontract/apikey/add/", form)
-    expires_at = ApiKey.objects.get().expires_at
-    assert expires_at is not None
-    assert expires_at.isoformat() == "2031-01-01T12:00:00+00:00"
-
-
-def test_revoked_keys_open_nothing_and_are_revoked_once(admin: Client) -> None:
-    keys = [ApiKey.create_for(make_agent(), timezone.now()) for _ in range(2)]
-    for _ in range(2):
-        chosen = {"action": "revoke", "_selected_action": [key.pk for key, _ in keys]}
-        post(admin, "retrycontract/apikey/", chosen)
-    assert [ApiKey.objects.authenticate(text, timezone.now()) for _, text in keys] == [None, None]
-    assert [name for name, _ in trail()] == ["key.revoked"] * 2
-
-
-def test_a_key_cannot_be_changed(admin: Client) -> None:
-    key, _ = ApiKey.create_for(make_agent(), timezone.now(), expires_at=timezone.now() + timedelta(days=1))
-    form = {"agent": make_agent("other").pk, "expires_at_0": "", "expires_at_1": ""}
-    assert post(admin, f"retrycontract/apikey/{key.pk}/change/", form).status_code == 403
 
 
 # Tools
@@ -180,16 +93,6 @@ def test_settings_out_of_range_are_refused(admin: Client, field: str, value: str
     response = change_tool(admin, tool, **({"strict": "on", "mode": "", "max_attempts": ""} | {field: value}))
     assert "errorlist" in response.content.decode()
     assert trail() == []
-
-
-def test_a_version_in_quarantine_can_be_released(admin: Client) -> None:
-    version = make_tool(make_agent()).versions.get()
-    version.quarantine(timezone.now())
-    for _ in range(2):
-        post(admin, "retrycontract/toolversion/", {"action": "release", "_selected_action": [version.pk]})
-    version.refresh_from_db()
-    assert version.quarantined_at is None
-    assert trail() == [("version.released", {"tool": "deploy", "version": 1})]
 
 
 # Calls

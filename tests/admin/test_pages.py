@@ -38,6 +38,7 @@ from retrycontract.store.models import (
     Notice,
     OutboxMessage,
     Preferences,
+    ProviderIdentity,
     Rollup,
     SavedReply,
     SecondFactor,
@@ -56,11 +57,11 @@ from tests.factories import RIGHT, make_agent, make_blocked, make_call, make_too
 pytestmark = pytest.mark.django_db
 
 HISTORY: list[type[Any]] = [Call, Attempt, LoggedResponse, Escalation, Guidance, GuidanceVersion, Event, ToolVersion]
-HISTORY += [Preferences, SecondFactor]
+HISTORY += [Preferences, ProviderIdentity, SecondFactor]
 HISTORY += [IdempotencyKey, Rollup, Summary, OutboxMessage, WebhookDelivery, Notice, ChannelTurn, WorkerBeat]
-HISTORY += [FailedLogins]
+HISTORY += [FailedLogins, Agent, ApiKey, WebhookEndpoint]
 HISTORY += [Claim, Snooze, HeldAnswer, SavedReply, AnswerRecord, StandingHint]
-MODELS: list[type[Any]] = [Agent, ApiKey, Tool, User, WebhookEndpoint, *HISTORY]
+MODELS: list[type[Any]] = [Tool, User, *HISTORY]
 CANARY = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
 
@@ -234,14 +235,28 @@ def test_history_is_searched_by_exact_words_that_an_index_finds(
         (Event, "guidance", 0),
         (Attempt, "toolu_1", 0),
         (Call, "dep", 1),
+        (SavedReply, "region", 1),
+        (SavedReply, "nothing", 0),
+        (StandingHint, "deploy", 1),
+        (StandingHint, "depl", 0),
+        (Claim, "{call}", 1),
+        (Claim, "call_other", 0),
     ],
 )
 def test_a_search_finds_what_its_help_says(
     admin: Client, answered: Call, model: type[Any], words: str, rows: int
 ) -> None:
-    found = words.format(escalation=answered.escalations.get().public_id)
+    found = words.format(escalation=answered.escalations.get().public_id, call=answered.public_id)
     page = admin.get(address(model), {"q": found}).content.decode()
     assert len(re.findall(r'<th class="field-|<td class="field-pk|<th class="field-pk', page)) == rows
+
+
+@pytest.mark.parametrize("model", [Claim, Snooze, HeldAnswer, Escalation], ids=lambda model: model.__name__)
+def test_a_list_of_the_desks_work_shows_state_agent_and_time(admin: Client, answered: Call, model: type[Any]) -> None:
+    page = admin.get(address(model)).content.decode()
+    assert re.search(r'class="field-state[^>]*>\w+<', page)
+    assert re.search(r'class="field-agent[^>]*>deployer<', page)
+    assert re.search(r'class="field-\w+_at nowrap">', page)
 
 
 def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:
@@ -251,7 +266,7 @@ def test_lists_can_be_filtered(admin: Client, answered: Call) -> None:
         assert {call.public_id for call in (valid, answered) if call.public_id in page} == {shown.public_id}
     assert admin.get(address(Event), {"door__exact": "dashboard"}).content.decode().count("guidance.given") == 1
     for state, count in (("active", 1), ("revoked", 0), ("expired", 0)):
-        assert admin.get(address(ApiKey), {"state": state}).content.decode().count('class="action-select"') == count
+        assert admin.get(address(ApiKey), {"state": state}).content.decode().count('"field-prefix') == count
 
 
 def test_lists_cost_the_same_however_long_they_are(admin: Client, answered: Call) -> None:
@@ -301,8 +316,10 @@ def test_the_history_of_a_row_is_the_audit_trail(admin: Client, answered: Call, 
 
 
 def test_the_log_of_django_stays_empty(admin: Client, ada: User) -> None:
-    post(admin, "retrycontract/agent/add/", {"name": "new", "namespace": ""})
-    assert Agent.objects.filter(name="new").exists()
+    row = make_tool(make_agent())
+    inline = {"versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0, "expires_after": "", "on_expiry": ""}
+    post(admin, f"retrycontract/tool/{row.pk}/change/", {"mode": "observe"} | inline)
+    assert Tool.objects.get().mode == "observe"
     assert not apps.get_model("admin", "LogEntry").objects.exists()
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from dashboard.navigation import Role
-from retrycontract.store.models import ApiKey, Attempt, Call, Event, Tool
+from retrycontract.store.models import Attempt, Call, Event, Tool
 from tests.browser.scene import make_desk
 from tests.factories import PASSWORD, make_user
 
@@ -87,29 +87,20 @@ def test_every_page_keeps_the_policy_and_the_console_stays_silent(
         ("user", f"auth/user/{user.pk}/change/"),
         ("user-add", "auth/user/add/"),
         ("user-password", f"auth/user/{user.pk}/password/"),
-        ("apikey-add", "retrycontract/apikey/add/"),
     ):
         page.goto(f"{live_server.url}/admin/{path}")
         picture(page, f"{name}-{scheme}")
     assert complaints == []
 
 
-def test_a_key_is_made_for_an_agent_that_is_chosen_in_a_list(live_server: LiveServer, page: Page) -> None:
+def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: Page) -> None:
     make_desk(timezone.now())
     log_in(page, live_server.url)
-    page.goto(f"{live_server.url}/admin/retrycontract/apikey/add/")
-    with page.expect_popup() as opened:
-        page.locator("#lookup_id_agent").click()
-    opened.value.get_by_role("link", name="release-bot").click()
-    expect(page.locator("#id_agent")).to_have_value(re.compile(r"\d+"))
-    page.get_by_role("link", name="Today").click()
-    page.get_by_role("link", name="Now").click()
-    page.get_by_role("button", name="Save", exact=True).click()
-    text = page.locator("#key").inner_text()
-    picture(page, "key-issued")
-    assert ApiKey.objects.latest("pk").digest == ApiKey.digest_of(text)
-    page.goto(f"{live_server.url}/admin/retrycontract/apikey/")
-    assert text not in page.content()
+    page.goto(f"{live_server.url}/admin/retrycontract/agent/?q=release-bot")
+    expect(page.get_by_role("link", name=re.compile("^Add "))).to_have_count(0)
+    page.get_by_role("link", name="release-bot", exact=True).click()
+    expect(page.get_by_role("heading", name=re.compile("View agent"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^(Save|Delete)"))).to_have_count(0)
 
 
 def test_calls_are_cancelled_from_their_list(live_server: LiveServer, page: Page) -> None:

@@ -60,7 +60,7 @@ PAGES: Final[dict[str, Callable[[Call], Keys]]] = {
 ACTIONS: Final = {
     "preview", "claim", "next", "undo", "keep_reply", "switch_off_hint", "release_version", "delete_reply", "logout",
     "live", "export_insights", "export_calls", "export_audit", "favicon", "issue_key", "revoke_key",
-    "switch_webhook", "rotate_webhook", "redeliver",
+    "switch_webhook", "rotate_webhook", "redeliver", "provider", "provider_answer", "provider_leave",
 }  # fmt: skip
 LOGIN: Final = "login"
 

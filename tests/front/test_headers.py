@@ -42,7 +42,7 @@ ANSWERS: dict[str, tuple[str, str, str, int, str]] = {
     "a form without its token": ("POST", "/settings/", "ada", 403, "no-store"),
     "the admin": ("GET", "/admin/", "ada", 200, "no-store"),
     "a list of the admin": ("GET", "/admin/retrycontract/apikey/", "ada", 200, "no-store"),
-    "a form of the admin": ("GET", "/admin/retrycontract/apikey/add/", "ada", 200, "no-store"),
+    "a form of the admin": ("GET", "/admin/auth/user/add/", "ada", 200, "no-store"),
     "a static file": ("GET", "/static/dashboard/favicon.svg", "nobody", 200, "max-age"),
     "the API's description": ("GET", "/api/v1/openapi.json", "nobody", 200, "no-store"),
     "pages that Django Ninja would have": ("GET", "/api/v1/docs", "nobody", 401, "no-store"),

@@ -7,9 +7,9 @@ CREATE TABLE "auth_group" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "nam
 INSERT INTO "auth_group" VALUES(1,'operator');
 INSERT INTO "auth_group" VALUES(2,'admin');
 CREATE TABLE "auth_group_permissions" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED, "permission_id" integer NOT NULL REFERENCES "auth_permission" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "auth_group_permissions" VALUES(1,2,120);
-INSERT INTO "auth_group_permissions" VALUES(2,2,124);
-INSERT INTO "auth_group_permissions" VALUES(3,2,128);
+INSERT INTO "auth_group_permissions" VALUES(1,2,128);
+INSERT INTO "auth_group_permissions" VALUES(2,2,132);
+INSERT INTO "auth_group_permissions" VALUES(3,2,124);
 CREATE TABLE "auth_permission" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "content_type_id" integer NOT NULL REFERENCES "django_content_type" ("id") DEFERRABLE INITIALLY DEFERRED, "codename" varchar(100) NOT NULL, "name" varchar(255) NOT NULL);
 INSERT INTO "auth_permission" VALUES(1,1,'add_agent','Can add agent');
 INSERT INTO "auth_permission" VALUES(2,1,'change_agent','Can change agent');
@@ -95,65 +95,69 @@ INSERT INTO "auth_permission" VALUES(81,21,'add_savedreply','Can add saved reply
 INSERT INTO "auth_permission" VALUES(82,21,'change_savedreply','Can change saved reply');
 INSERT INTO "auth_permission" VALUES(83,21,'delete_savedreply','Can delete saved reply');
 INSERT INTO "auth_permission" VALUES(84,21,'view_savedreply','Can view saved reply');
-INSERT INTO "auth_permission" VALUES(85,22,'add_secondfactor','Can add second factor');
-INSERT INTO "auth_permission" VALUES(86,22,'change_secondfactor','Can change second factor');
-INSERT INTO "auth_permission" VALUES(87,22,'delete_secondfactor','Can delete second factor');
-INSERT INTO "auth_permission" VALUES(88,22,'view_secondfactor','Can view second factor');
-INSERT INTO "auth_permission" VALUES(89,23,'add_snooze','Can add snooze');
-INSERT INTO "auth_permission" VALUES(90,23,'change_snooze','Can change snooze');
-INSERT INTO "auth_permission" VALUES(91,23,'delete_snooze','Can delete snooze');
-INSERT INTO "auth_permission" VALUES(92,23,'view_snooze','Can view snooze');
-INSERT INTO "auth_permission" VALUES(93,24,'add_standinghint','Can add standing hint');
-INSERT INTO "auth_permission" VALUES(94,24,'change_standinghint','Can change standing hint');
-INSERT INTO "auth_permission" VALUES(95,24,'delete_standinghint','Can delete standing hint');
-INSERT INTO "auth_permission" VALUES(96,24,'view_standinghint','Can view standing hint');
-INSERT INTO "auth_permission" VALUES(97,25,'add_summary','Can add summary');
-INSERT INTO "auth_permission" VALUES(98,25,'change_summary','Can change summary');
-INSERT INTO "auth_permission" VALUES(99,25,'delete_summary','Can delete summary');
-INSERT INTO "auth_permission" VALUES(100,25,'view_summary','Can view summary');
-INSERT INTO "auth_permission" VALUES(101,26,'add_toolversion','Can add tool version');
-INSERT INTO "auth_permission" VALUES(102,26,'change_toolversion','Can change tool version');
-INSERT INTO "auth_permission" VALUES(103,26,'delete_toolversion','Can delete tool version');
-INSERT INTO "auth_permission" VALUES(104,26,'view_toolversion','Can view tool version');
-INSERT INTO "auth_permission" VALUES(105,27,'add_webhookdelivery','Can add webhook delivery');
-INSERT INTO "auth_permission" VALUES(106,27,'change_webhookdelivery','Can change webhook delivery');
-INSERT INTO "auth_permission" VALUES(107,27,'delete_webhookdelivery','Can delete webhook delivery');
-INSERT INTO "auth_permission" VALUES(108,27,'view_webhookdelivery','Can view webhook delivery');
-INSERT INTO "auth_permission" VALUES(109,28,'add_webhookendpoint','Can add webhook endpoint');
-INSERT INTO "auth_permission" VALUES(110,28,'change_webhookendpoint','Can change webhook endpoint');
-INSERT INTO "auth_permission" VALUES(111,28,'delete_webhookendpoint','Can delete webhook endpoint');
-INSERT INTO "auth_permission" VALUES(112,28,'view_webhookendpoint','Can view webhook endpoint');
-INSERT INTO "auth_permission" VALUES(113,29,'add_channelturn','Can add channel turn');
-INSERT INTO "auth_permission" VALUES(114,29,'change_channelturn','Can change channel turn');
-INSERT INTO "auth_permission" VALUES(115,29,'delete_channelturn','Can delete channel turn');
-INSERT INTO "auth_permission" VALUES(116,29,'view_channelturn','Can view channel turn');
-INSERT INTO "auth_permission" VALUES(117,30,'add_logentry','Can add log entry');
-INSERT INTO "auth_permission" VALUES(118,30,'change_logentry','Can change log entry');
-INSERT INTO "auth_permission" VALUES(119,30,'delete_logentry','Can delete log entry');
-INSERT INTO "auth_permission" VALUES(120,30,'view_logentry','Can view log entry');
-INSERT INTO "auth_permission" VALUES(121,31,'add_permission','Can add permission');
-INSERT INTO "auth_permission" VALUES(122,31,'change_permission','Can change permission');
-INSERT INTO "auth_permission" VALUES(123,31,'delete_permission','Can delete permission');
-INSERT INTO "auth_permission" VALUES(124,31,'view_permission','Can view permission');
-INSERT INTO "auth_permission" VALUES(125,32,'add_group','Can add group');
-INSERT INTO "auth_permission" VALUES(126,32,'change_group','Can change group');
-INSERT INTO "auth_permission" VALUES(127,32,'delete_group','Can delete group');
-INSERT INTO "auth_permission" VALUES(128,32,'view_group','Can view group');
-INSERT INTO "auth_permission" VALUES(129,33,'add_user','Can add user');
-INSERT INTO "auth_permission" VALUES(130,33,'change_user','Can change user');
-INSERT INTO "auth_permission" VALUES(131,33,'delete_user','Can delete user');
-INSERT INTO "auth_permission" VALUES(132,33,'view_user','Can view user');
-INSERT INTO "auth_permission" VALUES(133,34,'add_contenttype','Can add content type');
-INSERT INTO "auth_permission" VALUES(134,34,'change_contenttype','Can change content type');
-INSERT INTO "auth_permission" VALUES(135,34,'delete_contenttype','Can delete content type');
-INSERT INTO "auth_permission" VALUES(136,34,'view_contenttype','Can view content type');
-INSERT INTO "auth_permission" VALUES(137,35,'add_session','Can add session');
-INSERT INTO "auth_permission" VALUES(138,35,'change_session','Can change session');
-INSERT INTO "auth_permission" VALUES(139,35,'delete_session','Can delete session');
-INSERT INTO "auth_permission" VALUES(140,35,'view_session','Can view session');
+INSERT INTO "auth_permission" VALUES(85,22,'add_provideridentity','Can add provider identity');
+INSERT INTO "auth_permission" VALUES(86,22,'change_provideridentity','Can change provider identity');
+INSERT INTO "auth_permission" VALUES(87,22,'delete_provideridentity','Can delete provider identity');
+INSERT INTO "auth_permission" VALUES(88,22,'view_provideridentity','Can view provider identity');
+INSERT INTO "auth_permission" VALUES(89,23,'add_secondfactor','Can add second factor');
+INSERT INTO "auth_permission" VALUES(90,23,'change_secondfactor','Can change second factor');
+INSERT INTO "auth_permission" VALUES(91,23,'delete_secondfactor','Can delete second factor');
+INSERT INTO "auth_permission" VALUES(92,23,'view_secondfactor','Can view second factor');
+INSERT INTO "auth_permission" VALUES(93,24,'add_snooze','Can add snooze');
+INSERT INTO "auth_permission" VALUES(94,24,'change_snooze','Can change snooze');
+INSERT INTO "auth_permission" VALUES(95,24,'delete_snooze','Can delete snooze');
+INSERT INTO "auth_permission" VALUES(96,24,'view_snooze','Can view snooze');
+INSERT INTO "auth_permission" VALUES(97,25,'add_standinghint','Can add standing hint');
+INSERT INTO "auth_permission" VALUES(98,25,'change_standinghint','Can change standing hint');
+INSERT INTO "auth_permission" VALUES(99,25,'delete_standinghint','Can delete standing hint');
+INSERT INTO "auth_permission" VALUES(100,25,'view_standinghint','Can view standing hint');
+INSERT INTO "auth_permission" VALUES(101,26,'add_summary','Can add summary');
+INSERT INTO "auth_permission" VALUES(102,26,'change_summary','Can change summary');
+INSERT INTO "auth_permission" VALUES(103,26,'delete_summary','Can delete summary');
+INSERT INTO "auth_permission" VALUES(104,26,'view_summary','Can view summary');
+INSERT INTO "auth_permission" VALUES(105,27,'add_toolversion','Can add tool version');
+INSERT INTO "auth_permission" VALUES(106,27,'change_toolversion','Can change tool version');
+INSERT INTO "auth_permission" VALUES(107,27,'delete_toolversion','Can delete tool version');
+INSERT INTO "auth_permission" VALUES(108,27,'view_toolversion','Can view tool version');
+INSERT INTO "auth_permission" VALUES(109,28,'add_webhookdelivery','Can add webhook delivery');
+INSERT INTO "auth_permission" VALUES(110,28,'change_webhookdelivery','Can change webhook delivery');
+INSERT INTO "auth_permission" VALUES(111,28,'delete_webhookdelivery','Can delete webhook delivery');
+INSERT INTO "auth_permission" VALUES(112,28,'view_webhookdelivery','Can view webhook delivery');
+INSERT INTO "auth_permission" VALUES(113,29,'add_webhookendpoint','Can add webhook endpoint');
+INSERT INTO "auth_permission" VALUES(114,29,'change_webhookendpoint','Can change webhook endpoint');
+INSERT INTO "auth_permission" VALUES(115,29,'delete_webhookendpoint','Can delete webhook endpoint');
+INSERT INTO "auth_permission" VALUES(116,29,'view_webhookendpoint','Can view webhook endpoint');
+INSERT INTO "auth_permission" VALUES(117,30,'add_channelturn','Can add channel turn');
+INSERT INTO "auth_permission" VALUES(118,30,'change_channelturn','Can change channel turn');
+INSERT INTO "auth_permission" VALUES(119,30,'delete_channelturn','Can delete channel turn');
+INSERT INTO "auth_permission" VALUES(120,30,'view_channelturn','Can view channel turn');
+INSERT INTO "auth_permission" VALUES(121,31,'add_logentry','Can add log entry');
+INSERT INTO "auth_permission" VALUES(122,31,'change_logentry','Can change log entry');
+INSERT INTO "auth_permission" VALUES(123,31,'delete_logentry','Can delete log entry');
+INSERT INTO "auth_permission" VALUES(124,31,'view_logentry','Can view log entry');
+INSERT INTO "auth_permission" VALUES(125,32,'add_permission','Can add permission');
+INSERT INTO "auth_permission" VALUES(126,32,'change_permission','Can change permission');
+INSERT INTO "auth_permission" VALUES(127,32,'delete_permission','Can delete permission');
+INSERT INTO "auth_permission" VALUES(128,32,'view_permission','Can view permission');
+INSERT INTO "auth_permission" VALUES(129,33,'add_group','Can add group');
+INSERT INTO "auth_permission" VALUES(130,33,'change_group','Can change group');
+INSERT INTO "auth_permission" VALUES(131,33,'delete_group','Can delete group');
+INSERT INTO "auth_permission" VALUES(132,33,'view_group','Can view group');
+INSERT INTO "auth_permission" VALUES(133,34,'add_user','Can add user');
+INSERT INTO "auth_permission" VALUES(134,34,'change_user','Can change user');
+INSERT INTO "auth_permission" VALUES(135,34,'delete_user','Can delete user');
+INSERT INTO "auth_permission" VALUES(136,34,'view_user','Can view user');
+INSERT INTO "auth_permission" VALUES(137,35,'add_contenttype','Can add content type');
+INSERT INTO "auth_permission" VALUES(138,35,'change_contenttype','Can change content type');
+INSERT INTO "auth_permission" VALUES(139,35,'delete_contenttype','Can delete content type');
+INSERT INTO "auth_permission" VALUES(140,35,'view_contenttype','Can view content type');
+INSERT INTO "auth_permission" VALUES(141,36,'add_session','Can add session');
+INSERT INTO "auth_permission" VALUES(142,36,'change_session','Can change session');
+INSERT INTO "auth_permission" VALUES(143,36,'delete_session','Can delete session');
+INSERT INTO "auth_permission" VALUES(144,36,'view_session','Can view session');
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-INSERT INTO "auth_user" VALUES(1,'md5$0bqPiTSWtbENyaGKNkafkn$b0c46e9338de46a3b538ce031639a541',NULL,0,'mia','','',0,1,'2026-11-22 08:45:29.079866','');
-INSERT INTO "auth_user" VALUES(2,'md5$wydTgz2EPPajd6nuRNz0Vz$a1449365883da4883c4d5c58643c7b54',NULL,0,'ada','','',1,1,'2026-11-22 08:45:29.151694','');
+INSERT INTO "auth_user" VALUES(1,'md5$ekOfuxTVbTrxdg6GYsCL3g$a8f219bb28d532f01d3260b5c49122e1',NULL,0,'mia','','',0,1,'2026-11-22 11:12:31.341479','');
+INSERT INTO "auth_user" VALUES(2,'md5$Y6zem2dKESJBjhEFnfT5lM$1f62411e62005f25393a0ef63e73e30f',NULL,0,'ada','','',1,1,'2026-11-22 11:12:31.362484','');
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "auth_user_groups" VALUES(1,1,1);
 INSERT INTO "auth_user_groups" VALUES(2,2,2);
@@ -182,49 +186,50 @@ INSERT INTO "django_content_type" VALUES(18,'retrycontract','notice');
 INSERT INTO "django_content_type" VALUES(19,'retrycontract','preferences');
 INSERT INTO "django_content_type" VALUES(20,'retrycontract','rollup');
 INSERT INTO "django_content_type" VALUES(21,'retrycontract','savedreply');
-INSERT INTO "django_content_type" VALUES(22,'retrycontract','secondfactor');
-INSERT INTO "django_content_type" VALUES(23,'retrycontract','snooze');
-INSERT INTO "django_content_type" VALUES(24,'retrycontract','standinghint');
-INSERT INTO "django_content_type" VALUES(25,'retrycontract','summary');
-INSERT INTO "django_content_type" VALUES(26,'retrycontract','toolversion');
-INSERT INTO "django_content_type" VALUES(27,'retrycontract','webhookdelivery');
-INSERT INTO "django_content_type" VALUES(28,'retrycontract','webhookendpoint');
-INSERT INTO "django_content_type" VALUES(29,'retrycontract','channelturn');
-INSERT INTO "django_content_type" VALUES(30,'admin','logentry');
-INSERT INTO "django_content_type" VALUES(31,'auth','permission');
-INSERT INTO "django_content_type" VALUES(32,'auth','group');
-INSERT INTO "django_content_type" VALUES(33,'auth','user');
-INSERT INTO "django_content_type" VALUES(34,'contenttypes','contenttype');
-INSERT INTO "django_content_type" VALUES(35,'sessions','session');
+INSERT INTO "django_content_type" VALUES(22,'retrycontract','provideridentity');
+INSERT INTO "django_content_type" VALUES(23,'retrycontract','secondfactor');
+INSERT INTO "django_content_type" VALUES(24,'retrycontract','snooze');
+INSERT INTO "django_content_type" VALUES(25,'retrycontract','standinghint');
+INSERT INTO "django_content_type" VALUES(26,'retrycontract','summary');
+INSERT INTO "django_content_type" VALUES(27,'retrycontract','toolversion');
+INSERT INTO "django_content_type" VALUES(28,'retrycontract','webhookdelivery');
+INSERT INTO "django_content_type" VALUES(29,'retrycontract','webhookendpoint');
+INSERT INTO "django_content_type" VALUES(30,'retrycontract','channelturn');
+INSERT INTO "django_content_type" VALUES(31,'admin','logentry');
+INSERT INTO "django_content_type" VALUES(32,'auth','permission');
+INSERT INTO "django_content_type" VALUES(33,'auth','group');
+INSERT INTO "django_content_type" VALUES(34,'auth','user');
+INSERT INTO "django_content_type" VALUES(35,'contenttypes','contenttype');
+INSERT INTO "django_content_type" VALUES(36,'sessions','session');
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
-INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 08:45:16.423573');
-INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 08:45:16.502120');
-INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 08:45:16.536917');
-INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 08:45:16.586168');
-INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 08:45:16.605203');
-INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 08:45:16.723294');
-INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 08:45:16.760189');
-INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 08:45:16.814847');
-INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 08:45:16.865039');
-INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 08:45:16.901610');
-INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 08:45:16.933621');
-INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 08:45:16.964370');
-INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 08:45:17.008997');
-INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 08:45:17.067173');
-INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 08:45:17.109576');
-INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 08:45:17.152454');
-INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 08:45:17.233037');
-INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 08:45:28.333338');
-INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 08:45:28.379612');
+INSERT INTO "django_migrations" VALUES(1,'contenttypes','0001_initial','2026-11-22 11:12:29.561852');
+INSERT INTO "django_migrations" VALUES(2,'auth','0001_initial','2026-11-22 11:12:29.582192');
+INSERT INTO "django_migrations" VALUES(3,'admin','0001_initial','2026-11-22 11:12:29.598112');
+INSERT INTO "django_migrations" VALUES(4,'admin','0002_logentry_remove_auto_add','2026-11-22 11:12:29.609621');
+INSERT INTO "django_migrations" VALUES(5,'admin','0003_logentry_add_action_flag_choices','2026-11-22 11:12:29.617982');
+INSERT INTO "django_migrations" VALUES(6,'contenttypes','0002_remove_content_type_name','2026-11-22 11:12:29.636366');
+INSERT INTO "django_migrations" VALUES(7,'auth','0002_alter_permission_name_max_length','2026-11-22 11:12:29.648086');
+INSERT INTO "django_migrations" VALUES(8,'auth','0003_alter_user_email_max_length','2026-11-22 11:12:29.659438');
+INSERT INTO "django_migrations" VALUES(9,'auth','0004_alter_user_username_opts','2026-11-22 11:12:29.670201');
+INSERT INTO "django_migrations" VALUES(10,'auth','0005_alter_user_last_login_null','2026-11-22 11:12:29.683479');
+INSERT INTO "django_migrations" VALUES(11,'auth','0006_require_contenttypes_0002','2026-11-22 11:12:29.690321');
+INSERT INTO "django_migrations" VALUES(12,'auth','0007_alter_validators_add_error_messages','2026-11-22 11:12:29.700223');
+INSERT INTO "django_migrations" VALUES(13,'auth','0008_alter_user_username_max_length','2026-11-22 11:12:29.711917');
+INSERT INTO "django_migrations" VALUES(14,'auth','0009_alter_user_last_name_max_length','2026-11-22 11:12:29.729270');
+INSERT INTO "django_migrations" VALUES(15,'auth','0010_alter_group_name_max_length','2026-11-22 11:12:29.743732');
+INSERT INTO "django_migrations" VALUES(16,'auth','0011_update_proxy_permissions','2026-11-22 11:12:29.749509');
+INSERT INTO "django_migrations" VALUES(17,'auth','0012_alter_user_first_name_max_length','2026-11-22 11:12:29.759415');
+INSERT INTO "django_migrations" VALUES(18,'retrycontract','0001_initial','2026-11-22 11:12:31.220701');
+INSERT INTO "django_migrations" VALUES(19,'sessions','0001_initial','2026-11-22 11:12:31.238235');
 CREATE TABLE "retrycontract_agent" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "namespace" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "work_until" real NOT NULL, "work_seconds" real NOT NULL, "streamed_at" datetime NULL);
-INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 08:45:29.358049',1.79533713657085609435e+09,3.99615999999991533542e-04,NULL);
+INSERT INTO "retrycontract_agent" VALUES(1,'deployer','deployer','2026-11-22 11:12:31.425948',1.79534595235064101223e+09,2.2354129999999916567e-03,NULL);
 CREATE TABLE "retrycontract_answerrecord" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "digest" varchar(64) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "patch" text NULL, "given" integer unsigned NOT NULL CHECK ("given" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "last_given_at" datetime NOT NULL, CONSTRAINT "answerrecord_unique" UNIQUE ("namespace", "tool_name", "fingerprint", "digest"), CONSTRAINT "answerrecord_is_tried" CHECK ("decision" IN ('hint', 'corrected')), CONSTRAINT "answerrecord_counts_fit" CHECK (("tried" <= ("given") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 08:45:35.491904');
-INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 08:45:35.833431');
+INSERT INTO "retrycontract_answerrecord" VALUES(1,'deployer','deploy','af17787f077d6eee','febbd65d33d5d478b156d842d47bf7f2e8b9d4bc4c8dea528cc69c4d73bf0141','hint','Use eu-west-1.',NULL,1,0,0,'2026-11-22 11:12:32.160432');
+INSERT INTO "retrycontract_answerrecord" VALUES(2,'deployer','deploy','af17787f077d6eee','5e96c36471e5818d9e5b0a4632cacd880acc4b7f99e1192c9eb35803dddb7d73','corrected','Use eu-west-1.','[{"op":"replace","path":"/region","value":"eu-west-1"}]',1,0,0,'2026-11-22 11:12:32.212081');
 CREATE TABLE "retrycontract_apikey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "prefix" varchar(16) NOT NULL, "digest" varchar(64) NOT NULL UNIQUE, "scopes" varchar(200) NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NULL, "revoked_at" datetime NULL, "last_used_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_apikey" VALUES(1,'rc_d36e052e','4a4b24e11505ce2eb25caa19729d3faaf3f3b420404c25838fd8efc0ac4c228e','','2026-11-22 08:45:29.370544',NULL,NULL,NULL,1);
+INSERT INTO "retrycontract_apikey" VALUES(1,'rc_71734e90','3b99df2234606efb35f2aaf18f9263cb0922aa6b1f1c2ca3680edcff4a9bcc7c','','2026-11-22 11:12:31.429916',NULL,NULL,NULL,1);
 CREATE TABLE "retrycontract_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "state" varchar(10) NOT NULL, "tool_call_id" varchar(200) NOT NULL, "turn" bigint NULL, "traceparent" varchar(55) NULL, "submitted_at" datetime NOT NULL, "model" varchar(200) NULL, "prompt" text NULL, "said" text NULL, "tokens_in" integer unsigned NULL CHECK ("tokens_in" >= 0), "tokens_out" integer unsigned NULL CHECK ("tokens_out" >= 0), "seconds" real NULL, "sealed" BLOB NULL, "is_dear" bool NOT NULL, "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "deliveries" smallint unsigned NOT NULL CHECK ("deliveries" >= 0), "judged_at" datetime NULL, "is_valid" bool NULL, "status" varchar(12) NOT NULL, "errors_json" text NOT NULL, "output" text NULL, "is_parsed" bool NOT NULL, "is_redacted" bool NOT NULL, "output_hash" varchar(64) NOT NULL, "feedback" text NOT NULL, "api_error" varchar(300) NULL, "shown_attempt" integer unsigned NOT NULL CHECK ("shown_attempt" >= 0), "shown_max" integer unsigned NOT NULL CHECK ("shown_max" >= 0), "fingerprint" varchar(64) NOT NULL, "duration_us" bigint unsigned NULL CHECK ("duration_us" >= 0), "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "standing_hint_id" bigint NULL REFERENCES "retrycontract_standinghint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "attempt_unique_number" UNIQUE ("call_id", "number"), CONSTRAINT "attempt_state_known" CHECK ("state" IN ('queued', 'leased', 'judged', 'dead', 'discarded', 'unasked')), CONSTRAINT "attempt_sealed_until_judged" CHECK ((("sealed" IS NOT NULL AND "state" IN ('queued', 'leased')) OR (NOT ("state" IN ('queued', 'leased')) AND "sealed" IS NULL))), CONSTRAINT "attempt_judged_has_verdict" CHECK ((NOT ("state" = 'judged') OR ("is_valid" IS NOT NULL AND "judged_at" IS NOT NULL))));
-INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 08:45:10.988185',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:10.988185',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''größe 🚀'' (attempt 1/3):
+INSERT INTO "retrycontract_attempt" VALUES(1,1,'judged','toolu_1',NULL,NULL,'2026-11-22 11:12:11.689962',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:11.689962',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''größe 🚀'' (attempt 1/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -232,8 +237,8 @@ Errors:
 
 • /service (VAL-005): Unknown field ''service''
 
-Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',93312,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 08:45:30.988185',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:30.988185',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'5b07105a3a7a2d60f02201426a96513c23254462248dc84db54e7a5bf7836328','Validation failed for tool ''größe 🚀'' (attempt 2/3):
+Please remove ''region'' and ''service''.',NULL,1,3,'774a8793a305c5f4',13393,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(2,2,'judged','toolu_3',NULL,NULL,'2026-11-22 11:12:31.689962',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:31.689962',0,'retry','[{"error_code":"VAL-005","field_path":"/region","message":"Unknown field ''region''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-005","field_path":"/service","message":"Unknown field ''service''","severity":"error","expected_value":"one of the fields a, z","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]}]','{"service":"web","region":"eu-west-1"}',1,0,'8f165aec74041e669a8b1e95dadcc5092ed2f9a8ead10841cee2967a9e5ac071','Validation failed for tool ''größe 🚀'' (attempt 2/3):
 
 Errors:
 • /region (VAL-005): Unknown field ''region''
@@ -245,8 +250,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''region'' and ''service''.
 
-One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',793,1,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 08:44:52.935654',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:44:52.935654',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9f9b00185a1ee8902e89ff211cf9610d792facfe7d9f0f98efcc4b05daa8518','Validation failed for tool ''deploy'' (attempt 1/3):
+One attempt is left before a person is asked.',NULL,2,3,'774a8793a305c5f4',569,1,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(3,1,'judged','toolu_5',NULL,NULL,'2026-11-22 11:11:51.798467',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:11:51.798467',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3d4f682039ce6b6a904c650a41f957f4695e407e74413d3dad432960674c5e47','Validation failed for tool ''deploy'' (attempt 1/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -256,8 +261,8 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',18185,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 08:45:12.935654',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:12.935654',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9f9b00185a1ee8902e89ff211cf9610d792facfe7d9f0f98efcc4b05daa8518','Validation failed for tool ''deploy'' (attempt 2/3):
+Please remove ''list'' and change ''region'' to one of the allowed values.',NULL,1,3,'803e11aca82f9075',1871,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(4,2,'judged','toolu_7',NULL,NULL,'2026-11-22 11:12:11.798467',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:11.798467',0,'retry','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3d4f682039ce6b6a904c650a41f957f4695e407e74413d3dad432960674c5e47','Validation failed for tool ''deploy'' (attempt 2/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -271,8 +276,8 @@ Progress: none, the mistakes are the same as in attempt 1; take a different appr
 
 Please remove ''list'' and change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',7553,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 08:45:32.935654',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:32.935654',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'c9f9b00185a1ee8902e89ff211cf9610d792facfe7d9f0f98efcc4b05daa8518','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'803e11aca82f9075',1056,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(5,3,'judged','toolu_9',NULL,NULL,'2026-11-22 11:12:31.798467',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:31.798467',0,'blocked','[{"error_code":"VAL-005","field_path":"/list","message":"Unknown field ''list''","severity":"error","expected_value":"one of the fields region, replicas, service","actual_value":null,"keyword":"additionalProperties","hint":null,"patch":[]},{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''12345678901234567890''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"12345678901234567890","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"a\nb","region":12345678901234567890,"list":[null,true,1.5,{}]}',1,0,'3d4f682039ce6b6a904c650a41f957f4695e407e74413d3dad432960674c5e47','Validation failed for tool ''deploy'' (attempt 3/3):
 
 Errors:
 • /list (VAL-005): Unknown field ''list''
@@ -282,47 +287,22 @@ Errors:
   Expected: one of: eu-west-1, us-east-1
   Actual: 12345678901234567890
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',30398,2,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 08:45:35.192295',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:35.192295',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'9faf8c0c5277f944e3cf49c66ee9dea2c312ce7502a0310b13d22d7a913a8825','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'803e11aca82f9075',997,2,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(6,1,'judged','toolu_11',NULL,NULL,'2026-11-22 11:12:32.116066',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.116066',0,'retry','[{"error_code":"VAL-004","field_path":"","message":"Invalid JSON: expecting value at line 1, column 11","severity":"error","expected_value":"one JSON value","actual_value":"{\"never\": \u2038parsed \\ud800","keyword":"syntax","hint":null,"patch":[]}]','"{\"never\": parsed \ud800"',0,0,'db1b0dc0b4b8835976d94848e92e2d885fc7743ba87704d8c3f76a3a3e66ad6d','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • (root) (VAL-004): Invalid JSON: expecting value at line 1, column 11
   Expected: one JSON value
   Actual: {"never": ‸parsed \ud800
 
-Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',11310,3,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 08:44:55.251968',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:44:55.251968',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
+Please send one complete, valid JSON value and nothing else.',NULL,1,3,'3bb9160ad0d3b192',779,3,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(7,1,'judged','toolu_13',NULL,NULL,'2026-11-22 11:11:52.127045',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:11:52.127045',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',12218,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 08:45:15.251968',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:15.251968',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',6054,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 08:45:35.251968',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:35.251968',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',667,4,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 08:44:55.631120',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:44:55.631120',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',621,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 08:45:15.631120',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:15.631120',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',375,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(8,2,'judged','toolu_15',NULL,NULL,'2026-11-22 11:12:12.127045',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:12.127045',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -332,47 +312,22 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',2298,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 08:45:35.631120',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:35.631120',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',339,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(9,3,'judged','toolu_17',NULL,NULL,'2026-11-22 11:12:32.127045',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.127045',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',2997,5,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 08:44:55.907169',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:44:55.907169',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',316,4,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(10,1,'judged','toolu_19',NULL,NULL,'2026-11-22 11:11:52.174563',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:11:52.174563',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',2355,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 08:45:15.907169',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:15.907169',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 2/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Progress: none, the mistake is the same as in attempt 1; take a different approach.
-
-Please change ''region'' to one of the allowed values.
-
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',7349,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 08:45:35.907169',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:35.907169',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 3/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',21818,6,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 08:44:56.170823',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:44:56.170823',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
-
-• /region (VAL-008): Invalid enum value ''europe''
-  Expected: one of: eu-west-1, us-east-1
-  Actual: "europe"
-
-Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',2890,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 08:45:16.170823',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:16.170823',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 2/3):
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',331,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(11,2,'judged','toolu_21',NULL,NULL,'2026-11-22 11:12:12.174563',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:12.174563',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -382,16 +337,66 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',9426,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 08:45:36.170823',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:36.170823',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',303,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(12,3,'judged','toolu_23',NULL,NULL,'2026-11-22 11:12:32.174563',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.174563',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',13623,7,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 08:45:36.650060',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:36.650060',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'5b07105a3a7a2d60f02201426a96513c23254462248dc84db54e7a5bf7836328','',NULL,1,3,'',724,8,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 08:45:36.665964',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 08:45:36.665964',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',284,5,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(13,1,'judged','toolu_25',NULL,NULL,'2026-11-22 11:11:52.222286',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:11:52.222286',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',283,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(14,2,'judged','toolu_27',NULL,NULL,'2026-11-22 11:12:12.222286',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:12.222286',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',291,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(15,3,'judged','toolu_29',NULL,NULL,'2026-11-22 11:12:32.222286',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.222286',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',286,6,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(16,1,'judged','toolu_31',NULL,NULL,'2026-11-22 11:11:52.260953',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:11:52.260953',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Please change ''region'' to one of the allowed values.',NULL,1,3,'af17787f077d6eee',294,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(17,2,'judged','toolu_33',NULL,NULL,'2026-11-22 11:12:12.260953',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:12.260953',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 2/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+Progress: none, the mistake is the same as in attempt 1; take a different approach.
+
+Please change ''region'' to one of the allowed values.
+
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',244,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(18,3,'judged','toolu_35',NULL,NULL,'2026-11-22 11:12:32.260953',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.260953',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 3/3):
+
+• /region (VAL-008): Invalid enum value ''europe''
+  Expected: one of: eu-west-1, us-east-1
+  Actual: "europe"
+
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',332,7,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(19,1,'judged','toolu_37',NULL,NULL,'2026-11-22 11:12:32.369268',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.369268',1,'valid','[]','{"service":"web","region":"eu-west-1"}',1,0,'8f165aec74041e669a8b1e95dadcc5092ed2f9a8ead10841cee2967a9e5ac071','',NULL,1,3,'',689,8,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2026-11-22 11:12:32.378039',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-22 11:12:32.378039',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -400,8 +405,8 @@ INSERT INTO "retrycontract_attempt" VALUES(20,1,'judged','toolu_39',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',3259,9,1);
-INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 08:44:49.079713',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:44:49.079713',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 1/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',450,9,1);
+INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2026-11-02 11:11:51.341343',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 11:11:51.341343',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 1/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -410,8 +415,8 @@ INSERT INTO "retrycontract_attempt" VALUES(21,1,'judged','toolu_41',NULL,NULL,'2
 Please change ''region'' to one of the allowed values.
 
 A person who has seen this mistake before says:
-> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',11067,10,1);
-INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 08:45:09.079713',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:45:09.079713',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 2/3):
+> Use eu-west-1.',NULL,1,3,'af17787f077d6eee',290,10,1);
+INSERT INTO "retrycontract_attempt" VALUES(22,2,'judged','toolu_43',NULL,NULL,'2026-11-02 11:12:11.341343',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 11:12:11.341343',0,'retry','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 2/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
@@ -421,31 +426,31 @@ Progress: none, the mistake is the same as in attempt 1; take a different approa
 
 Please change ''region'' to one of the allowed values.
 
-One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',13566,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 08:45:29.079713',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 08:45:29.079713',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'2c84769d643b12e2624d9e87edb81a4542a3fdf1d859011dcde1f0a64ddc6618','Validation failed for tool ''deploy'' (attempt 3/3):
+One attempt is left before a person is asked.',NULL,2,3,'af17787f077d6eee',338,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(23,3,'judged','toolu_45',NULL,NULL,'2026-11-02 11:12:31.341343',NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,'',NULL,0,'2026-11-02 11:12:31.341343',0,'blocked','[{"error_code":"VAL-008","field_path":"/region","message":"Invalid enum value ''europe''","severity":"error","expected_value":"one of: eu-west-1, us-east-1","actual_value":"\"europe\"","keyword":"enum","hint":"change ''region'' to one of the allowed values","patch":[]}]','{"service":"web","region":"europe"}',1,0,'3ee655fd0bae710747a8a4ae94b63cd4964c77e604ccee515b27abf84c664928','Validation failed for tool ''deploy'' (attempt 3/3):
 
 • /region (VAL-008): Invalid enum value ''europe''
   Expected: one of: eu-west-1, us-east-1
   Actual: "europe"
 
-This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',13764,10,NULL);
-INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 08:45:37.032258',NULL,NULL,NULL,NULL,NULL,NULL,X'6741414141414272417175786F795544674A7434484A415A7753486848774F52334B38794E6E424331644E4F5150654578324442424A2D436C7474417A59366A4F6C4D72797766436C334947735136654E784F6F705672707775444A746B465F686369737044683154715747626C4456526B447A72586F725A77586B7A4A70746153447636767764553176413367735573314C6B48785A676849576B45696D61754A53393468527430397952735068484377665170587465506A4F30487A695453394E6559716C5343444A6172376E7256646556784C6C504B2D37433236706164694930413034726B43723832796166784F4E356B4C767A6E4B726D4355694536445F5F71366D72536632314C65374332494352385A62306231315F77555A4E2D4F6C6C7A3266764F76417463626B6763753170797A34493367465F6B56327948596545457132565332645930516A525F45616944507571666C61697370686744714F6456543666437534665052784F33726F6462527671437A6D4D34496C384A6B696162514E57592D4D506D614C6656535447436B697963385969415F55776B773D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
+This call is now Blocked: nothing was executed and a person has been asked for guidance. Do not retry it yourself; continue when guidance arrives.',NULL,3,3,'af17787f077d6eee',248,10,NULL);
+INSERT INTO "retrycontract_attempt" VALUES(24,1,'queued','toolu_47',NULL,NULL,'2026-11-22 11:12:32.453338',NULL,NULL,NULL,NULL,NULL,NULL,X'6741414141414272417334675A66544E6D5165776230794641527541747449335637464A4165557A753067352D756D68373534634A32644278624C796A6F62685461646D544F4D5735786147773539486E4D4D4667644B34347247477353576D5A4C4359435477795F76615A68716D695256564973423151365867532D594653533947436A6537683865454C30344C466562556972304F766A6F764566534D5443433733684C326356626C6A5072516E4D564B547A705457446B4A6138625A654459506E3141794C6D33436C44454A42534C756C4A47384F4B307173645F68524F536270616A68656B646850574837726D6F373470707A63765136705374754963494F4E4346785574733230754F35506631425143667367625279565F6357474D5A4246526B437666304F4759762D4C7248393531676A716E304F667555324C5541776D42337735737542395853427A594F536A554453576F3348626A463044327135683568723774674E737545326F3577672D616F5A6D6836786C566A7479484A36684467576C4D474239444E49526E6852654653714E39716F625F32494B5F413D3D',0,'',NULL,0,NULL,NULL,'','[]',NULL,0,0,'','',NULL,0,0,'',NULL,11,NULL);
 CREATE TABLE "retrycontract_call" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "kind" varchar(20) NOT NULL, "tool_name" varchar(300) NOT NULL, "state" varchar(12) NOT NULL, "session_id" varchar(200) NULL, "task_id" varchar(200) NULL, "correlation_id" varchar(200) NULL, "last_turn" bigint NULL, "last_tool_call_id" varchar(200) NOT NULL, "model" varchar(200) NULL, "attempts_made" integer unsigned NOT NULL CHECK ("attempts_made" >= 0), "attempts_allowed" integer unsigned NOT NULL CHECK ("attempts_allowed" >= 0), "fingerprint" varchar(64) NOT NULL, "context" text NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "blocked_at" datetime NULL, "waited_at" datetime NULL, "expires_at" datetime NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "tool_id" bigint NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, "version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "call_state_known" CHECK ("state" IN ('pending', 'retrying', 'blocked', 'guided', 'valid', 'accepted', 'rejected', 'cancelled', 'expired', 'unavailable', 'observed')), CONSTRAINT "call_blocked_has_time" CHECK ((NOT ("state" = 'blocked') OR "blocked_at" IS NOT NULL)));
-INSERT INTO "retrycontract_call" VALUES(1,'call_01m816x53jxzc6rg2mzsp09qpw','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 08:45:10.988185','2026-11-22 08:45:30.988185',NULL,NULL,NULL,1,2,2);
-INSERT INTO "retrycontract_call" VALUES(2,'call_01m816x6wv8556yhykj013956e','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 08:44:52.935654','2026-11-22 08:45:32.935654','2026-11-22 08:45:32.935654',NULL,'2026-11-29 08:45:32.935654',1,1,1);
-INSERT INTO "retrycontract_call" VALUES(3,'call_01m816x934b3jmqe2v5qqf9vdc','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 08:45:35.192295','2026-11-22 08:45:35.192295',NULL,NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(4,'call_01m816x95avzm7v8fv1agm82z2','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 08:44:55.251968','2026-11-22 08:45:35.491904','2026-11-22 08:45:35.251968',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(5,'call_01m816x9gg5rtkxq0cnp3k8nxr','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:44:55.631120','2026-11-22 08:45:35.833431','2026-11-22 08:45:35.631120',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(6,'call_01m816x9s6bcze6890shpnt98s','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 08:44:55.907169','2026-11-22 08:45:36.101381','2026-11-22 08:45:35.907169',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(7,'call_01m816xa1e8qy2ac9j7ec4bx0y','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 08:44:56.170823','2026-11-22 08:45:36.296920','2026-11-22 08:45:36.170823',NULL,NULL,1,1,1);
-INSERT INTO "retrycontract_call" VALUES(8,'call_01m816xagcnsz17k4bx95870ha','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 08:45:36.650060','2026-11-22 08:45:36.650060',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(9,'call_01m816xagy3d8smx8kawfzkzkd','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 08:45:36.665964','2026-11-22 08:45:29.079713',NULL,NULL,NULL,1,1,3);
-INSERT INTO "retrycontract_call" VALUES(10,'call_01m816xaka05m0rhrj2xy06mrq','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 08:44:49.079713','2026-11-22 08:45:29.079713','2026-11-02 08:45:29.079713',NULL,'2026-11-04 08:45:29.079714',1,1,3);
-INSERT INTO "retrycontract_call" VALUES(11,'call_01m816xaw9ryp13k2zs3abdyza','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 08:45:37.032258','2026-11-22 08:45:37.032258',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(1,'call_01m81faayx1stqbnzev53htm9h','tool_call','größe 🚀','retrying','session-2',NULL,NULL,NULL,'toolu_3',NULL,2,3,'774a8793a305c5f4','{"goal":"\u202e\u007f ''quoted'' \"twice\" \\"}','2026-11-22 11:12:11.689962','2026-11-22 11:12:31.689962',NULL,NULL,NULL,1,2,2);
+INSERT INTO "retrycontract_call" VALUES(2,'call_01m81fab1sjaxdys699s091k31','tool_call','deploy','blocked','session-6',NULL,NULL,NULL,'toolu_9',NULL,3,3,'803e11aca82f9075',NULL,'2026-11-22 11:11:51.798467','2026-11-22 11:12:31.798467','2026-11-22 11:12:31.798467',NULL,'2026-11-29 11:12:31.798467',1,1,1);
+INSERT INTO "retrycontract_call" VALUES(3,'call_01m81fabbnsbcvgfx6xsa62t0y','tool_call','deploy','retrying','session-12',NULL,NULL,NULL,'toolu_11',NULL,1,3,'3bb9160ad0d3b192',NULL,'2026-11-22 11:12:32.116066','2026-11-22 11:12:32.116066',NULL,NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(4,'call_01m81fabc0q6qwq1ggt5p3yvq3','tool_call','deploy','guided','session-14',NULL,NULL,NULL,'toolu_17',NULL,3,5,'af17787f077d6eee',NULL,'2026-11-22 11:11:52.127045','2026-11-22 11:12:32.160432','2026-11-22 11:12:32.127045',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(5,'call_01m81fabdf5wvxx41j6r9wjyx6','tool_call','deploy','guided','session-20',NULL,NULL,NULL,'toolu_23',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 11:11:52.174563','2026-11-22 11:12:32.212081','2026-11-22 11:12:32.174563',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(6,'call_01m81fabezv2t0njqccp7p9s21','tool_call','deploy','accepted','session-26',NULL,NULL,NULL,'toolu_29',NULL,3,4,'af17787f077d6eee',NULL,'2026-11-22 11:11:52.222286','2026-11-22 11:12:32.253380','2026-11-22 11:12:32.222286',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(7,'call_01m81fabg5yrr5qkywss99wbqq','tool_call','deploy','rejected','session-32',NULL,NULL,NULL,'toolu_35',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-22 11:11:52.260953','2026-11-22 11:12:32.292229','2026-11-22 11:12:32.260953',NULL,NULL,1,1,1);
+INSERT INTO "retrycontract_call" VALUES(8,'call_01m81fabkkynqqfw8k11etyjq4','tool_call','deploy','valid','session-38',NULL,NULL,NULL,'toolu_37',NULL,1,3,'',NULL,'2026-11-22 11:12:32.369268','2026-11-22 11:12:32.369268',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(9,'call_01m81fabkvbkr72fqa79rtkm53','tool_call','deploy','cancelled','session-40',NULL,NULL,NULL,'toolu_39',NULL,1,3,'af17787f077d6eee',NULL,'2026-11-22 11:12:32.378039','2026-11-22 11:12:31.341343',NULL,NULL,NULL,1,1,3);
+INSERT INTO "retrycontract_call" VALUES(10,'call_01m81fabmbnath10gtr5trkmm6','tool_call','deploy','expired','session-42',NULL,NULL,NULL,'toolu_45',NULL,3,3,'af17787f077d6eee',NULL,'2026-11-02 11:11:51.341343','2026-11-22 11:12:31.341343','2026-11-02 11:12:31.341343',NULL,'2026-11-04 11:12:31.341344',1,1,3);
+INSERT INTO "retrycontract_call" VALUES(11,'call_01m81fabp6rp7r8bcxwvd86hjy','tool_call','deploy','pending','session-48',NULL,NULL,NULL,'toolu_47',NULL,1,3,'',NULL,'2026-11-22 11:12:32.453338','2026-11-22 11:12:32.453338',NULL,NULL,NULL,1,1,3);
 CREATE TABLE "retrycontract_channelturn" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "free_at" datetime NOT NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "lease_token" varchar(40) NOT NULL, "lease_until" datetime NULL, "endpoint_id" bigint NULL UNIQUE REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "turn_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "turn_of_an_endpoint" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL))));
 CREATE TABLE "retrycontract_claim" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "claimed_at" datetime NOT NULL, "until" datetime NOT NULL, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "claim_ends_later" CHECK ("until" >= ("claimed_at")));
 CREATE TABLE "retrycontract_escalation" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "round" integer unsigned NOT NULL CHECK ("round" >= 0), "state" varchar(10) NOT NULL, "text" text NOT NULL, "opened_at" datetime NOT NULL, "closed_at" datetime NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "escalation_unique_round" UNIQUE ("call_id", "round"), CONSTRAINT "escalation_state_known" CHECK ("state" IN ('open', 'answered', 'resolved', 'cancelled', 'expired')), CONSTRAINT "escalation_closed_has_time" CHECK ((("closed_at" IS NULL AND "state" = 'open') OR (NOT ("state" = 'open') AND "closed_at" IS NOT NULL))));
-INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m816x73dqew357pjs2634dyr',1,'open','Tool ''deploy'' validation failed after 3 attempts.
+INSERT INTO "retrycontract_escalation" VALUES(1,'esc_01m81fab2vh0mf1d2074f4dzhs',1,'open','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /list (VAL-005) Unknown field ''list''; /region (VAL-008) Invalid enum value ''12345678901234567890''
@@ -466,8 +471,8 @@ Recommended Actions:
 3. Check whether the tool should take the unknown field; else name the right one.
 4. Give a hint and grant further attempts.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:45:32.935654',NULL,2);
-INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m816x9agqy24p7g7c4w8dkqz',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 11:12:31.798467',NULL,2);
+INSERT INTO "retrycontract_escalation" VALUES(2,'esc_01m81fabctzxyx0135f8g6yg0t',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -488,8 +493,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:45:35.251968','2026-11-22 08:45:35.491904',4);
-INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m816x9ndrf5q62zj85306aey',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 11:12:32.127045','2026-11-22 11:12:32.160432',4);
+INSERT INTO "retrycontract_escalation" VALUES(3,'esc_01m81fabeda99f30ff8b86bekm',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -510,8 +515,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:45:35.631120','2026-11-22 08:45:35.833431',5);
-INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m816x9x991g5wh0gg0jjh854',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 11:12:32.174563','2026-11-22 11:12:32.212081',5);
+INSERT INTO "retrycontract_escalation" VALUES(4,'esc_01m81fabfs6pjcgb8ze8j5t4g6',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -532,8 +537,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:45:35.907169','2026-11-22 08:45:36.101381',6);
-INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m816xa4fedcsd899k5fx91yp',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 11:12:32.222286','2026-11-22 11:12:32.253380',6);
+INSERT INTO "retrycontract_escalation" VALUES(5,'esc_01m81fabgx69pr5wbqzgs7hf6h',1,'answered','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -554,8 +559,8 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 08:45:36.170823','2026-11-22 08:45:36.296920',7);
-INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m816xapd3a4ezhbtzwspa75q',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-22 11:12:32.260953','2026-11-22 11:12:32.292229',7);
+INSERT INTO "retrycontract_escalation" VALUES(6,'esc_01m81fabmwpm88r4tpbddy3hhv',1,'expired','Tool ''deploy'' validation failed after 3 attempts.
 
 Validation History:
 Attempt 1 (just now): /region (VAL-008) Invalid enum value ''europe''
@@ -576,62 +581,62 @@ Recommended Actions:
 3. Give a hint and grant further attempts.
 4. Send corrected arguments, which are checked before they reach the agent.
 
-The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 08:45:29.079713','2026-11-22 08:45:29.079713',10);
+The model was unable to provide valid arguments. Please intervene or provide guidance.','2026-11-02 11:12:31.341343','2026-11-22 11:12:31.341343',10);
 CREATE TABLE "retrycontract_event" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "attempts_made" integer unsigned NULL CHECK ("attempts_made" >= 0), "name" varchar(40) NOT NULL, "actor" varchar(200) NOT NULL, "door" varchar(10) NOT NULL, "from_state" varchar(10) NOT NULL, "to_state" varchar(10) NOT NULL, "data" text NOT NULL, "at" datetime NOT NULL, "stored_at" datetime DEFAULT (STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')) NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:45:29.380963','2026-11-22 08:45:30.905',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 08:45:30.918614','2026-11-22 08:45:30.975',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:45:10.988185','2026-11-22 08:45:31.199',1,1);
-INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 08:45:30.988185','2026-11-22 08:45:32.839',1,1);
-INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m816x6v7dvvq5jbc5bb5sfea","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 08:45:32.889722','2026-11-22 08:45:32.905',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:44:52.935654','2026-11-22 08:45:32.969',1,2);
-INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:45:12.935654','2026-11-22 08:45:33.037',1,2);
-INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 08:45:32.935654','2026-11-22 08:45:33.121',1,2);
-INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:45:32.935654','2026-11-22 08:45:35.165',1,2);
-INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 08:45:35.192295','2026-11-22 08:45:35.217',1,3);
-INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:44:55.251968','2026-11-22 08:45:35.289',1,4);
-INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:15.251968','2026-11-22 08:45:35.344',1,4);
-INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:35.251968','2026-11-22 08:45:35.405',1,4);
-INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:45:35.251968','2026-11-22 08:45:35.457',1,4);
-INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 08:45:35.491904','2026-11-22 08:45:35.588',1,4);
-INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:44:55.631120','2026-11-22 08:45:35.656',1,5);
-INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:15.631120','2026-11-22 08:45:35.734',1,5);
-INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:35.631120','2026-11-22 08:45:35.764',1,5);
-INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:45:35.631120','2026-11-22 08:45:35.811',1,5);
-INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 08:45:35.833431','2026-11-22 08:45:35.876',1,5);
-INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:44:55.907169','2026-11-22 08:45:35.926',1,6);
-INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:15.907169','2026-11-22 08:45:35.968',1,6);
-INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:35.907169','2026-11-22 08:45:36.012',1,6);
-INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:45:35.907169','2026-11-22 08:45:36.073',1,6);
-INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 08:45:36.101381','2026-11-22 08:45:36.134',1,6);
-INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:44:56.170823','2026-11-22 08:45:36.186',1,7);
-INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:16.170823','2026-11-22 08:45:36.213',1,7);
-INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:36.170823','2026-11-22 08:45:36.260',1,7);
-INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 08:45:36.170823','2026-11-22 08:45:36.273',1,7);
-INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 08:45:36.296920','2026-11-22 08:45:36.323',1,7);
-INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T09:45:36.349538+00:00","reason":"\\u202e"}','2026-11-22 08:45:36.349538','2026-11-22 08:45:36.438',1,2);
-INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T08:45:36.349538+00:00"}','2026-11-22 08:45:36.349538','2026-11-22 08:45:36.475',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 08:45:36.349538','2026-11-22 08:45:36.489',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 08:45:36.570856','2026-11-22 08:45:36.630',NULL,NULL);
-INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 08:45:36.650060','2026-11-22 08:45:36.658',1,8);
-INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 08:45:36.665964','2026-11-22 08:45:36.679',1,9);
-INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 08:45:29.079713','2026-11-22 08:45:36.720',1,9);
-INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:44:49.079713','2026-11-22 08:45:36.749',1,10);
-INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:45:09.079713','2026-11-22 08:45:36.793',1,10);
-INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 08:45:29.079713','2026-11-22 08:45:36.836',1,10);
-INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 08:45:29.079713','2026-11-22 08:45:36.860',1,10);
-INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 08:45:29.079713','2026-11-22 08:45:36.915',1,10);
-INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 08:45:37.032258','2026-11-22 08:45:37.041',1,11);
+INSERT INTO "retrycontract_event" VALUES(1,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 11:12:31.433966','2026-11-22 11:12:31.667',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(2,NULL,'tool.registered','deployer','api','','','{"tool":"gr\u00f6\u00dfe \ud83d\ude80","namespace":"deployer","version":1,"changed":["hold"]}','2026-11-22 11:12:31.668973','2026-11-22 11:12:31.687',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(3,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005"]}','2026-11-22 11:12:11.689962','2026-11-22 11:12:31.723',1,1);
+INSERT INTO "retrycontract_event" VALUES(4,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005"]}','2026-11-22 11:12:31.689962','2026-11-22 11:12:31.784',1,1);
+INSERT INTO "retrycontract_event" VALUES(5,NULL,'endpoint.added','ada','command','','','{"endpoint":"ep_01m81fab1gkp252pz25asjra73","address":"https://x.example/\u2026","agent":"deployer","events":["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]}','2026-11-22 11:12:31.790808','2026-11-22 11:12:31.794',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(6,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 11:11:51.798467','2026-11-22 11:12:31.803',1,2);
+INSERT INTO "retrycontract_event" VALUES(7,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 11:12:11.798467','2026-11-22 11:12:31.816',1,2);
+INSERT INTO "retrycontract_event" VALUES(8,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-005","VAL-008"]}','2026-11-22 11:12:31.798467','2026-11-22 11:12:31.831',1,2);
+INSERT INTO "retrycontract_event" VALUES(9,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 11:12:31.798467','2026-11-22 11:12:32.111',1,2);
+INSERT INTO "retrycontract_event" VALUES(10,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-004"]}','2026-11-22 11:12:32.116066','2026-11-22 11:12:32.119',1,3);
+INSERT INTO "retrycontract_event" VALUES(11,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:11:52.127045','2026-11-22 11:12:32.130',1,4);
+INSERT INTO "retrycontract_event" VALUES(12,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:12.127045','2026-11-22 11:12:32.139',1,4);
+INSERT INTO "retrycontract_event" VALUES(13,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:32.127045','2026-11-22 11:12:32.150',1,4);
+INSERT INTO "retrycontract_event" VALUES(14,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 11:12:32.127045','2026-11-22 11:12:32.155',1,4);
+INSERT INTO "retrycontract_event" VALUES(15,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"hint","granted":2,"late":false}','2026-11-22 11:12:32.160432','2026-11-22 11:12:32.167',1,4);
+INSERT INTO "retrycontract_event" VALUES(16,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:11:52.174563','2026-11-22 11:12:32.177',1,5);
+INSERT INTO "retrycontract_event" VALUES(17,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:12.174563','2026-11-22 11:12:32.191',1,5);
+INSERT INTO "retrycontract_event" VALUES(18,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:32.174563','2026-11-22 11:12:32.201',1,5);
+INSERT INTO "retrycontract_event" VALUES(19,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 11:12:32.174563','2026-11-22 11:12:32.206',1,5);
+INSERT INTO "retrycontract_event" VALUES(20,3,'guidance.given','mia','dashboard','blocked','guided','{"decision":"corrected","granted":1,"late":false}','2026-11-22 11:12:32.212081','2026-11-22 11:12:32.217',1,5);
+INSERT INTO "retrycontract_event" VALUES(21,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:11:52.222286','2026-11-22 11:12:32.225',1,6);
+INSERT INTO "retrycontract_event" VALUES(22,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:12.222286','2026-11-22 11:12:32.235',1,6);
+INSERT INTO "retrycontract_event" VALUES(23,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:32.222286','2026-11-22 11:12:32.245',1,6);
+INSERT INTO "retrycontract_event" VALUES(24,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 11:12:32.222286','2026-11-22 11:12:32.250',1,6);
+INSERT INTO "retrycontract_event" VALUES(25,3,'guidance.given','mia','dashboard','blocked','accepted','{"decision":"accept","granted":1,"late":false}','2026-11-22 11:12:32.253380','2026-11-22 11:12:32.257',1,6);
+INSERT INTO "retrycontract_event" VALUES(26,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:11:52.260953','2026-11-22 11:12:32.263',1,7);
+INSERT INTO "retrycontract_event" VALUES(27,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:12.260953','2026-11-22 11:12:32.269',1,7);
+INSERT INTO "retrycontract_event" VALUES(28,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:32.260953','2026-11-22 11:12:32.282',1,7);
+INSERT INTO "retrycontract_event" VALUES(29,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-22 11:12:32.260953','2026-11-22 11:12:32.286',1,7);
+INSERT INTO "retrycontract_event" VALUES(30,3,'guidance.given','mia','dashboard','blocked','rejected','{"decision":"reject","granted":0,"late":false}','2026-11-22 11:12:32.292229','2026-11-22 11:12:32.296',1,7);
+INSERT INTO "retrycontract_event" VALUES(31,3,'call.snoozed','mia','dashboard','','blocked','{"until":"2026-11-22T12:12:32.301804+00:00","reason":"\\u202e"}','2026-11-22 11:12:32.301804','2026-11-22 11:12:32.317',1,2);
+INSERT INTO "retrycontract_event" VALUES(32,NULL,'hint.set','mia','dashboard','','','{"hint":1,"namespace":"deployer","tool":"deploy","fingerprint":"af17787f077d6eee","expires_at":"2026-12-22T11:12:32.301804+00:00"}','2026-11-22 11:12:32.301804','2026-11-22 11:12:32.324',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(33,NULL,'reply.added','mia','dashboard','','','{"title":"Region \ud83d\ude80","shared":false,"position":1}','2026-11-22 11:12:32.301804','2026-11-22 11:12:32.327',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(34,NULL,'tool.registered','deployer','api','','','{"tool":"deploy","namespace":"deployer","version":2,"changed":[]}','2026-11-22 11:12:32.350641','2026-11-22 11:12:32.362',NULL,NULL);
+INSERT INTO "retrycontract_event" VALUES(35,1,'attempt.judged','deployer','api','pending','valid','{"attempt":1,"valid":true,"codes":[]}','2026-11-22 11:12:32.369268','2026-11-22 11:12:32.372',1,8);
+INSERT INTO "retrycontract_event" VALUES(36,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-22 11:12:32.378039','2026-11-22 11:12:32.381',1,9);
+INSERT INTO "retrycontract_event" VALUES(37,1,'call.cancelled','deployer','api','retrying','cancelled','{}','2026-11-22 11:12:31.341343','2026-11-22 11:12:32.389',1,9);
+INSERT INTO "retrycontract_event" VALUES(38,1,'attempt.judged','deployer','api','pending','retrying','{"attempt":1,"valid":false,"codes":["VAL-008"]}','2026-11-02 11:11:51.341343','2026-11-22 11:12:32.397',1,10);
+INSERT INTO "retrycontract_event" VALUES(39,2,'attempt.judged','deployer','api','retrying','retrying','{"attempt":2,"valid":false,"codes":["VAL-008"]}','2026-11-02 11:12:11.341343','2026-11-22 11:12:32.404',1,10);
+INSERT INTO "retrycontract_event" VALUES(40,3,'attempt.judged','deployer','api','retrying','blocked','{"attempt":3,"valid":false,"codes":["VAL-008"]}','2026-11-02 11:12:31.341343','2026-11-22 11:12:32.410',1,10);
+INSERT INTO "retrycontract_event" VALUES(41,3,'escalation.opened','deployer','api','','blocked','{"round":1}','2026-11-02 11:12:31.341343','2026-11-22 11:12:32.414',1,10);
+INSERT INTO "retrycontract_event" VALUES(42,3,'call.expired','sweep','worker','blocked','expired','{"on_expiry":"expire"}','2026-11-22 11:12:31.341343','2026-11-22 11:12:32.419',1,10);
+INSERT INTO "retrycontract_event" VALUES(43,1,'attempt.queued','deployer','api','pending','pending','{"attempt":1}','2026-11-22 11:12:32.453338','2026-11-22 11:12:32.455',1,11);
 CREATE TABLE "retrycontract_failedlogins" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL UNIQUE, "begun" integer unsigned NOT NULL CHECK ("begun" >= 0), "begun_at" datetime NULL, "failures" integer unsigned NOT NULL CHECK ("failures" >= 0), "last_at" datetime NOT NULL, "locked_until" datetime NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "failedlogins_locked_has_failures" CHECK (("locked_until" IS NULL OR "failures" > 0)));
-INSERT INTO "retrycontract_failedlogins" VALUES(1,'12b689bc82c881311324e86c1452547e18bdd8186e82b912b590943b96f18045',1,'2026-11-22 08:45:29.079713',0,'2026-11-22 08:45:29.079713',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(2,'01923ffb49759fa22f3d3f32af7971b6d3d3dbe962b5b9d7428bbdf53a7e6c73',1,'2026-11-22 08:45:29.079713',0,'2026-11-22 08:45:29.079713',NULL,NULL);
-INSERT INTO "retrycontract_failedlogins" VALUES(3,'fb80f636dcdc2b5adaddb741b48c1821dfe581f6f08122ed5d13d1140dc93022',1,'2026-11-22 08:45:29.079713',0,'2026-11-22 08:45:29.079713',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(1,'2f38ecde4a809db5b4cf0e540b31c3abd42a6c159e174f482113fdb6f9c5903c',1,'2026-11-22 11:12:31.341343',0,'2026-11-22 11:12:31.341343',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(2,'fdb3c256b5ed6596c6ab145e03863dddff319514d3c91c1af509a7077323c609',1,'2026-11-22 11:12:31.341343',0,'2026-11-22 11:12:31.341343',NULL,NULL);
+INSERT INTO "retrycontract_failedlogins" VALUES(3,'afdf08c53c6c655fe016fc8d2d8d460acb4005081f12a95ee24a1c15fb2116f8',1,'2026-11-22 11:12:31.341343',0,'2026-11-22 11:12:31.341343',NULL,NULL);
 CREATE TABLE retrycontract_forgetting (one INTEGER PRIMARY KEY CHECK (one = 1));
 CREATE TABLE "retrycontract_guidance" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "granted" smallint unsigned NOT NULL CHECK ("granted" >= 0), "rendered" text NOT NULL, "given_at" datetime NOT NULL, "delivered_at" datetime NULL, "acknowledged_at" datetime NULL, "next_valid" bool NULL, "base_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "record_id" bigint NULL REFERENCES "retrycontract_answerrecord" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidance_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')), CONSTRAINT "guidance_grant_range" CHECK ("granted" BETWEEN 0 AND 5));
 INSERT INTO "retrycontract_guidance" VALUES(1,'hint','Use eu-west-1.',NULL,NULL,2,'A person answered your Blocked call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 08:45:35.491904',NULL,NULL,NULL,9,4,2,1,1);
+Nothing was executed so far. Correct the arguments and call the tool again: this is attempt 4/5, 2 are left.','2026-11-22 11:12:32.160432',NULL,NULL,NULL,9,4,2,1,1);
 INSERT INTO "retrycontract_guidance" VALUES(2,'corrected','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,1,'A person corrected the arguments of your Blocked call of tool ''deploy''.
 
 Send exactly these:
@@ -639,121 +644,122 @@ Send exactly these:
 
 > Use eu-west-1.
 
-They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 08:45:35.833431',NULL,NULL,NULL,12,5,3,1,2);
+They replace your earlier call, which was not executed: do not send that one again. Call the tool with the corrected arguments now: this is attempt 4/4.','2026-11-22 11:12:32.212081',NULL,NULL,NULL,12,5,3,1,2);
 INSERT INTO "retrycontract_guidance" VALUES(3,'accept','Use eu-west-1.',NULL,NULL,1,'A person accepted your arguments of attempt 3 for tool ''deploy'' as they are:
 
 > Use eu-west-1.
 
-Run the tool with exactly those arguments.','2026-11-22 08:45:36.101381',NULL,NULL,NULL,15,6,4,1,NULL);
+Run the tool with exactly those arguments.','2026-11-22 11:12:32.253380',NULL,NULL,NULL,15,6,4,1,NULL);
 INSERT INTO "retrycontract_guidance" VALUES(4,'reject','Use eu-west-1.',NULL,NULL,0,'A person rejected your call of tool ''deploy'':
 
 > Use eu-west-1.
 
-Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 08:45:36.296920',NULL,NULL,NULL,18,7,5,1,NULL);
+Nothing was executed. Do not try this call again; stop, or take another way.','2026-11-22 11:12:32.292229',NULL,NULL,NULL,18,7,5,1,NULL);
 CREATE TABLE "retrycontract_guidanceversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "stage" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "patch" text NULL, "at" datetime NOT NULL, "guidance_id" bigint NOT NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "guidanceversion_one_each" UNIQUE ("guidance_id", "stage"), CONSTRAINT "guidanceversion_stage_known" CHECK ("stage" IN ('proposed', 'edited', 'delivered')));
-INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:45:35.491904',1);
-INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 08:45:35.833431',2);
-INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:45:36.101381',3);
-INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 08:45:36.296920',4);
+INSERT INTO "retrycontract_guidanceversion" VALUES(1,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 11:12:32.160432',1);
+INSERT INTO "retrycontract_guidanceversion" VALUES(2,'edited','Use eu-west-1.','{"service":"web","region":"eu-west-1"}',NULL,'2026-11-22 11:12:32.212081',2);
+INSERT INTO "retrycontract_guidanceversion" VALUES(3,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 11:12:32.253380',3);
+INSERT INTO "retrycontract_guidanceversion" VALUES(4,'edited','Use eu-west-1.',NULL,NULL,'2026-11-22 11:12:32.292229',4);
 CREATE TABLE "retrycontract_heldanswer" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "batch" varchar(40) NOT NULL, "decision" varchar(10) NOT NULL, "text" text NOT NULL, "arguments" text NULL, "grant" smallint unsigned NOT NULL CHECK ("grant" >= 0), "base_number" integer unsigned NULL CHECK ("base_number" >= 0), "stands_days" smallint unsigned NULL CHECK ("stands_days" >= 0), "rendered" text NOT NULL, "held_at" datetime NOT NULL, "send_at" datetime NOT NULL, "call_id" bigint NOT NULL REFERENCES "retrycontract_call" ("id") DEFERRABLE INITIALLY DEFERRED, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "heldanswer_sent_later" CHECK ("send_at" > ("held_at")), CONSTRAINT "heldanswer_decision_known" CHECK ("decision" IN ('hint', 'corrected', 'accept', 'reject')));
-INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-22 08:45:36.349538','2026-12-22 08:45:36.349538',2,1,1);
+INSERT INTO "retrycontract_heldanswer" VALUES(1,'b','corrected','','{"a":[1.5,null]}',1,NULL,7,'‮','2026-11-22 11:12:32.301804','2026-12-22 11:12:32.301804',2,1,1);
 CREATE TABLE "retrycontract_idempotencykey" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "key_hash" varchar(64) NOT NULL, "request_hash" varchar(64) NOT NULL, "answer" text NULL, "created_at" datetime NOT NULL, "agent_id" bigint NOT NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, "attempt_id" bigint NULL REFERENCES "retrycontract_attempt" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "idempotency_key_unique" UNIQUE ("agent_id", "key_hash"), CONSTRAINT "idempotency_key_has_answer" CHECK (("attempt_id" IS NOT NULL OR "answer" IS NOT NULL)));
-INSERT INTO "retrycontract_idempotencykey" VALUES(1,'a351d7df69b8cb29fad98be2ef94db9975e6bc6fd5fa7e6153edf3645775f0a6','41fa9e61d24009603f3012b1db8bce1dbac33ceb0ce74cb62b2c2ff77ff31403','{"made":"once"}','2026-11-22 08:45:29.079713',1,NULL);
+INSERT INTO "retrycontract_idempotencykey" VALUES(1,'7a082bb1c8a0150c4f0b42b139d949b0f24d1d1f83e888ce5173b8f4638cb3b4','f6d270b5af7016d422d4356a2e2a9f677dee12287a2c614dc811a3a04b3ba2ff','{"made":"once"}','2026-11-22 11:12:31.341343',1,NULL);
 CREATE TABLE "retrycontract_notice" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "channel" varchar(10) NOT NULL, "created_at" datetime NOT NULL, "escalation_id" bigint NOT NULL REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "message_id" bigint NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "notice_unique" UNIQUE ("escalation_id", "channel"), CONSTRAINT "notice_channel_known" CHECK ("channel" IN ('webhook', 'email')));
-INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 08:45:36.349538',1,10);
+INSERT INTO "retrycontract_notice" VALUES(1,'email','2026-11-22 11:12:32.301804',1,10);
 CREATE TABLE "retrycontract_outboxmessage" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "channel" varchar(10) NOT NULL, "due_at" datetime NULL, "subject" varchar(300) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "tries" integer unsigned NOT NULL CHECK ("tries" >= 0), "last_tried_at" datetime NULL, "last_error" varchar(200) NOT NULL, "delivered_at" datetime NULL, "given_up_at" datetime NULL, "endpoint_id" bigint NULL REFERENCES "retrycontract_webhookendpoint" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "outbox_channel_known" CHECK ("channel" IN ('webhook', 'email', 'endpoint')), CONSTRAINT "outbox_one_end" CHECK (("delivered_at" IS NULL OR "given_up_at" IS NULL)), CONSTRAINT "outbox_endpoint_has_time" CHECK ((("channel" = 'endpoint' AND "endpoint_id" IS NOT NULL AND "due_at" IS NOT NULL) OR (NOT ("channel" = 'endpoint') AND "endpoint_id" IS NULL AND "due_at" IS NULL))));
-INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m816x91vczbf5ts79esmgtjc','endpoint','2026-11-22 08:45:32.935654','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:45:32.935Z","data":{"call_id":"call_01m816x6wv8556yhykj013956e","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816x6wv8556yhykj013956e","guidance":"/api/v1/calls/call_01m816x6wv8556yhykj013956e/guidance","desk":"/calls/call_01m816x6wv8556yhykj013956e/"}}}','2026-11-22 08:45:32.935654',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m816x9awbc2wr5wb4e8wxcjf','endpoint','2026-11-22 08:45:35.251968','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:45:35.251Z","data":{"call_id":"call_01m816x95avzm7v8fv1agm82z2","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816x95avzm7v8fv1agm82z2","guidance":"/api/v1/calls/call_01m816x95avzm7v8fv1agm82z2/guidance","desk":"/calls/call_01m816x95avzm7v8fv1agm82z2/"}}}','2026-11-22 08:45:35.251968',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m816x9gbpt60g54ad9n5h2ge','endpoint','2026-11-22 08:45:35.491904','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:45:35.491Z","data":{"call_id":"call_01m816x95avzm7v8fv1agm82z2","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m816x95avzm7v8fv1agm82z2","guidance":"/api/v1/calls/call_01m816x95avzm7v8fv1agm82z2/guidance","desk":"/calls/call_01m816x95avzm7v8fv1agm82z2/"}}}','2026-11-22 08:45:35.491904',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m816x9p2xt7t470mpm10cdam','endpoint','2026-11-22 08:45:35.631120','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:45:35.631Z","data":{"call_id":"call_01m816x9gg5rtkxq0cnp3k8nxr","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816x9gg5rtkxq0cnp3k8nxr","guidance":"/api/v1/calls/call_01m816x9gg5rtkxq0cnp3k8nxr/guidance","desk":"/calls/call_01m816x9gg5rtkxq0cnp3k8nxr/"}}}','2026-11-22 08:45:35.631120',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m816x9rgzy5ynm1nt1v169dk','endpoint','2026-11-22 08:45:35.833431','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:45:35.833Z","data":{"call_id":"call_01m816x9gg5rtkxq0cnp3k8nxr","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m816x9gg5rtkxq0cnp3k8nxr","guidance":"/api/v1/calls/call_01m816x9gg5rtkxq0cnp3k8nxr/guidance","desk":"/calls/call_01m816x9gg5rtkxq0cnp3k8nxr/"}}}','2026-11-22 08:45:35.833431',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m816x9y8qpd2xsc8vmbg0jee','endpoint','2026-11-22 08:45:35.907169','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:45:35.907Z","data":{"call_id":"call_01m816x9s6bcze6890shpnt98s","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816x9s6bcze6890shpnt98s","guidance":"/api/v1/calls/call_01m816x9s6bcze6890shpnt98s/guidance","desk":"/calls/call_01m816x9s6bcze6890shpnt98s/"}}}','2026-11-22 08:45:35.907169',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m816xa0952vqey9qxqd09h04','endpoint','2026-11-22 08:45:36.101381','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:45:36.101Z","data":{"call_id":"call_01m816x9s6bcze6890shpnt98s","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m816x9s6bcze6890shpnt98s","guidance":"/api/v1/calls/call_01m816x9s6bcze6890shpnt98s/guidance","desk":"/calls/call_01m816x9s6bcze6890shpnt98s/"}}}','2026-11-22 08:45:36.101381',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m816xa4g0xektgqr6ebhakwg','endpoint','2026-11-22 08:45:36.170823','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T08:45:36.170Z","data":{"call_id":"call_01m816xa1e8qy2ac9j7ec4bx0y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816xa1e8qy2ac9j7ec4bx0y","guidance":"/api/v1/calls/call_01m816xa1e8qy2ac9j7ec4bx0y/guidance","desk":"/calls/call_01m816xa1e8qy2ac9j7ec4bx0y/"}}}','2026-11-22 08:45:36.170823',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m816xa65d2ffp82eah11ygfs','endpoint','2026-11-22 08:45:36.296920','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T08:45:36.296Z","data":{"call_id":"call_01m816xa1e8qy2ac9j7ec4bx0y","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m816xa1e8qy2ac9j7ec4bx0y","guidance":"/api/v1/calls/call_01m816xa1e8qy2ac9j7ec4bx0y/guidance","desk":"/calls/call_01m816xa1e8qy2ac9j7ec4bx0y/"}}}','2026-11-22 08:45:36.296920',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m816xa6xzv2v6hd6c3ee201a','email',NULL,'s','t‮','2026-11-22 08:45:36.349538',0,NULL,'',NULL,NULL,NULL);
-INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m816xajh7hn92bnt6e6c5k4h','endpoint','2026-11-22 08:45:29.079713','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T08:45:29.079Z","data":{"call_id":"call_01m816xagy3d8smx8kawfzkzkd","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m816xagy3d8smx8kawfzkzkd","guidance":"/api/v1/calls/call_01m816xagy3d8smx8kawfzkzkd/guidance","desk":"/calls/call_01m816xagy3d8smx8kawfzkzkd/"}}}','2026-11-22 08:45:29.079713',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m816xapvd9zxw8d08yfz9drs','endpoint','2026-11-02 08:45:29.079713','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T08:45:29.079Z","data":{"call_id":"call_01m816xaka05m0rhrj2xy06mrq","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m816xaka05m0rhrj2xy06mrq","guidance":"/api/v1/calls/call_01m816xaka05m0rhrj2xy06mrq/guidance","desk":"/calls/call_01m816xaka05m0rhrj2xy06mrq/"}}}','2026-11-02 08:45:29.079713',0,NULL,'',NULL,NULL,1);
-INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m816xarr70hk7k1be6qas9ax','endpoint','2026-11-22 08:45:29.079713','call.expired','{"type":"call.expired","timestamp":"2026-11-22T08:45:29.079Z","data":{"call_id":"call_01m816xaka05m0rhrj2xy06mrq","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m816xaka05m0rhrj2xy06mrq","guidance":"/api/v1/calls/call_01m816xaka05m0rhrj2xy06mrq/guidance","desk":"/calls/call_01m816xaka05m0rhrj2xy06mrq/"}}}','2026-11-22 08:45:29.079713',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(1,'msg_01m81fabbdzmwt21f6fhxc2n61','endpoint','2026-11-22 11:12:31.798467','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T11:12:31.798Z","data":{"call_id":"call_01m81fab1sjaxdys699s091k31","agent":"deployer","tool":"deploy","tool_call_id":"toolu_9","session_id":"session-6","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fab1sjaxdys699s091k31","guidance":"/api/v1/calls/call_01m81fab1sjaxdys699s091k31/guidance","desk":"/calls/call_01m81fab1sjaxdys699s091k31/"}}}','2026-11-22 11:12:31.798467',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(2,'msg_01m81fabcvmdhkxktes8pep305','endpoint','2026-11-22 11:12:32.127045','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T11:12:32.127Z","data":{"call_id":"call_01m81fabc0q6qwq1ggt5p3yvq3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fabc0q6qwq1ggt5p3yvq3","guidance":"/api/v1/calls/call_01m81fabc0q6qwq1ggt5p3yvq3/guidance","desk":"/calls/call_01m81fabc0q6qwq1ggt5p3yvq3/"}}}','2026-11-22 11:12:32.127045',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(3,'msg_01m81fabd8fd93s0bkm2jnbpbf','endpoint','2026-11-22 11:12:32.160432','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T11:12:32.160Z","data":{"call_id":"call_01m81fabc0q6qwq1ggt5p3yvq3","agent":"deployer","tool":"deploy","tool_call_id":"toolu_17","session_id":"session-14","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"hint","granted":2,"links":{"self":"/api/v1/calls/call_01m81fabc0q6qwq1ggt5p3yvq3","guidance":"/api/v1/calls/call_01m81fabc0q6qwq1ggt5p3yvq3/guidance","desk":"/calls/call_01m81fabc0q6qwq1ggt5p3yvq3/"}}}','2026-11-22 11:12:32.160432',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(4,'msg_01m81fabedzbvp5jnfatx074sc','endpoint','2026-11-22 11:12:32.174563','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T11:12:32.174Z","data":{"call_id":"call_01m81fabdf5wvxx41j6r9wjyx6","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fabdf5wvxx41j6r9wjyx6","guidance":"/api/v1/calls/call_01m81fabdf5wvxx41j6r9wjyx6/guidance","desk":"/calls/call_01m81fabdf5wvxx41j6r9wjyx6/"}}}','2026-11-22 11:12:32.174563',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(5,'msg_01m81fabetne5ykfj3f3max48w','endpoint','2026-11-22 11:12:32.212081','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T11:12:32.212Z","data":{"call_id":"call_01m81fabdf5wvxx41j6r9wjyx6","agent":"deployer","tool":"deploy","tool_call_id":"toolu_23","session_id":"session-20","task_id":null,"correlation_id":null,"state":"guided","attempts":3,"decision":"corrected","granted":1,"links":{"self":"/api/v1/calls/call_01m81fabdf5wvxx41j6r9wjyx6","guidance":"/api/v1/calls/call_01m81fabdf5wvxx41j6r9wjyx6/guidance","desk":"/calls/call_01m81fabdf5wvxx41j6r9wjyx6/"}}}','2026-11-22 11:12:32.212081',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(6,'msg_01m81fabfswjej9jjs90d4ca1h','endpoint','2026-11-22 11:12:32.222286','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T11:12:32.222Z","data":{"call_id":"call_01m81fabezv2t0njqccp7p9s21","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fabezv2t0njqccp7p9s21","guidance":"/api/v1/calls/call_01m81fabezv2t0njqccp7p9s21/guidance","desk":"/calls/call_01m81fabezv2t0njqccp7p9s21/"}}}','2026-11-22 11:12:32.222286',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(7,'msg_01m81fabg32833vtp6df9t8jdf','endpoint','2026-11-22 11:12:32.253380','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T11:12:32.253Z","data":{"call_id":"call_01m81fabezv2t0njqccp7p9s21","agent":"deployer","tool":"deploy","tool_call_id":"toolu_29","session_id":"session-26","task_id":null,"correlation_id":null,"state":"accepted","attempts":3,"decision":"accept","granted":1,"links":{"self":"/api/v1/calls/call_01m81fabezv2t0njqccp7p9s21","guidance":"/api/v1/calls/call_01m81fabezv2t0njqccp7p9s21/guidance","desk":"/calls/call_01m81fabezv2t0njqccp7p9s21/"}}}','2026-11-22 11:12:32.253380',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(8,'msg_01m81fabgyr0vzhp90eyj2ktsy','endpoint','2026-11-22 11:12:32.260953','call.blocked','{"type":"call.blocked","timestamp":"2026-11-22T11:12:32.260Z","data":{"call_id":"call_01m81fabg5yrr5qkywss99wbqq","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fabg5yrr5qkywss99wbqq","guidance":"/api/v1/calls/call_01m81fabg5yrr5qkywss99wbqq/guidance","desk":"/calls/call_01m81fabg5yrr5qkywss99wbqq/"}}}','2026-11-22 11:12:32.260953',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(9,'msg_01m81fabhan3qmfg88419gnpe2','endpoint','2026-11-22 11:12:32.292229','guidance.given','{"type":"guidance.given","timestamp":"2026-11-22T11:12:32.292Z","data":{"call_id":"call_01m81fabg5yrr5qkywss99wbqq","agent":"deployer","tool":"deploy","tool_call_id":"toolu_35","session_id":"session-32","task_id":null,"correlation_id":null,"state":"rejected","attempts":3,"decision":"reject","granted":0,"links":{"self":"/api/v1/calls/call_01m81fabg5yrr5qkywss99wbqq","guidance":"/api/v1/calls/call_01m81fabg5yrr5qkywss99wbqq/guidance","desk":"/calls/call_01m81fabg5yrr5qkywss99wbqq/"}}}','2026-11-22 11:12:32.292229',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(10,'msg_01m81fabhdkgtyj0qqgmefakcp','email',NULL,'s','t‮','2026-11-22 11:12:32.301804',0,NULL,'',NULL,NULL,NULL);
+INSERT INTO "retrycontract_outboxmessage" VALUES(11,'msg_01m81fabm6n65zfwrkv9x482n4','endpoint','2026-11-22 11:12:31.341343','call.cancelled','{"type":"call.cancelled","timestamp":"2026-11-22T11:12:31.341Z","data":{"call_id":"call_01m81fabkvbkr72fqa79rtkm53","agent":"deployer","tool":"deploy","tool_call_id":"toolu_39","session_id":"session-40","task_id":null,"correlation_id":null,"state":"cancelled","attempts":1,"links":{"self":"/api/v1/calls/call_01m81fabkvbkr72fqa79rtkm53","guidance":"/api/v1/calls/call_01m81fabkvbkr72fqa79rtkm53/guidance","desk":"/calls/call_01m81fabkvbkr72fqa79rtkm53/"}}}','2026-11-22 11:12:31.341343',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(12,'msg_01m81fabmxbtc12bfdxcjfqhx1','endpoint','2026-11-02 11:12:31.341343','call.blocked','{"type":"call.blocked","timestamp":"2026-11-02T11:12:31.341Z","data":{"call_id":"call_01m81fabmbnath10gtr5trkmm6","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"blocked","attempts":3,"round":1,"links":{"self":"/api/v1/calls/call_01m81fabmbnath10gtr5trkmm6","guidance":"/api/v1/calls/call_01m81fabmbnath10gtr5trkmm6/guidance","desk":"/calls/call_01m81fabmbnath10gtr5trkmm6/"}}}','2026-11-02 11:12:31.341343',0,NULL,'',NULL,NULL,1);
+INSERT INTO "retrycontract_outboxmessage" VALUES(13,'msg_01m81fabn4bh23ytabfkk1sex4','endpoint','2026-11-22 11:12:31.341343','call.expired','{"type":"call.expired","timestamp":"2026-11-22T11:12:31.341Z","data":{"call_id":"call_01m81fabmbnath10gtr5trkmm6","agent":"deployer","tool":"deploy","tool_call_id":"toolu_45","session_id":"session-42","task_id":null,"correlation_id":null,"state":"expired","attempts":3,"on_expiry":"expire","links":{"self":"/api/v1/calls/call_01m81fabmbnath10gtr5trkmm6","guidance":"/api/v1/calls/call_01m81fabmbnath10gtr5trkmm6/guidance","desk":"/calls/call_01m81fabmbnath10gtr5trkmm6/"}}}','2026-11-22 11:12:31.341343',0,NULL,'',NULL,NULL,1);
 CREATE TABLE "retrycontract_preferences" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "time_zone" varchar(64) NOT NULL, "has_shortcuts" bool NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO "retrycontract_preferences" VALUES(1,'Europe/Zurich',0,1);
+CREATE TABLE "retrycontract_provideridentity" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "issuer" varchar(255) NOT NULL, "subject" varchar(255) NOT NULL, "linked_at" datetime NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "provideridentity_is_one_operator" UNIQUE ("issuer", "subject"));
 CREATE TABLE "retrycontract_rollup" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "hour" datetime NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "measure" varchar(20) NOT NULL, "label" varchar(300) NOT NULL, "shard" smallint unsigned NOT NULL CHECK ("shard" >= 0), "amount" bigint NOT NULL, CONSTRAINT "rollup_unique" UNIQUE ("hour", "namespace", "tool_name", "measure", "label", "shard"), CONSTRAINT "rollup_measure_known" CHECK ("measure" IN ('judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome')));
-INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 08:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 08:00:00','deployer','größe 🚀','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 08:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 08:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
-INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-22 08:00:00','deployer','größe 🚀','retry_text','',0,622);
-INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(8,'2026-11-22 08:00:00','deployer','größe 🚀','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 08:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-005',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-008',0,16);
-INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-22 08:00:00','deployer','deploy','judged','1',0,8);
-INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-22 08:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
-INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
-INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
-INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-22 08:00:00','deployer','deploy','retry_text','',0,5725);
-INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
-INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 08:00:00','deployer','deploy','judged','2',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 08:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(31,'2026-11-22 08:00:00','deployer','deploy','escalation','',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-22 08:00:00','deployer','deploy','judged','3',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(40,'2026-11-22 08:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
-INSERT INTO "retrycontract_rollup" VALUES(41,'2026-11-22 08:00:00','deployer','deploy','failure','VAL-004',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-22 08:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
-INSERT INTO "retrycontract_rollup" VALUES(66,'2026-11-22 08:00:00','deployer','deploy','guidance','hint',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(67,'2026-11-22 08:00:00','deployer','deploy','guidance_time','60',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(68,'2026-11-22 08:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
-INSERT INTO "retrycontract_rollup" VALUES(88,'2026-11-22 08:00:00','deployer','deploy','guidance','corrected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-22 08:00:00','deployer','deploy','guidance','accept',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-22 08:00:00','deployer','deploy','outcome','accepted',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(133,'2026-11-22 08:00:00','deployer','deploy','guidance','reject',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(135,'2026-11-22 08:00:00','deployer','deploy','outcome','rejected',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(138,'2026-11-22 08:00:00','deployer','deploy','outcome','valid',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(139,'2026-11-22 08:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
-INSERT INTO "retrycontract_rollup" VALUES(140,'2026-11-22 08:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-22 08:00:00','deployer','deploy','valid','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(144,'2026-11-22 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(145,'2026-11-22 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
-INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-22 08:00:00','deployer','deploy','outcome','cancelled',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-02 08:00:00','deployer','deploy','failure','VAL-008',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-02 08:00:00','deployer','deploy','judged','1',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(151,'2026-11-02 08:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
-INSERT INTO "retrycontract_rollup" VALUES(152,'2026-11-02 08:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
-INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-02 08:00:00','deployer','deploy','retry_text','',0,1004);
-INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-02 08:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(156,'2026-11-02 08:00:00','deployer','deploy','judged','2',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-02 08:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-02 08:00:00','deployer','deploy','escalation','',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-02 08:00:00','deployer','deploy','judged','3',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(167,'2026-11-02 08:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
-INSERT INTO "retrycontract_rollup" VALUES(168,'2026-11-22 08:00:00','deployer','deploy','outcome','expired',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(1,'2026-11-22 11:00:00','deployer','größe 🚀','failure','VAL-005',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(2,'2026-11-22 11:00:00','deployer','größe 🚀','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(3,'2026-11-22 11:00:00','deployer','größe 🚀','place','VAL-005	1	2	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(4,'2026-11-22 11:00:00','deployer','größe 🚀','place_tokens','VAL-005	1	2	',0,164);
+INSERT INTO "retrycontract_rollup" VALUES(5,'2026-11-22 11:00:00','deployer','größe 🚀','retry_text','',0,622);
+INSERT INTO "retrycontract_rollup" VALUES(6,'2026-11-22 11:00:00','deployer','größe 🚀','source_judged','1	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(8,'2026-11-22 11:00:00','deployer','größe 🚀','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(12,'2026-11-22 11:00:00','deployer','größe 🚀','source_judged','2	1	2	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(13,'2026-11-22 11:00:00','deployer','deploy','failure','VAL-005',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(14,'2026-11-22 11:00:00','deployer','deploy','failure','VAL-008',0,16);
+INSERT INTO "retrycontract_rollup" VALUES(15,'2026-11-22 11:00:00','deployer','deploy','judged','1',0,8);
+INSERT INTO "retrycontract_rollup" VALUES(16,'2026-11-22 11:00:00','deployer','deploy','place','VAL-005	1	1	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(17,'2026-11-22 11:00:00','deployer','deploy','place','VAL-008 /region	1	1	',0,15);
+INSERT INTO "retrycontract_rollup" VALUES(18,'2026-11-22 11:00:00','deployer','deploy','place_tokens','VAL-005	1	1	',0,189);
+INSERT INTO "retrycontract_rollup" VALUES(19,'2026-11-22 11:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	1	',0,1157);
+INSERT INTO "retrycontract_rollup" VALUES(20,'2026-11-22 11:00:00','deployer','deploy','retry_text','',0,5725);
+INSERT INTO "retrycontract_rollup" VALUES(21,'2026-11-22 11:00:00','deployer','deploy','source_judged','1	1	1	',0,6);
+INSERT INTO "retrycontract_rollup" VALUES(24,'2026-11-22 11:00:00','deployer','deploy','judged','2',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(30,'2026-11-22 11:00:00','deployer','deploy','source_judged','2	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(31,'2026-11-22 11:00:00','deployer','deploy','escalation','',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(34,'2026-11-22 11:00:00','deployer','deploy','judged','3',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(40,'2026-11-22 11:00:00','deployer','deploy','source_judged','3	1	1	',0,5);
+INSERT INTO "retrycontract_rollup" VALUES(41,'2026-11-22 11:00:00','deployer','deploy','failure','VAL-004',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(43,'2026-11-22 11:00:00','deployer','deploy','place','VAL-004	1	1	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(44,'2026-11-22 11:00:00','deployer','deploy','place_tokens','VAL-004	1	1	',0,68);
+INSERT INTO "retrycontract_rollup" VALUES(66,'2026-11-22 11:00:00','deployer','deploy','guidance','hint',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(67,'2026-11-22 11:00:00','deployer','deploy','guidance_time','60',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(68,'2026-11-22 11:00:00','deployer','deploy','place_answers','VAL-008 /region	1	1	',0,4);
+INSERT INTO "retrycontract_rollup" VALUES(88,'2026-11-22 11:00:00','deployer','deploy','guidance','corrected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(110,'2026-11-22 11:00:00','deployer','deploy','guidance','accept',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(112,'2026-11-22 11:00:00','deployer','deploy','outcome','accepted',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(133,'2026-11-22 11:00:00','deployer','deploy','guidance','reject',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(135,'2026-11-22 11:00:00','deployer','deploy','outcome','rejected',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(138,'2026-11-22 11:00:00','deployer','deploy','outcome','valid',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(139,'2026-11-22 11:00:00','deployer','deploy','source_judged','1	1	3	',0,2);
+INSERT INTO "retrycontract_rollup" VALUES(140,'2026-11-22 11:00:00','deployer','deploy','source_valid','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(141,'2026-11-22 11:00:00','deployer','deploy','valid','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(144,'2026-11-22 11:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(145,'2026-11-22 11:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,78);
+INSERT INTO "retrycontract_rollup" VALUES(148,'2026-11-22 11:00:00','deployer','deploy','outcome','cancelled',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(149,'2026-11-02 11:00:00','deployer','deploy','failure','VAL-008',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(150,'2026-11-02 11:00:00','deployer','deploy','judged','1',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(151,'2026-11-02 11:00:00','deployer','deploy','place','VAL-008 /region	1	3	',0,3);
+INSERT INTO "retrycontract_rollup" VALUES(152,'2026-11-02 11:00:00','deployer','deploy','place_tokens','VAL-008 /region	1	3	',0,258);
+INSERT INTO "retrycontract_rollup" VALUES(153,'2026-11-02 11:00:00','deployer','deploy','retry_text','',0,1004);
+INSERT INTO "retrycontract_rollup" VALUES(154,'2026-11-02 11:00:00','deployer','deploy','source_judged','1	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(156,'2026-11-02 11:00:00','deployer','deploy','judged','2',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(160,'2026-11-02 11:00:00','deployer','deploy','source_judged','2	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(161,'2026-11-02 11:00:00','deployer','deploy','escalation','',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(163,'2026-11-02 11:00:00','deployer','deploy','judged','3',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(167,'2026-11-02 11:00:00','deployer','deploy','source_judged','3	1	3	',0,1);
+INSERT INTO "retrycontract_rollup" VALUES(168,'2026-11-22 11:00:00','deployer','deploy','outcome','expired',0,1);
 CREATE TABLE "retrycontract_savedreply" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "title" varchar(80) NOT NULL, "text" text NOT NULL, "position" smallint unsigned NULL CHECK ("position" >= 0), "updated_at" datetime NOT NULL, "operator_id" integer NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "savedreply_position_range" CHECK (("position" IS NULL OR "position" BETWEEN 1 AND 9)), CONSTRAINT "savedreply_unique_own_position" UNIQUE ("operator_id", "position"));
-INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 08:45:36.349538',1);
+INSERT INTO "retrycontract_savedreply" VALUES(1,'Region 🚀','Use eu-west-1.',1,'2026-11-22 11:12:32.301804',1);
 CREATE TABLE "retrycontract_secondfactor" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "confirmed_at" datetime NULL, "last_step" bigint NOT NULL, "operator_id" integer NOT NULL UNIQUE REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED);
-INSERT INTO "retrycontract_secondfactor" VALUES(1,X'6741414141414272417175705441506976324648437A65364D4E784C4D73516B6B506C6E4244616C415246394A394F4D4D4F4E517848624B325948757669625268726952314977504C486A636843646D375A6976426145725835456F5046437377714C384F42636B34644C6135317367443569694B69586E384C7377514E61462D5663705934707464534564','2026-11-22 08:45:29.221257',NULL,0,1);
+INSERT INTO "retrycontract_secondfactor" VALUES(1,X'674141414141427241733466774A334176387470726531624664344761564A3761784146564451537276544E6D6351692D774B5F4E3073366170437576513046356464566C6342396949595F566A436F505533716B7243677236575577724E446E457571475532324F4D5551305343445255675646746433756E596E612D556A6C75706C513567486C495839','2026-11-22 11:12:31.385939',NULL,0,1);
 CREATE TABLE "retrycontract_snooze" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "reason" varchar(200) NOT NULL, "snoozed_at" datetime NOT NULL, "until" datetime NOT NULL, "escalation_id" bigint NOT NULL UNIQUE REFERENCES "retrycontract_escalation" ("id") DEFERRABLE INITIALLY DEFERRED, "operator_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "snooze_ends_later" CHECK ("until" > ("snoozed_at")));
-INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 08:45:36.349538','2026-11-22 09:45:36.349538',1,1);
+INSERT INTO "retrycontract_snooze" VALUES(1,'\u202e','2026-11-22 11:12:32.301804','2026-11-22 12:12:32.301804',1,1);
 CREATE TABLE "retrycontract_standinghint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "fingerprint" varchar(64) NOT NULL, "text" text NOT NULL, "created_at" datetime NOT NULL, "expires_at" datetime NOT NULL, "off_at" datetime NULL, "shown" integer unsigned NOT NULL CHECK ("shown" >= 0), "tried" integer unsigned NOT NULL CHECK ("tried" >= 0), "worked" integer unsigned NOT NULL CHECK ("worked" >= 0), "owner_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "source_id" bigint NULL REFERENCES "retrycontract_guidance" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "standinghint_ends_later" CHECK ("expires_at" > ("created_at")), CONSTRAINT "standinghint_counts_fit" CHECK (("tried" <= ("shown") AND "worked" <= ("tried"))));
-INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 08:45:36.349538','2026-12-22 08:45:36.349538',NULL,2,1,0,1,1);
+INSERT INTO "retrycontract_standinghint" VALUES(1,'deployer','deploy','af17787f077d6eee','Use eu-west-1.','2026-11-22 11:12:32.301804','2026-12-22 11:12:32.301804',NULL,2,1,0,1,1);
 CREATE TABLE "retrycontract_summary" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "span" varchar(4) NOT NULL, "at" datetime NOT NULL, "is_whole" bool NOT NULL, "namespace" varchar(200) NOT NULL, "tool_name" varchar(300) NOT NULL, "judged" bigint NOT NULL, "valid" bigint NOT NULL, "first_judged" bigint NOT NULL, "first_valid" bigint NOT NULL, "counts" text NOT NULL, "details" text NOT NULL, CONSTRAINT "summary_unique" UNIQUE ("span", "is_whole", "at", "namespace", "tool_name"), CONSTRAINT "summary_span_known" CHECK ("span" IN ('hour', 'day')), CONSTRAINT "summary_whole_names_nothing" CHECK ((NOT "is_whole" OR ("namespace" = '' AND "tool_name" = ''))));
 INSERT INTO "retrycontract_summary" VALUES(1,'day','2026-11-02 00:00:00',1,'','',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":3},"place_tokens":{"deployer\tdeploy\tVAL-008 /region\t1\t3\t":258},"source_judged":{"deployer\tdeploy\t1\t1\t3\t":1,"deployer\tdeploy\t2\t1\t3\t":1,"deployer\tdeploy\t3\t1\t3\t":1}}');
 INSERT INTO "retrycontract_summary" VALUES(2,'day','2026-11-02 00:00:00',0,'deployer','deploy',3,0,1,0,'{"escalation":{"":1},"failure":{"VAL-008":3},"judged":{"1":1,"2":1,"3":1},"retry_text":{"":1004}}','{"place":{"VAL-008 /region\t1\t3\t":3},"place_tokens":{"VAL-008 /region\t1\t3\t":258},"source_judged":{"1\t1\t3\t":1,"2\t1\t3\t":1,"3\t1\t3\t":1}}');
 CREATE TABLE "retrycontract_tool" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "namespace" varchar(200) NOT NULL, "name" varchar(300) NOT NULL, "kind" varchar(20) NOT NULL, "description" text NOT NULL, "strict" bool NOT NULL, "hold" bool NOT NULL, "mode" varchar(10) NULL, "max_attempts" smallint unsigned NULL CHECK ("max_attempts" >= 0), "expires_after" bigint NULL, "on_expiry" varchar(10) NULL, "created_at" datetime NOT NULL, "updated_at" datetime NOT NULL, "current_version_id" bigint NULL REFERENCES "retrycontract_toolversion" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "tool_unique_name" UNIQUE ("namespace", "name"), CONSTRAINT "tool_kind_known" CHECK ("kind" IN ('tool_call', 'agent_response', 'source_file', 'extraction')), CONSTRAINT "tool_max_attempts_range" CHECK (("max_attempts" IS NULL OR "max_attempts" BETWEEN 1 AND 10)), CONSTRAINT "tool_expires_after_range" CHECK (("expires_after" IS NULL OR "expires_after" BETWEEN 1000000 AND 31536000000000)), CONSTRAINT "tool_on_expiry_known" CHECK (("on_expiry" IS NULL OR "on_expiry" IN ('expire', 'reject'))));
-INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 08:45:29.380963','2026-11-22 08:45:36.570856',3);
-INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 08:45:30.918614','2026-11-22 08:45:30.918614',2);
+INSERT INTO "retrycontract_tool" VALUES(1,'deployer','deploy','tool_call','',1,0,NULL,NULL,172800000001,'expire','2026-11-22 11:12:31.433966','2026-11-22 11:12:32.350641',3);
+INSERT INTO "retrycontract_tool" VALUES(2,'deployer','größe 🚀','tool_call','',1,1,NULL,NULL,172800000001,'expire','2026-11-22 11:12:31.668973','2026-11-22 11:12:31.668973',2);
 CREATE TABLE "retrycontract_toolversion" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "number" integer unsigned NOT NULL CHECK ("number" >= 0), "schema" text NOT NULL, "sealed" BLOB NULL, "schema_hash" varchar(64) NOT NULL, "created_at" datetime NOT NULL, "quarantined_at" datetime NULL, "tool_id" bigint NOT NULL REFERENCES "retrycontract_tool" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "toolversion_unique_number" UNIQUE ("tool_id", "number"), CONSTRAINT "toolversion_unique_schema" UNIQUE ("tool_id", "schema_hash"));
-INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 08:45:29.380963',NULL,1);
-INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 08:45:30.918614',NULL,2);
-INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 08:45:36.570856',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(1,1,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false}',NULL,'ec4dfa1a26c469728bc06c54c01b907e46e265b188ee9d6007a96e54cd225f38','2026-11-22 11:12:31.433966',NULL,1);
+INSERT INTO "retrycontract_toolversion" VALUES(2,1,'{"type":"object","properties":{"z":{},"a":{"const":1e+308}}}',NULL,'b7be164ebf22dd146d974c6ec3bb54c2d1b244e1c4d59d216df61266f5eefe87','2026-11-22 11:12:31.668973',NULL,2);
+INSERT INTO "retrycontract_toolversion" VALUES(3,2,'{"type":"object","properties":{"service":{"type":"string"},"region":{"enum":["eu-west-1","us-east-1"]},"replicas":{"type":"integer","minimum":1}},"required":["service","region"],"additionalProperties":false,"title":"second version"}',NULL,'19364725574a6c68d51a14f5bcb7be25840bd272da93ae35d893af012fbc39fe','2026-11-22 11:12:32.350641',NULL,1);
 CREATE TABLE "retrycontract_webhookdelivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "tried_at" datetime NOT NULL, "status" smallint unsigned NULL CHECK ("status" >= 0), "reason" varchar(200) NOT NULL, "duration_ms" integer unsigned NOT NULL CHECK ("duration_ms" >= 0), "message_id" bigint NOT NULL REFERENCES "retrycontract_outboxmessage" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "delivery_status_is_http" CHECK (("status" IS NULL OR "status" BETWEEN 100 AND 999)));
-INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 08:45:36.349538',NULL,'‮',1,1);
+INSERT INTO "retrycontract_webhookdelivery" VALUES(1,'2026-11-22 11:12:32.301804',NULL,'‮',1,1);
 CREATE TABLE "retrycontract_webhookendpoint" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "public_id" varchar(40) NOT NULL UNIQUE, "sealed_address" BLOB NOT NULL, "events" text NOT NULL, "is_active" bool NOT NULL, "gone_at" datetime NULL, "sealed" BLOB NOT NULL, "created_at" datetime NOT NULL, "agent_id" bigint NULL REFERENCES "retrycontract_agent" ("id") DEFERRABLE INITIALLY DEFERRED, CONSTRAINT "endpoint_gone_is_off" CHECK (("gone_at" IS NULL OR NOT "is_active")));
-INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m816x6v7dvvq5jbc5bb5sfea',X'67414141414142724171757361513333775733507374617536766E69485A326D6974334773394A773273734E763335426333676F7A4D324E34454639653543455F4974763941354F48716B366467704658795132666E42474D637454655839427572325375664F45584E557251364B69556C4E716E3467425965525059554333646672306574376130376673','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'674141414141427241717573755F70364664335F6A733745343443723470427A3836533268594352316567427759687851425170387A54352D557043422D5A764E3741717A446F75515744495A35775F6353427A665A667435747234616A6E576C306A595A4A6851584A4D664A754839424133706C4D2D4443465277323342576249555F6A552D6248707763444B452D66427A485649703972654859797944426A444F6F644F385753776954426A763139493374717A383D','2026-11-22 08:45:32.889722',1);
+INSERT INTO "retrycontract_webhookendpoint" VALUES(1,'ep_01m81fab1gkp252pz25asjra73',X'6741414141414272417334666A4A396D68435152504D4D4D774B3731527A6E5A4D58685756377A586A43316879684676564A534D656D6B314E784E39696D47325F4F303672394B574E426E2D72656F485F376A4446774B667238354E70565630743863717347476F6F33747165325A5562392D56585145376B693948696279677366734E6E715A634A4B7953','["call.blocked","call.resolved","call.expired","call.cancelled","guidance.given"]',1,NULL,X'6741414141414272417334664A743542754B4674346F6D493476544F6D676234344D6C796133494964457559354A6D41766230755977426C4C7631385543437971354E4D3141692D58624272686E445A42677A33757242325930306538396E664833726E6836506E42694E6B4E396B634A5037455977414452446653434D4B6E6F76484F623274624C4E6956553378494A6A4756504B774347444E3972597270794753625F6F512D5871754E495247366E334E49476A673D','2026-11-22 11:12:31.790808',1);
 CREATE TABLE "retrycontract_workerbeat" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(200) NOT NULL UNIQUE, "beat_at" datetime NOT NULL);
-INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 08:45:29.079713');
+INSERT INTO "retrycontract_workerbeat" VALUES(1,'worker','2026-11-22 11:12:31.341343');
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
@@ -847,8 +853,8 @@ CREATE TRIGGER retrycontract_guidance_kept BEFORE DELETE ON retrycontract_guidan
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('django_migrations',19);
 INSERT INTO "sqlite_sequence" VALUES('django_admin_log',0);
-INSERT INTO "sqlite_sequence" VALUES('django_content_type',35);
-INSERT INTO "sqlite_sequence" VALUES('auth_permission',140);
+INSERT INTO "sqlite_sequence" VALUES('django_content_type',36);
+INSERT INTO "sqlite_sequence" VALUES('auth_permission',144);
 INSERT INTO "sqlite_sequence" VALUES('auth_group',2);
 INSERT INTO "sqlite_sequence" VALUES('auth_user',2);
 INSERT INTO "sqlite_sequence" VALUES('retrycontract_escalation',6);

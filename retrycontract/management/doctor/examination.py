@@ -18,6 +18,7 @@ ALWAYS: tuple[Callable[[], Iterator[Finding]], ...] = (
     surroundings.disk,
     surroundings.address,
     surroundings.passwords,
+    surroundings.provider,
     surroundings.static_files,
     work.broker,
     database.answers,

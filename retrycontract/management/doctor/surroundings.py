@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
+from dashboard.account.provider import ProviderError, metadata
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.service_settings import PREFIX
 from retrycontract.contract.advice.names import did_you_mean
@@ -137,6 +138,26 @@ def passwords() -> Iterator[Finding]:
             yield warn("passwords", f"{name} has no password, and Redis is on another machine: set requirepass.")
     if 0 < len(service.metrics_token) < SHORTEST_TOKEN:
         yield warn("passwords", "RETRYCONTRACT_METRICS_TOKEN can be guessed: make a random one of 32 characters.")
+
+
+def provider() -> Iterator[Finding]:
+    """Ask the identity provider for its configuration, as a log-in does."""
+    service = settings.RETRYCONTRACT
+    if not service.oidc_issuer:
+        return
+    try:
+        told = metadata(service)
+    except ProviderError as error:
+        yield fail(
+            "log-in", f"{service.oidc_issuer}: {error}. Nobody can log in there; check RETRYCONTRACT_OIDC_ISSUER."
+        )
+        return
+    if not told["id_token_signing_alg_values_supported"]:
+        yield fail("log-in", f"{service.oidc_issuer} signs with nothing but a shared secret: choose RS256 there.")
+    elif "S256" not in told.get("code_challenge_methods_supported", ["S256"]):
+        yield warn("log-in", f"{service.oidc_issuer} does not say that it takes PKCE (S256): try a log-in.")
+    else:
+        yield ok("log-in", f"{service.oidc_issuer} answers{'' if service.password_login else '; passwords are off'}.")
 
 
 def variables() -> Iterator[Finding]:

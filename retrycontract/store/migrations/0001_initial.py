@@ -417,6 +417,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ProviderIdentity',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('issuer', models.CharField(max_length=255)),
+                ('subject', models.CharField(max_length=255)),
+                ('linked_at', models.DateTimeField()),
+                ('operator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='identity', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'verbose_name_plural': 'provider identities',
+                'ordering': ('pk',),
+                'constraints': [models.UniqueConstraint(fields=('issuer', 'subject'), name='provideridentity_is_one_operator')],
+            },
+        ),
+        migrations.CreateModel(
             name='SecondFactor',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -30,7 +30,7 @@ from retrycontract.store.models.counts import (
 from retrycontract.store.models.escalations import Claim, Escalation, EscalationState, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
 from retrycontract.store.models.open_calls import IdempotencyKey
-from retrycontract.store.models.operators import FailedLogins, Preferences, SecondFactor
+from retrycontract.store.models.operators import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.store.models.outbox import (
     Channel,
     ChannelTurn,
@@ -75,6 +75,7 @@ __all__ = [
     "Notice",
     "OutboxMessage",
     "Preferences",
+    "ProviderIdentity",
     "Rollup",
     "SavedReply",
     "Scope",

@@ -1,4 +1,4 @@
-"""What is kept of operators: failed logins by hashes, second factors, and how they want their desk."""
+"""What is kept of operators: failed logins by hashes, second factors, identities elsewhere, how they want the desk."""
 
 from __future__ import annotations
 
@@ -83,6 +83,23 @@ class SecondFactor(models.Model):
         """Take the code of a half minute, once; False when somebody was quicker."""
         unused = SecondFactor.objects.filter(pk=self.pk, last_step__lt=step)
         return bool(unused.update(last_step=step, confirmed_at=self.confirmed_at or now))
+
+
+class ProviderIdentity(models.Model):
+    """Who an operator is at the identity provider: its name for them never changes, user names and addresses do."""
+
+    operator = models.OneToOneField(User, on_delete=models.CASCADE, related_name="identity")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    linked_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("pk",)
+        verbose_name_plural = "provider identities"
+        constraints = (models.UniqueConstraint(fields=("issuer", "subject"), name="provideridentity_is_one_operator"),)
+
+    def __str__(self) -> str:
+        return f"identity of {self.operator}"
 
 
 class Preferences(models.Model):

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 
 from retrycontract.config.logs import forget
@@ -100,10 +101,12 @@ def _is_expired(call: Call, now: datetime) -> bool:
 
 
 def tidy_queue(*, now: datetime) -> int:
-    """Clear away what ran out, with an event for each that was still open; returns how many.
+    """Clear away what ran out, with an event for each claim and snooze that was still open; returns how many.
 
-    Whoever reads the queue looks at the times themselves: nothing waits for this.
+    Whoever reads looks at the times themselves: nothing waits for this.
     """
+    if (ended := Session.objects.filter(expire_date__lt=now)).exists():  # also those of log-ins that nobody finished
+        ended.delete()
     return _clear(Claim.objects.run_out(now), "claim.expired", now) + _clear(
         Snooze.objects.run_out(now), "call.woken", now
     )

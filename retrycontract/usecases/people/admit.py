@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from typing import Any
 from zoneinfo import available_timezones
 
 from django.contrib.auth import SESSION_KEY
@@ -15,7 +16,8 @@ from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 
-from retrycontract.store.models import Agent, ApiKey, Door, Event, Preferences, Scope
+from retrycontract.config.login_settings import LoginSettings
+from retrycontract.store.models import Agent, ApiKey, Door, Event, Preferences, ProviderIdentity, Scope
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.tools.contracts import sanitizer
 
@@ -116,6 +118,65 @@ def admit_operator(user: User, role: Role, *, now: datetime, actor: str, door: D
         user.save(force_insert=True)
         give_role(user, role)
         Event.record("operator.admitted", actor=actor, door=door, at=now, operator=user.get_username(), role=role.value)
+
+
+class NotAdmittedError(Exception):
+    """Raised for somebody whom the provider knows and the desk does not let in; says why to them."""
+
+
+def admit_by_provider(
+    claims: dict[str, Any], service: LoginSettings, known: User | None = None, *, now: datetime, door: Door
+) -> User:
+    """Find who a provider's checked claims name, or make them; their role is what their groups give them today.
+
+    `known` is an operator who is logged in and wants to be known by these claims from now on. Nobody else is found by
+    name or address: those of another person could be taken at the provider. Raises NotAdmittedError, and
+    ValidationError for a name that may not be shown.
+    """
+    groups = claims.get(service.oidc_groups_claim) or []
+    role = service.role_for({groups} if isinstance(groups, str) else {str(group) for group in groups})
+    if role is None:
+        raise NotAdmittedError("None of your groups at the identity provider may use this desk.")
+    subject = str(claims["sub"])
+    if len(subject) > 255:  # the longest that the protocol allows; a shortened one could be somebody else's
+        raise NotAdmittedError("The identity provider’s name for you is too long.")
+    with write_transaction():
+        identity = ProviderIdentity.objects.filter(issuer=service.oidc_issuer, subject=subject).first()
+        if identity is None:
+            operator = known or _new_operator(claims, service, Role(role), now=now, door=door)
+            if ProviderIdentity.objects.filter(operator=operator).exists():
+                raise NotAdmittedError("Your desk is connected with another account already.")
+            ProviderIdentity.objects.create(
+                operator=operator, issuer=service.oidc_issuer, subject=subject, linked_at=now
+            )
+            name = operator.get_username()
+            Event.record("operator.identity_linked", actor=name, door=door, at=now, operator=name)
+        elif known is not None and identity.operator_id != known.pk:
+            raise NotAdmittedError("This account is connected with another operator already.")
+        else:
+            operator = identity.operator
+        if not operator.is_active:
+            raise NotAdmittedError("You have been switched off here; ask an administrator.")
+        if not operator.is_superuser:  # who made the service keeps the way in, whatever the groups say
+            change_operator(operator, [], Role(role), actor="provider", now=now, door=door)
+        name = operator.get_username()
+        Event.record("operator.logged_in", actor=name, door=door, at=now, operator=name, by="provider")
+    return operator
+
+
+def _new_operator(claims: dict[str, Any], service: LoginSettings, role: Role, *, now: datetime, door: Door) -> User:
+    address = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
+    name = str(claims.get(service.oidc_name_claim) or address)
+    if not name:
+        raise NotAdmittedError(f"The identity provider does not say your name ({service.oidc_name_claim}).")
+    if User.objects.filter(username__iexact=name).exists():
+        raise NotAdmittedError(
+            f"An operator called {name} is here already. If it is you, log in by password and connect in the settings."
+        )
+    user = User(username=name, email=address)
+    user.set_unusable_password()
+    admit_operator(user, role, now=now, actor="provider", door=door)
+    return user
 
 
 def change_operator(

@@ -1,0 +1,213 @@
+"""Log-in through an identity provider: OpenID Connect's code flow with PKCE, which authlib speaks."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Any, Final, cast
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LogoutView
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from dashboard.account.login import begin_session, ways_in
+from retrycontract.config.login_settings import LoginSettings
+from retrycontract.store.models import Door
+from retrycontract.usecases.people.admit import NotAdmittedError, admit_by_provider
+
+logger = logging.getLogger("retrycontract.logins")
+
+BY_PROVIDER: Final = "by_provider"
+CONNECTS: Final = "provider_connects"
+NEXT: Final = "provider_next"
+SKEW_SECONDS: Final = 120  # clocks of two machines differ; a token is refused beyond that
+ANSWER_SECONDS: Final = 10
+UNDERWAY_SECONDS: Final = 600  # how long somebody may take at the provider
+# What a provider's public keys can verify. HS256 would take the client's secret for a key, `none` nothing at all.
+ALGORITHMS: Final = frozenset(
+    ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+)
+UNREACHABLE: Final = "The identity provider does not answer as it should. Try again in a while."
+REFUSED: Final = "The identity provider’s answer was not accepted. Try once more; if it stays so, ask an administrator."
+
+
+class ProviderError(Exception):
+    """Raised when a provider's answer cannot be used; says why, without anything that the provider wrote."""
+
+
+def client(service: LoginSettings) -> Any:
+    """Give authlib's client of the provider; what it read of the provider's addresses and keys is kept."""
+    return _registered(
+        service.oidc_issuer, service.oidc_client_id, service.oidc_client_secret, " ".join(service.oidc_scopes)
+    )
+
+
+@lru_cache(maxsize=4)
+def _registered(issuer: str, client_id: str, secret: str, scopes: str) -> Any:
+    from authlib.integrations.django_client import OAuth  # 0.2 s, and only where it is needed
+
+    return OAuth().register(
+        "provider",
+        client_id=client_id,
+        client_secret=secret or None,
+        server_metadata_url=f"{issuer.rstrip('/')}/.well-known/openid-configuration",
+        client_kwargs={
+            "scope": scopes,
+            "code_challenge_method": "S256",
+            "default_timeout": ANSWER_SECONDS,
+            **({} if secret else {"token_endpoint_auth_method": "none"}),
+        },
+    )
+
+
+def metadata(service: LoginSettings) -> dict[str, Any]:
+    """Read what the provider says of itself; raises ProviderError when it is somebody else's or not answered."""
+    try:
+        told: dict[str, Any] = client(service).load_server_metadata()
+    except (OSError, ValueError) as error:
+        raise ProviderError(f"its configuration cannot be read ({type(error).__name__})") from None
+    if told.get("issuer") != service.oidc_issuer:
+        _registered.cache_clear()  # else the wrong one would be kept
+        raise ProviderError("its configuration names another issuer")
+    signed = told.get("id_token_signing_alg_values_supported") or ["RS256"]
+    told["id_token_signing_alg_values_supported"] = sorted(ALGORITHMS.intersection(signed))
+    return told
+
+
+def connect_token(request: HttpRequest) -> str:
+    """Make what a link of our own page holds, so that no other site can have an account connected."""
+    return salted_hmac("connect", request.session.session_key or "").hexdigest()
+
+
+@login_not_required
+@require_GET
+@never_cache
+def begin(request: HttpRequest) -> HttpResponse:
+    """Send the browser to the provider; by a link of the settings, to connect who is logged in already."""
+    service = _service()
+    connects = request.user.is_authenticated
+    if connects and not constant_time_compare(request.GET.get("connect", ""), connect_token(request)):
+        return redirect("dashboard:inbox")
+    try:
+        metadata(service)
+        answer = client(service).authorize_redirect(request, _address(request, "dashboard:provider_answer"))
+    except (ProviderError, OSError, ValueError, RuntimeError) as error:
+        return _refuse(request, error, UNREACHABLE, status=503)
+    target = request.GET.get("next", "")
+    request.session[NEXT] = target if url_has_allowed_host_and_scheme(target, {request.get_host()}) else ""
+    request.session[CONNECTS] = connects
+    if not connects:
+        request.session.set_expiry(UNDERWAY_SECONDS)  # a row that nobody comes back for is soon forgotten
+    return cast(HttpResponse, answer)
+
+
+@login_not_required
+@require_GET
+@never_cache
+def answer(request: HttpRequest) -> HttpResponse:
+    """Take the provider's answer: log in who it names, or connect them with who is logged in."""
+    service = _service()
+    try:
+        claims = _claims(request, service)
+    except ProviderError as error:
+        return _refuse(request, error, REFUSED)
+    target, connects = request.session.pop(NEXT, ""), request.session.pop(CONNECTS, False)
+    if connects != request.user.is_authenticated:  # logged out, or in, in another tab meanwhile
+        return _refuse(request, ProviderError("the session has changed"), REFUSED)
+    known = cast(User, request.user) if connects else None
+    try:
+        operator = admit_by_provider(claims, service, known, now=timezone.now(), door=Door.DASHBOARD)
+    except NotAdmittedError as error:
+        return _refuse(request, error, str(error))
+    except ValidationError as error:
+        return _refuse(request, ProviderError("a claim cannot be shown"), " ".join(error.messages))
+    request.session.set_expiry(None)
+    login(request, operator, backend="django.contrib.auth.backends.ModelBackend")
+    begin_session(request)
+    request.session[BY_PROVIDER] = True
+    return redirect(target or ("dashboard:settings" if connects else "dashboard:inbox"))
+
+
+def _claims(request: HttpRequest, service: LoginSettings) -> dict[str, Any]:
+    """Trade the code for a token and check it; what the token leaves out is asked for."""
+    from authlib.common.errors import AuthlibBaseError
+    from joserfc.errors import JoseError
+
+    told = metadata(service)
+    # RFC 9207: an answer that says who gives it must be of the provider that was asked.
+    if request.GET.get("iss", service.oidc_issuer) != service.oidc_issuer:
+        raise ProviderError("the answer is of another issuer")
+    expected = {
+        "iss": {"essential": True, "values": [service.oidc_issuer]},
+        "aud": {"essential": True, "values": [service.oidc_client_id]},
+    }
+    try:
+        token = client(service).authorize_access_token(request, claims_options=expected, leeway=SKEW_SECONDS)
+        claims = dict(token.get("userinfo") or {})
+        wanted = {service.oidc_name_claim, service.oidc_groups_claim, "email"} - claims.keys()
+        if claims and wanted and told.get("userinfo_endpoint"):
+            more = dict(client(service).userinfo(token=token))
+            if more.get("sub") != claims.get("sub"):
+                raise ProviderError("the claims are of somebody else")
+            claims = more | claims
+    except (AuthlibBaseError, JoseError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        raise ProviderError(f"{type(error).__name__} {getattr(error, 'error', '')}".strip()) from None
+    if not claims.get("sub"):
+        raise ProviderError("there is no ID token")
+    return claims
+
+
+@login_not_required
+@require_GET
+@never_cache
+def leave(request: HttpRequest) -> HttpResponse:
+    """Send who has logged out here to the provider, to log out there as well."""
+    service = _service()
+    try:
+        leads = metadata(service).get("end_session_endpoint")
+        if leads:
+            back = _address(request, "dashboard:login")
+            asked = {"post_logout_redirect_uri": back, "client_id": service.oidc_client_id}
+            return HttpResponseRedirect(client(service).create_logout_url(**asked)["url"])
+    except ProviderError as error:
+        return _refuse(request, error, UNREACHABLE, status=503)
+    return redirect("dashboard:login")
+
+
+class Logout(LogoutView):
+    """Log out; who came through the provider is offered to log out there, too."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Note where they came from before the session goes."""
+        came_by_provider = request.session.get(BY_PROVIDER, False)
+        response = super().post(request, *args, **kwargs)
+        return redirect(f"{reverse('dashboard:login')}?left=1") if came_by_provider else response
+
+
+def _service() -> LoginSettings:
+    service = cast(LoginSettings, settings.RETRYCONTRACT)
+    if not service.oidc_issuer:
+        raise Http404
+    return service
+
+
+def _address(request: HttpRequest, route: str) -> str:
+    """Give a page's address as the provider knows it; a proxy may have changed what the request says."""
+    base = settings.RETRYCONTRACT.public_url
+    return f"{base}{reverse(route)}" if base else request.build_absolute_uri(reverse(route))
+
+
+def _refuse(request: HttpRequest, why: Exception, said: str, *, status: int = 403) -> HttpResponse:
+    logger.warning("Log-in through the provider failed", extra={"reason": str(why)})
+    return render(request, "account/login.html", {"provider_said": said} | ways_in(), status=status)

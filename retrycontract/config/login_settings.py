@@ -1,0 +1,87 @@
+"""The settings of how operators log in; a part of the service's settings."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+PREFIX = "RETRYCONTRACT_"
+LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "::1"))
+ROLES: Final = ("viewer", "operator", "admin")  # each does what those before it do
+ANYBODY: Final = "*"
+
+
+class LoginSettings(BaseModel):
+    """Hold what decides who may log in at the desk, and how."""
+
+    session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
+    session_max_hours: float = Field(
+        24,
+        gt=0,
+        description="When an operator must log in again, however busy.",
+    )
+    require_second_factor: bool = Field(
+        False, description="Who logs in by password must set up a second factor before anything else."
+    )
+    password_login: bool = Field(True, description="Let operators log in by password; `false` needs a provider.")
+    oidc_issuer: str = Field(
+        "", description="OpenID Connect provider that operators log in at, as https://id.example.com; empty: none."
+    )
+    oidc_client_id: str = Field("", description="What the provider calls this service.")
+    oidc_client_secret: str = Field("", description="The provider's secret for it; empty: PKCE alone. A secret.")
+    oidc_roles: list[str] = Field(
+        [], description="Roles by the provider's groups, as `GROUP=ROLE`, comma separated; `*=ROLE` for anybody there."
+    )
+    oidc_name: str = Field("single sign-on", max_length=60, description="What the button of the log-in says.")
+    oidc_scopes: list[str] = Field(
+        ["openid", "profile", "email"], description="Scopes that are asked for, comma separated."
+    )
+    oidc_name_claim: str = Field("preferred_username", description="Claim that becomes the operator's name.")
+    oidc_groups_claim: str = Field("groups", description="Claim that lists somebody's groups.")
+
+    @field_validator("oidc_roles", "oidc_scopes", mode="before")
+    @classmethod
+    def _split_words(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("oidc_roles")
+    @classmethod
+    def _of_groups(cls, pairs: list[str]) -> list[str]:
+        for pair in pairs:
+            group, _, role = pair.rpartition("=")  # groups may hold an equals sign, as of a directory
+            if not group or role not in ROLES:
+                raise ValueError(f"each must be GROUP=ROLE, and a role is one of {', '.join(ROLES)}")
+        return pairs
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _over_tls(cls, issuer: str) -> str:
+        parts = urlsplit(issuer)
+        is_plain = issuer.isascii() and issuer.isprintable() and not set(issuer) & set(" ?#@")
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        if issuer and not (is_plain and is_safe and parts.hostname):
+            raise ValueError("must be an address such as https://id.example.com; http only on this machine itself")
+        return issuer
+
+    @field_validator("oidc_scopes")
+    @classmethod
+    def _with_identity(cls, scopes: list[str]) -> list[str]:
+        if "openid" not in scopes:
+            raise ValueError("needs the scope openid: without it there is no ID token")
+        return scopes
+
+    @model_validator(mode="after")
+    def _lets_somebody_in(self) -> LoginSettings:
+        if self.oidc_issuer and not (self.oidc_client_id and self.oidc_roles):
+            raise ValueError(f"{PREFIX}OIDC_ISSUER: needs {PREFIX}OIDC_CLIENT_ID and {PREFIX}OIDC_ROLES")
+        if not self.password_login and not self.oidc_issuer:
+            raise ValueError(f"{PREFIX}PASSWORD_LOGIN: without {PREFIX}OIDC_ISSUER nobody could log in")
+        return self
+
+    def role_for(self, groups: set[str]) -> str | None:
+        """Give the highest role that any of the groups has; None keeps somebody out."""
+        given = {role for group, _, role in (pair.rpartition("=") for pair in self.oidc_roles)
+                 if group == ANYBODY or group in groups}  # fmt: skip
+        return next((role for role in reversed(ROLES) if role in given), None)

@@ -1,0 +1,286 @@
+"""Log-in through an identity provider: who comes in, as whom, and what a provider's answer must not be."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+from joserfc.jwk import RSAKey
+from pytest_django import Settings
+
+from dashboard.navigation import Role
+from retrycontract.management.doctor.surroundings import provider as provider_findings
+from retrycontract.store.models import Event, ProviderIdentity
+from retrycontract.usecases.calls.sweep import tidy_queue
+from retrycontract.usecases.people.admit import role_of
+from tests.dashboard.conftest import HTMX, logged_in, text_of
+from tests.factories import PASSWORD, make_user
+from tests.serving.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
+from tests.usecases.conftest import configure
+
+pytestmark = pytest.mark.django_db
+ROLES = ["heads=admin", "desk=operator", "cn=all,dc=x=viewer"]
+
+
+@pytest.fixture
+def provider(settings: Settings) -> Iterator[Provider]:
+    with serving() as provider:
+        provider.who |= {"groups": ["desk"], "email": "noor@example.com", "email_verified": True}
+        configure(
+            settings,
+            oidc_issuer=provider.issuer, oidc_client_id=CLIENT_ID, oidc_client_secret=CLIENT_SECRET, oidc_roles=ROLES,
+        )  # fmt: skip
+        yield provider
+
+
+def go(client: Client, provider: Provider, **query: str) -> Any:
+    """Go to the provider and come back; give the desk's answer."""
+    begun = client.get("/login/provider/", query)
+    assert begun.status_code == 302, text_of(begun)
+    return client.get(provider.log_in(begun["Location"]))
+
+
+def test_the_first_log_in_makes_the_operator_and_the_next_one_finds_them(provider: Provider) -> None:
+    client = Client()
+    assert "Log in with single sign-on" in text_of(client.get("/login/"))
+    assert go(client, provider, next="/tools/")["Location"] == "/tools/"
+    assert client.get("/tools/").status_code == 200
+    noor = User.objects.get()
+    assert (noor.username, noor.email, role_of(noor), noor.has_usable_password()) == (
+        "noor", "noor@example.com", Role.OPERATOR, False,
+    )  # fmt: skip
+    provider.who |= {"preferred_username": "noor.new", "groups": ["heads", "desk"]}
+    assert go(Client(), provider)["Location"] == "/"
+    assert [(user.username, role_of(user)) for user in User.objects.all()] == [("noor", Role.ADMIN)]
+    names = list(Event.objects.filter(name__startswith="operator.").order_by("pk").values_list("name", flat=True))
+    logged = "operator.logged_in"
+    assert names == ["operator.admitted", "operator.identity_linked", logged, "operator.role_given", logged]
+
+
+def test_the_code_is_bound_to_who_began_and_to_what_was_asked(provider: Provider) -> None:
+    go(Client(), provider)
+    asked = provider.seen[0]
+    assert (asked["response_type"], asked["code_challenge_method"], asked["client_id"]) == ("code", "S256", CLIENT_ID)
+    assert asked["redirect_uri"] == "http://testserver/login/provider/answer/"
+    assert min(len(asked[name]) for name in ("state", "nonce", "code_challenge")) >= 20
+
+
+LIES: dict[str, dict[str, Any]] = {
+    "another nonce": {"lies": {"nonce": "another"}},
+    "no nonce": {"lies": {"nonce": None}},
+    "another issuer": {"lies": {"iss": "https://evil.example"}},
+    "no issuer": {"lies": {"iss": None}},
+    "another audience": {"lies": {"aud": "another-app"}},
+    "another audience, for us in words": {"lies": {"aud": "another-app", "azp": CLIENT_ID}},
+    "among audiences for another": {"lies": {"aud": [CLIENT_ID, "another-app"], "azp": "another-app"}},
+    "no audience": {"lies": {"aud": None}},
+    "expired": {"lies": {"exp": 1_700_000_000, "iat": 1_699_999_000}},
+    "never expires": {"lies": {"exp": None}},
+    "from the future": {"lies": {"iat": 4_000_000_000, "exp": 4_000_000_300}},
+    "nobody": {"lies": {"sub": None}},
+    "an empty name": {"lies": {"sub": ""}},
+    "unsigned": {"signed": "none"},
+    "signed with the client's secret": {"signed": "HS256"},
+    "signed with another key": {"signs_with": RSAKey.generate_key(2048)},
+    "userinfo of somebody else": {"lies": {"groups": None}, "userinfo": {"sub": "u-2", "groups": ["heads"]}},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_token_that_is_not_for_this_log_in_is_refused(provider: Provider, lie: str) -> None:
+    for name, value in LIES[lie].items():
+        setattr(provider, name, value)
+    client = Client()
+    refused = go(client, provider)
+    assert refused.status_code == 403
+    assert "answer was not accepted" in text_of(refused)
+    assert client.get("/").status_code == 302
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("skew", [-100, 100])
+def test_clocks_may_differ_by_two_minutes(provider: Provider, skew: int) -> None:
+    now = int(time.time())
+    provider.lies = {"iat": now + skew, "nbf": now + skew, "exp": now + min(skew, 300)}
+    assert go(Client(), provider).status_code == 302
+
+
+def test_an_answer_that_nobody_asked_for_or_that_came_twice_is_refused(provider: Provider) -> None:
+    client = Client()
+    back = provider.log_in(client.get("/login/provider/")["Location"])
+    assert Client().get(back).status_code == 403  # another browser: the state is not its own
+    assert client.get(re.sub("state=[^&]+", "state=planted", back)).status_code == 403
+    assert client.get(f"{back}&iss=https%3A%2F%2Fevil.example").status_code == 403
+    assert client.get(back).status_code == 302
+    assert Client().get(back).status_code == client.get(back).status_code == 403
+    assert (
+        Client().get("/login/provider/answer/?error=access_denied&error_description=<b>call+me</b>").status_code == 403
+    )
+
+
+def test_a_provider_that_is_another_or_away_says_so_without_a_traceback(
+    provider: Provider, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider.told = {"issuer": "https://evil.example"}
+    page = Client().get("/login/provider/")
+    assert page.status_code == 503
+    assert "does not answer as it should" in text_of(page)
+    assert [finding.level.value for finding in provider_findings()] == ["FAIL"]
+    configure(settings, oidc_issuer="http://127.0.0.1:9")
+    with caplog.at_level(logging.WARNING):
+        assert Client().get("/login/provider/").status_code == 503
+    assert "ConnectionError" in str([getattr(record, "reason", "") for record in caplog.records])
+    assert [finding.level.value for finding in provider_findings()] == ["FAIL"]
+
+
+def test_a_new_key_of_the_provider_is_fetched(provider: Provider) -> None:
+    assert go(Client(), provider).status_code == 302
+    provider.key = RSAKey.generate_key(2048, {"kid": "k1"})
+    assert go(Client(), provider).status_code == 403  # the old name for a new key is no rotation
+    from dashboard.account.provider import _registered
+
+    _registered.cache_clear()
+    assert go(Client(), provider).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("groups", "role"),
+    [
+        (["desk", "heads"], "admin"), ("desk", "operator"), (["cn=all,dc=x"], "viewer"), (["DESK"], None), ([], None),
+        (None, None), ([7], None),
+    ],
+)  # fmt: skip
+def test_groups_give_roles_and_who_has_none_stays_out(provider: Provider, groups: Any, role: str | None) -> None:
+    provider.who["groups"] = groups
+    page = go(Client(), provider)
+    assert page.status_code == (302 if role else 403)
+    assert [role_of(user) for user in User.objects.all()] == ([role] if role else [])
+    assert role or "None of your groups" in text_of(page)
+
+
+def test_groups_that_only_userinfo_tells_count(provider: Provider) -> None:
+    provider.userinfo = {"sub": "u-1", "groups": ["heads"]}
+    del provider.who["groups"]
+    assert go(Client(), provider).status_code == 302
+    assert role_of(User.objects.get()) is Role.ADMIN
+
+
+def test_nobody_becomes_an_operator_by_having_their_name_or_address(provider: Provider) -> None:
+    User.objects.create_user("Noor", "noor@example.com", PASSWORD)
+    page = go(Client(), provider)
+    assert page.status_code == 403
+    assert "connect in the settings" in text_of(page)
+    assert not ProviderIdentity.objects.exists()
+
+
+def test_an_operator_connects_and_logs_in_there_from_then_on(provider: Provider) -> None:
+    noor = make_user("noor")
+    desk = logged_in(noor)
+    assert desk.get("/login/provider/")["Location"] == "/"  # a link of another site connects nothing
+    assert desk.get("/login/provider/", {"connect": "guessed"})["Location"] == "/"
+    shown = re.search(r"/login/provider/\?connect=(\w+)", desk.get("/settings/").content.decode())
+    assert shown is not None
+    assert go(desk, provider, connect=shown[1])["Location"] == "/settings/"
+    assert "/login/provider/?connect" not in desk.get("/settings/").content.decode()
+    fresh = Client()
+    assert go(fresh, provider).status_code == 302
+    assert fresh.session["_auth_user_id"] == str(noor.pk)
+
+
+def test_who_is_switched_off_stays_out(provider: Provider) -> None:
+    go(Client(), provider)
+    User.objects.update(is_active=False)
+    page = go(Client(), provider)
+    assert page.status_code == 403
+    assert "switched off here" in text_of(page)
+
+
+@pytest.mark.parametrize("name", ["<b>", "a b", "", "x" * 200, "ghp_abcdefghijklmnopqrstuvwxyz0123456789"])
+def test_a_name_that_cannot_be_shown_makes_no_operator(provider: Provider, name: str) -> None:
+    provider.who |= {"preferred_username": name, "email": None}
+    page = go(Client(), provider)
+    assert page.status_code == 403
+    assert "<b>" not in page.content.decode()
+    assert not User.objects.exists()
+
+
+def test_an_address_that_was_not_verified_is_not_kept(provider: Provider) -> None:
+    provider.who["email_verified"] = False
+    go(Client(), provider)
+    assert User.objects.get().email == ""
+
+
+def test_the_way_back_leads_to_no_other_site(provider: Provider) -> None:
+    assert go(Client(), provider, next="https://evil.example/")["Location"] == "/"
+
+
+def test_a_secret_in_the_way_back_is_not_kept(provider: Provider) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    client = Client()
+    client.get("/login/provider/", {"next": f"/tools/?q={secret}"})
+    assert client.session["provider_next"].startswith("/tools/")
+    assert secret not in client.session["provider_next"]
+
+
+def test_logging_out_offers_to_log_out_there_too(provider: Provider) -> None:
+    client = Client()
+    go(client, provider)
+    out = client.post("/logout/")
+    assert "/login/provider/leave/" in client.get(out["Location"]).content.decode()
+    leads = client.get("/login/provider/leave/")["Location"]
+    assert leads.startswith(f"{provider.issuer}/leave?post_logout_redirect_uri=http%3A%2F%2Ftestserver%2Flogin%2F")
+    assert client.get("/").status_code == 302
+
+
+def test_passwords_can_be_switched_off_for_desk_and_admin(provider: Provider, settings: Settings) -> None:
+    make_user("ada", Role.ADMIN)
+    configure(settings, password_login=False)
+    client = Client()
+    for path in ("/login/", "/admin/login/"):
+        page = client.get(path, follow=True).content.decode()
+        assert "Log in with single sign-on" in page
+        assert 'type="password"' not in page
+        sent = client.post(path, {"username": "ada", "password": PASSWORD}, follow=True)
+        assert "sessionid" not in client.cookies or client.get("/").status_code == 302, sent.content
+    assert client.post("/login/", {"username": "ada", "password": PASSWORD}).status_code == 403
+
+
+def test_without_a_provider_nothing_of_it_is_there() -> None:
+    assert Client().get("/login/provider/").status_code == 404
+    assert "single sign-on" not in text_of(Client().get("/login/"))
+    assert list(provider_findings()) == []
+
+
+def test_a_second_factor_can_be_a_duty_of_who_comes_by_password(provider: Provider, settings: Settings) -> None:
+    configure(settings, require_second_factor=True)
+    make_user("mia", Role.ADMIN)
+    desk = Client()
+    desk.post("/login/", {"username": "mia", "password": PASSWORD})
+    for path in ("/", "/calls/", "/settings/", "/admin/", "/audit/"):
+        assert desk.get(path)["Location"] == "/settings/second-factor/", path
+    assert desk.post("/agents/new/", {"name": "a"})["Location"] == "/settings/second-factor/"
+    assert desk.get("/", headers=HTMX).status_code == 401
+    assert "asks everybody for a second factor" in text_of(desk.get("/settings/second-factor/"))
+    assert desk.post("/logout/").status_code == 302
+    there = Client()
+    go(there, provider)
+    assert there.get("/").status_code == 200
+
+
+def test_sessions_that_ended_are_cleared_away(provider: Provider) -> None:
+    Client().get("/login/provider/")
+    now = timezone.now()
+    assert (Session.objects.get().expire_date - now).total_seconds() <= 600
+    tidy_queue(now=now)
+    assert Session.objects.exists()
+    tidy_queue(now=now + timedelta(minutes=11))
+    assert not Session.objects.exists()

@@ -1,0 +1,117 @@
+"""An identity provider over HTTP that can be told to lie: what a sound one never answers is what must be refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import OctKey, RSAKey
+
+CLIENT_ID, CLIENT_SECRET = "desk", "the-desks-secret-at-the-provider-0123456789"
+
+
+@dataclass
+class Provider:
+    """Hold who is logged in there, and how its tokens lie."""
+
+    issuer: str = ""
+    who: dict[str, Any] = field(default_factory=lambda: {"sub": "u-1", "preferred_username": "noor"})
+    lies: dict[str, Any] = field(default_factory=dict)  # claims of the token in the place of true ones; None leaves out
+    told: dict[str, Any] = field(default_factory=dict)  # of its configuration
+    userinfo: dict[str, Any] = field(default_factory=dict)
+    signed: str = "RS256"
+    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "k1"}))
+    signs_with: Any = None
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    seen: list[dict[str, str]] = field(default_factory=list)
+
+    def log_in(self, address: str) -> str:
+        """Do what the browser and its person do at the provider; give the address that it leads back to."""
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+        self.seen.append(asked)
+        code = f"code-{len(self.seen)}"
+        self.codes[code] = asked
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+
+    def configuration(self) -> dict[str, Any]:
+        """Say where everything is."""
+        paths = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "keys",
+                 "userinfo_endpoint": "userinfo", "end_session_endpoint": "leave"}  # fmt: skip
+        return {"issuer": self.issuer, "id_token_signing_alg_values_supported": ["RS256", "HS256", "none"],
+                "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+                **{name: f"{self.issuer}/{path}" for name, path in paths.items()}, **self.told}  # fmt: skip
+
+    def token(self, form: dict[str, str]) -> dict[str, Any]:
+        """Trade a code for a token, once, and for who began it only."""
+        asked = self.codes.pop(form.get("code", ""), None)
+        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        if asked is None or asked.get("code_challenge") != challenge or asked["code_challenge_method"] != "S256":
+            return {"error": "invalid_grant"}
+        now = int(time.time())
+        true = {"iss": self.issuer, "aud": CLIENT_ID, "nonce": asked["nonce"], "iat": now, "exp": now + 300, **self.who}
+        claims = {name: value for name, value in (true | self.lies).items() if value is not None}
+        return {"access_token": "at", "token_type": "Bearer", "expires_in": 300, "id_token": self.sign(claims)}
+
+    def sign(self, claims: dict[str, Any]) -> str:
+        """Write a token in the way that was asked for."""
+        if self.signed == "none":
+            parts = [{"alg": "none", "kid": "k1"}, claims]
+            return (
+                ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+                + "."
+            )
+        key = self.signs_with or (OctKey.import_key(CLIENT_SECRET) if self.signed == "HS256" else self.key)
+        return jwt.encode({"alg": self.signed, "kid": "k1"}, claims, key, algorithms=[self.signed])
+
+
+@contextmanager
+def serving() -> Iterator[Provider]:
+    """Run a provider on a port of the loopback."""
+    provider = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answers = {"/.well-known/openid-configuration": provider.configuration,
+                       "/keys": lambda: {"keys": [provider.key.as_dict(private=False)]},
+                       "/userinfo": lambda: provider.userinfo or provider.who}  # fmt: skip
+            self.answer(answers[self.path]())
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            form = {name: values[0] for name, values in parse_qs(body).items()}
+            known = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
+            is_known = self.headers.get("Authorization") == f"Basic {known}"
+            self.answer(provider.token(form) if is_known else {"error": "invalid_client"})
+
+        def answer(self, said: dict[str, Any]) -> None:
+            text = json.dumps(said).encode()
+            self.send_response(400 if "error" in said else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    provider.issuer = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
