@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from retrycontract.client.connection import Connection, Whole, lost, to_httpx
+from retrycontract.client.connection import Connection, Whole, bound, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
@@ -71,7 +71,7 @@ class Client:
     ) -> None:
         connection = Connection.of(url, api_key)
         self.url = connection.url
-        self._http = httpx2.Client(transport=transport, **connection.options)
+        self._http = bound(httpx2.Client(transport=transport, **connection.options))
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -222,7 +222,7 @@ class Client:
     def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
-            with self._http.stream(**to_httpx(request)) as response:
+            with whole, self._http.stream(**to_httpx(request)) as response:
                 for chunk in response.iter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)
@@ -389,11 +389,11 @@ class AsyncClient:
     async def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
-            async with self._http.stream(**to_httpx(request)) as response:
+            async with asyncio.timeout(whole.left()), self._http.stream(**to_httpx(request)) as response:
                 async for chunk in response.aiter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)
-        except httpx2.RequestError as error:
+        except (httpx2.RequestError, TimeoutError) as error:
             return lost(error)
 
 

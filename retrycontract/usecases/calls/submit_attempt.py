@@ -124,7 +124,11 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         session_id=safe_identifier(new.session_id),
         task_id=safe_identifier(new.task_id),
         correlation_id=safe_identifier(new.correlation_id),
-        generation=replace(new.generation.kept_by(sanitizer()), model=safe_identifier(new.generation.model)),
+        generation=replace(
+            new.generation.kept_by(sanitizer()),
+            model=safe_identifier(new.generation.model),
+            finish_reason=safe_identifier(new.finish_reason),
+        ),
     )
     new = without_secrets
     is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
