@@ -107,12 +107,7 @@ class Message:
     @property
     def output(self) -> Any:
         """Give a call's arguments as they are judged: their own text where it holds what JSON does not allow."""
-        start = _start(self.text, ("params", "arguments"), any_value=True)
-        if start is None or self.params.get("arguments") is None:
-            return {}
-        written = self.text[start : _DECODER.raw_decode(self.text, start)[1]]
-        value, fault = read_json(written)
-        return as_text(value) if fault is None else written
+        return {} if self.params.get("arguments") is None else output_at(self.text, "params", "arguments")
 
     def with_arguments(self, arguments: Any) -> Message:
         """Put other arguments into a tools/call."""
@@ -164,6 +159,16 @@ def read_message(text: str) -> Message:
 def key_of(request_id: Any) -> str:
     """Give an id in a form that keeps 1, 1.0 and "1" apart."""
     return json.dumps(request_id)
+
+
+def output_at(text: str, *path: str) -> Any:
+    """Give what stands at a path of readable JSON, as it is judged: its own text where it holds what JSON forbids."""
+    start = _start(text, path, any_value=True)
+    if start is None:
+        return {}
+    written = text[start : _DECODER.raw_decode(text, start)[1]]
+    value, fault = read_json(written)
+    return as_text(value) if fault is None else written
 
 
 def refusal(request: Message, result: ToolResult) -> Message:

@@ -61,9 +61,17 @@ def test_every_attempt_is_stored_with_model_tokens_and_context(
     assert (call.tool, call.state, call.model, call.attempts_made) == ("read_file", "valid", "m-1", 2)
     stored = history(service, key, call.call_id)
     assert stored["context"] == {"goal": "Read a.txt", "last_user_message": "Read a.txt"}
-    first = stored["attempts"][0]
-    assert (first["tokens_in"], first["tokens_out"], first["said"], first["prompt"]) == (10, 5, "Hm.", "Read a.txt")
-    assert first["seconds"] > 0
+    first, second = stored["attempts"]
+    assert (first["said"], first["prompt"], second["said"], second["prompt"]) == (
+        "Hm.",
+        "Read a.txt",
+        None,
+        "Read a.txt",
+    )
+    for attempt in (first, second):
+        told = {name: attempt[name] for name in ("model", "tokens_in", "tokens_out", "finish_reason")}
+        assert told == {"model": "m-1", "tokens_in": 10, "tokens_out": 5, "finish_reason": "tool_calls"}
+        assert attempt["seconds"] > 0
 
 
 def test_observed_calls_are_stored_and_block_nothing(before: Any, agent: Client) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.no_attempt import chats, is_prose, is_sentence, refuses
+from retrycontract.contract.outputs.no_attempt import INVISIBLE, chats, is_prose, is_sentence, refuses
 from retrycontract.contract.outputs.source_code import Language
 
 ONE_WORD = frozenset(
     {"done", "ok", "okay", "sorry", "sure", "yes", "no", "none", "n/a", "null", "nothing", "todo", "tbd"}
 )
+
+JAVASCRIPTS = (Language.JAVASCRIPT, Language.TYPESCRIPT, Language.TSX)
 
 
 def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None:
@@ -28,7 +30,7 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     ]
     if not lines:
         return None  # nothing but comments: a placeholder, as its compiler says
-    if text.strip().casefold().rstrip(".!") in ONE_WORD:
+    if re.sub(rf"[\s*_`\"'>.!{INVISIBLE}]", "", text).casefold() in ONE_WORD:
         return FaultKind.ONLY_TALK
     if _STRUCTURE[language].match(lines[0]):
         return _doubt_structured(lines, text, language)
@@ -49,8 +51,9 @@ def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultK
     is_single = len(lines) == 1
     if language is Language.YAML:
         return FaultKind.REFUSED if is_single and refuses(text) else None
-    if language in (Language.MARKDOWN, Language.TEXT) and lines[0].startswith((">", "*", "_")):
-        return FaultKind.REFUSED if refuses(text) else None  # emphasised or quoted, it declines all the same
+    if language in (Language.MARKDOWN, Language.TEXT) and (is_single or lines[0].startswith((">", "*", "_"))):
+        is_title = lines[0].startswith("#") and language is Language.MARKDOWN
+        return FaultKind.REFUSED if refuses(text) and not is_title else None  # emphasised or listed, it declines, too
     if language in (Language.BASH, Language.SQL) and lines[0].rstrip()[-1:] in ".!?":
         return None if _SPEAKS.match(lines[0]) or not is_sentence(lines[0]) else FaultKind.ONLY_TALK
     if language is Language.BASH and "<<" not in text:
@@ -172,8 +175,8 @@ def find_code(answer: str, language: Language) -> Extraction:
     unnamed = named or [block for block in blocks if not block.tag]
     fitting = unnamed or (list(blocks) if language is Language.TEXT else [])
     chosen = _chosen(answer, fitting, language)
-    # Words with fences in between are no code, except in languages that take nearly anything.
-    is_possible = not language.takes_prose and _FENCE.match(answer) is None
+    # Words with fences in between are no code; to JavaScript the words are a label, and a fence three templates.
+    is_possible = not (language.takes_prose or language in JAVASCRIPTS) and _FENCE.match(answer) is None
     return Extraction((whole, *chosen) if is_possible else chosen, chosen[0] if chosen else None, len(fitting))
 
 
