@@ -33,7 +33,7 @@ class LoginSettings(BaseModel):
     oidc_client_secret: str = Field("", description="The provider's secret for it; empty: PKCE alone. A secret.")
     oidc_roles: list[str] = Field(
         [],
-        description="Roles by the provider's groups: `GROUP=ROLE`, separated by commas, or by `;`; `*=ROLE` is for anybody.",
+        description="Roles by the provider's groups: `GROUP=ROLE`, separated by commas or `;`; `*=ROLE` for anybody.",
     )
     oidc_name: str = Field("single sign-on", max_length=60, description="What the button of the log-in says.")
     oidc_scopes: list[str] = Field(
