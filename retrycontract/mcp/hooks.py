@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,6 +29,8 @@ from retrycontract.mcp.checkpoint import Checkpoint, Forward, Refusal
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
 from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
 from retrycontract.mcp.visiting import HERE, KeyedVisit, answer
+
+logger = logging.getLogger("retrycontract.hooks")
 
 BODY_SECONDS: Final = 30.0  # for the whole payload; agents write it at once
 WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook after 60 seconds unless told otherwise
@@ -116,10 +119,15 @@ class HookVisit(KeyedVisit):
         gone = asyncio.ensure_future(_gone(receive))
         await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
-        if asked.done():
-            await _answer_json(send, 200, asked.result(), b"application/json")
-        else:  # the agent waits no longer; the call stays open
+        if not asked.done():  # the agent waits no longer; the call stays open
             asked.cancel()
+            return
+        if asked.exception() is None:
+            said = asked.result()
+        else:  # any other status than 200 would let the tool run
+            logger.error("A hook could not be answered", exc_info=asked.exception())
+            said = _decided("deny", "This call could not be checked. Nothing was executed.")
+        await _answer_json(send, 200, said, b"application/json")
 
     def _refuse_foreign_pages(self) -> None:
         origin = self._headers.get(b"origin", b"").decode("latin-1")

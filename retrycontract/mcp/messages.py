@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.outputs.json_text import read_json
+from retrycontract.contract.outputs.json_text import depth_of, read_json
 from retrycontract.judging import as_text
 
 ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 PARSE_ERROR, INVALID_REQUEST, CONNECTION_CLOSED = -32700, -32600, -32000
+DEEPEST: Final = 500  # levels; Python reads somewhat more, depending on where it is asked to
 LONGEST_INTEGER: Final = 4000  # digits; Python refuses to read more than 4300
 DECIDES: Final = ("method", "params", "name", "arguments")  # two of them could mean one call here and another there
 
@@ -203,10 +204,10 @@ def _written(value: dict[str, Any]) -> Message:
 
 
 def _read(text: str) -> Any:
+    if text.count("[") + text.count("{") > DEEPEST and depth_of(text) > DEEPEST:
+        raise UnreadableMessageError(text, is_too_deep=True)
     try:
         return _DECODER.decode(text)
-    except RecursionError:
-        raise UnreadableMessageError(text, is_too_deep=True) from None
     except ValueError:
         raise UnreadableMessageError(text, is_too_deep=False) from None
 

@@ -178,6 +178,13 @@ def test_what_json_forbids_in_the_input_is_a_mistake_like_any_other(agent: Agent
     assert "a lone surrogate" in said["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize("fields", [{"tool_name": "\ud83d"}, {"session_id": "\ud83d"}, {"session_id": "s" * 5_000}])
+def test_what_cannot_be_checked_is_not_run(agent: AgentClient, session: str, fields: dict[str, str]) -> None:
+    said = decision(send(agent, payload(session, RIGHT) | fields))
+    assert said["permissionDecision"] == "deny"
+    assert "could not be checked" in said["permissionDecisionReason"]
+
+
 @pytest.mark.parametrize(
     ("body", "query", "headers", "status"),
     [
