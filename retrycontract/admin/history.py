@@ -50,7 +50,7 @@ class EscalationInline(HistoryInline):
 class CallAdmin(Page):
     """Show calls; the desk is where they are answered."""
 
-    list_display = ("public_id", "shown_tool", "agent", "state", "attempts_made", "attempts_allowed", "updated_at")
+    list_display = ("public_id", "shown_tool", "agent", "state", "attempts", "updated_at")
     list_filter = ("state", "kind", "agent")
     list_select_related = ("agent",)
     search_fields = ("public_id",)
@@ -70,6 +70,11 @@ class CallAdmin(Page):
     )  # fmt: skip
     inlines = (AttemptInline, EscalationInline)
     actions = ("cancel",)
+
+    @admin.display(ordering="attempts_made")
+    def attempts(self, call: Call) -> str:
+        """Say how many were made of how many."""
+        return f"{call.attempts_made} of {call.attempts_allowed}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
