@@ -25,6 +25,7 @@ from retrycontract.store.models import (
 from retrycontract.usecases.calls.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
+MEASURED = ("tokens_in", "tokens_out", "seconds", "finish_reason")
 
 
 class AttemptInline(HistoryInline):
@@ -147,7 +148,20 @@ class AttemptPage(HistoryPage):
     fieldsets = (
         (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
         ("What the model read", {"fields": ("shown_feedback",)}),
-        ("The model", {"fields": ("shown_model", "shown_prompt", "shown_said", "tokens_in", "tokens_out", "seconds")}),
+        (
+            "The model",
+            {
+                "fields": (
+                    "shown_model",
+                    "shown_prompt",
+                    "shown_said",
+                    "tokens_in",
+                    "tokens_out",
+                    "seconds",
+                    "finish_reason",
+                )
+            },
+        ),
         ("What the model sent, redacted", {"fields": ("shown_output", "is_parsed", "is_redacted", "output_hash")}),
         ("Errors", {"fields": ("shown_errors", "fingerprint", "shown_attempt", "shown_max")}),
         (

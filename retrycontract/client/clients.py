@@ -8,6 +8,7 @@ import random as chance
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
@@ -400,3 +401,9 @@ class AsyncClient:
 def _operations(connection: Connection, patience: Patience) -> Operations:
     """Give what both clients drive; uuid4 gives each submission its key."""
     return Operations(connection.url, patience, Submissions(), lambda: str(uuid.uuid4()))
+
+
+def remembering(client: AsyncClient, sent: Submissions) -> AsyncClient:
+    """Let a client know what another one has sent, so that it can take over a person's answer to that."""
+    client._operations = replace(client._operations, sent=sent)  # noqa: SLF001 - of this module
+    return client

@@ -37,9 +37,10 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Answer a call in the upstream's place."""
+    """Answer a call in the upstream's place; `is_unanswered` tells that a person was asked in vain."""
 
     result: ToolResult
+    is_unanswered: bool = False
 
 
 class Checkpoint:
@@ -48,10 +49,18 @@ class Checkpoint:
     A client that hears no signs of life would give up: it is told after `silent_wait` seconds that it may ask again.
     """
 
-    def __init__(self, judge: Judge, sanitizer: ValueSanitizer, *, wait: float, silent_wait: float) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        sanitizer: ValueSanitizer,
+        *,
+        wait: float,
+        silent_wait: float,
+        calls: OpenCalls | None = None,
+    ) -> None:
         self._judge, self._sanitizer = judge, sanitizer
         self._wait, self._silent_wait = wait, min(wait, silent_wait)
-        self._calls = OpenCalls()
+        self._calls = calls or OpenCalls()
 
     async def decide(self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for, if anybody hears it or not.
@@ -99,7 +108,8 @@ class Checkpoint:
         answer = await ask(self._judge, verdict.call_id, patience)
         if answer is None:
             nobody = NOBODY.format(seconds=patience.seconds)
-            return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{nobody}"))
+            said = replace(blocked.result, content=f"{blocked.result.content}\n\n{nobody}")
+            return Refusal(said, is_unanswered=True)
         return await self._follow(call, answer, patience)
 
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:

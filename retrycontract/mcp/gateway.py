@@ -109,8 +109,8 @@ class Gateway:
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
         elif message.is_call:
             # Noted at once: the client's next message may be its cancellation.
-            self._being_judged[message.key] = (message, anyio.CancelScope())
-            self._tasks.start_soon(self._judge_call, message, self._turns.take())
+            self._being_judged[message.key] = (message, scope := anyio.CancelScope())
+            self._tasks.start_soon(self._judge_call, message, self._turns.take(), scope)
         elif message.method == "notifications/cancelled":
             await self._cancel(message)
         elif message.is_request and message.method != "ping" and self._being_judged:
@@ -132,8 +132,7 @@ class Gateway:
         else:
             await self._send_upstream(message)
 
-    async def _judge_call(self, request: Message, turn: anyio.Event) -> None:
-        scope = self._being_judged[request.key][1]
+    async def _judge_call(self, request: Message, turn: anyio.Event, scope: anyio.CancelScope) -> None:
         try:
             with scope:
                 await self._decide(request, turn)

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.outputs.json_text import read_json
+from retrycontract.contract.outputs.json_text import depth_of, read_json
 from retrycontract.judging import as_text
 
 ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 PARSE_ERROR, INVALID_REQUEST, CONNECTION_CLOSED = -32700, -32600, -32000
+DEEPEST: Final = 500  # levels; Python reads somewhat more, depending on where it is asked to
 LONGEST_INTEGER: Final = 4000  # digits; Python refuses to read more than 4300
 DECIDES: Final = ("method", "params", "name", "arguments")  # two of them could mean one call here and another there
 
@@ -107,12 +108,7 @@ class Message:
     @property
     def output(self) -> Any:
         """Give a call's arguments as they are judged: their own text where it holds what JSON does not allow."""
-        start = _start(self.text, ("params", "arguments"), any_value=True)
-        if start is None or self.params.get("arguments") is None:
-            return {}
-        written = self.text[start : _DECODER.raw_decode(self.text, start)[1]]
-        value, fault = read_json(written)
-        return as_text(value) if fault is None else written
+        return {} if self.params.get("arguments") is None else output_at(self.text, "params", "arguments")
 
     def with_arguments(self, arguments: Any) -> Message:
         """Put other arguments into a tools/call."""
@@ -166,6 +162,16 @@ def key_of(request_id: Any) -> str:
     return json.dumps(request_id)
 
 
+def output_at(text: str, *path: str) -> Any:
+    """Give what stands at a path of readable JSON, as it is judged: its own text where it holds what JSON forbids."""
+    start = _start(text, path, any_value=True)
+    if start is None:
+        return {}
+    written = text[start : _DECODER.raw_decode(text, start)[1]]
+    value, fault = read_json(written)
+    return as_text(value) if fault is None else written
+
+
 def refusal(request: Message, result: ToolResult) -> Message:
     """Answer a tools/call with our feedback: a result with isError, never a protocol error."""
     rendered = result.render("mcp")
@@ -198,10 +204,10 @@ def _written(value: dict[str, Any]) -> Message:
 
 
 def _read(text: str) -> Any:
+    if text.count("[") + text.count("{") > DEEPEST and depth_of(text) > DEEPEST:
+        raise UnreadableMessageError(text, is_too_deep=True)
     try:
         return _DECODER.decode(text)
-    except RecursionError:
-        raise UnreadableMessageError(text, is_too_deep=True) from None
     except ValueError:
         raise UnreadableMessageError(text, is_too_deep=False) from None
 

@@ -90,6 +90,14 @@ class GatewayProcess:
 
     async def run(self, make: MakeGateway) -> int:
         """Give the exit status: 0 when the client has left, else the upstream's own."""
+        try:
+            await self._pass_on(make)
+        except Exception:
+            logger.exception("The connection failed")
+            return FAILED
+        return self._status
+
+    async def _pass_on(self, make: MakeGateway) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._leave_at_signal)
             self._connect()
@@ -98,7 +106,6 @@ class GatewayProcess:
             async for line in Lines(sys.stdin.fileno()):
                 await gateway.from_client(line)
             tasks.cancel_scope.cancel()
-        return self._status
 
     def _connect(self) -> None:
         says, hears = self._upstream.descriptors

@@ -21,6 +21,7 @@ from retrycontract.proxy.upstream import (
     Upstream,
     UpstreamError,
     end_to_end,
+    is_readable,
     is_stream,
     put_together,
     read,
@@ -91,7 +92,9 @@ class JudgedRequest:
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
-            if is_stream(response):
+            if not is_readable(response):
+                await relay(self._visit, response, [("outcome", UNCHECKED)])
+            elif is_stream(response):
                 await self._stream(response, exchange, terms, holds=contract.enforces)
             elif response.status_code == 200:
                 await self._whole(response, exchange, holds=contract.enforces)

@@ -136,6 +136,23 @@ def test_a_batch_with_a_wrong_call_runs_the_others(connection: Connection) -> No
     assert answers[2]["content"] == []
 
 
+def test_requests_with_one_id_and_any_depth_end_nothing(connection: Connection) -> None:
+    connection.send(*[call(1, "text", "{}")] * 3)
+    assert [json.loads(connection.line())["id"] for _ in range(3)] == [1] * 3
+    for depth in range(480, 1000, 3):
+        answer = connection.ask(call(depth, "write", '{"a":' * depth + "1" + "}" * depth))
+        assert answer["id"] == depth
+        assert "result" not in answer or answer["result"]["isError"]
+
+
+def test_a_server_that_always_dies_is_started_five_times(tmp_path: Path) -> None:
+    dying = (sys.executable, "-c", f"open({str(tmp_path / 'starts')!r}, 'a').write('x'); raise SystemExit(9)")
+    command = gateway_command("--restart", upstream=dying)
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as gateway:
+        assert gateway.wait(60) == 9
+    assert (tmp_path / "starts").read_text() == "x" * 6
+
+
 def test_calls_reach_the_server_in_the_order_in_which_they_were_sent(connection: Connection) -> None:
     connection.send(*(call(number, "text", json.dumps({"text": "x" * (number % 7) * 900})) for number in range(300)))
     for _ in range(300):
