@@ -21,6 +21,7 @@ from retrycontract.proxy.wire import Body, json_object, text_of
 MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes
 MAX_OPEN: Final = 20  # calls of one conversation that wait for a person
 MAX_CONTEXT: Final = 2_000  # characters of each text that a person at the desk sees beside a call
+SHOWN: Final = frozenset({"image", "document", "image_url", "input_image", "input_file", "file", "input_audio"})
 KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
 
 logger = logging.getLogger("retrycontract.proxy")
@@ -182,7 +183,12 @@ def _told(message: Any) -> str | None:
         *([each.get("tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
     ]
     others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output")]
-    return json.dumps([message.get("role"), text_of(content).strip(), calls, others], sort_keys=True, default=str)
+    # Pictures, files, sounds; what is said of a cache moves on from message to message.
+    shown = [{name: value for name, value in each.items() if name != "cache_control"}
+             for each in blocks if each.get("type") in SHOWN]  # fmt: skip
+    return json.dumps(
+        [message.get("role"), text_of(content).strip(), calls, others, shown], sort_keys=True, default=str
+    )
 
 
 def _hashed(place: bytes, told: str) -> bytes:

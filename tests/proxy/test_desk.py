@@ -141,6 +141,39 @@ def test_another_conversation_or_another_key_reads_nothing_of_the_answer(
     assert all("which was Blocked" not in json.dumps(asked.body) for asked in up.asked)
 
 
+def test_two_conversations_that_begin_alike_at_once_stay_apart(before: Any, agent: Client, desk: Desk) -> None:
+    wrong = chat.says(None, chat.call("read_file", WRONG))
+    with upstream(*[wrong] * 6, chat.says("Hello.")) as up, before(up.url) as url:
+        first, second = (read(chat, "whole", ask(chat, url, "whole", chat.tool())) for _ in range(2))
+        blocked = next(call for call in agent.calls(state="blocked") if call.call_id in chat.text_in(second))
+        desk.answer(blocked.call_id, text=HINT, decision="hint")
+        edited = json.loads(json.dumps(second).replace("wrong 3 times", "wrong"))
+        cut = further(chat, "whole", second, "Go on.")
+        cut["messages"] = cut["messages"][-1:]
+        for body in (further(chat, "whole", first, "Go on."), further(chat, "whole", edited, "Go on."), cut):
+            post(chat, url, body)
+        assert all("which was Blocked" not in json.dumps(asked.body) for asked in up.asked)
+        post(chat, url, further(chat, "whole", second, "Go on."))
+    assert "which was Blocked" in json.dumps(up.asked[-1].body)
+
+
+def test_a_conversation_about_another_picture_is_another_one(before: Any, agent: Client, desk: Desk) -> None:
+    wrong = chat.says(None, chat.call("read_file", WRONG))
+
+    def about(url: str) -> Any:
+        picture = {"type": "image_url", "image_url": {"url": url}, "cache_control": {"type": "ephemeral"}}
+        return {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]}
+
+    with upstream(*[wrong] * 3, chat.says("Hello.")) as up, before(up.url) as url:
+        body = read(chat, "whole", post(chat, url, chat.asking(chat.tool(), **about("data:1"))))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        said = [{"role": "assistant", "content": chat.text_in(body)}, {"role": "user", "content": "Go on."}]
+        for picture in ("data:2", "data:1"):
+            post(chat, url, chat.asking(chat.tool(), messages=[*about(picture)["messages"], *said]))
+    assert ["which was Blocked" in json.dumps(asked.body) for asked in up.asked[3:]] == [False, True]
+
+
 def test_a_header_names_the_conversation_whatever_it_repeats(before: Any, agent: Client, desk: Desk) -> None:
     wrong, named = chat.says(None, chat.call("read_file", WRONG)), {"x-retrycontract-conversation": "run-7"}
     with upstream(*[wrong] * 3, chat.says("Hello.")) as up, before(up.url) as url:
