@@ -32,7 +32,8 @@ class LoginSettings(BaseModel):
     oidc_client_id: str = Field("", description="What the provider calls this service.")
     oidc_client_secret: str = Field("", description="The provider's secret for it; empty: PKCE alone. A secret.")
     oidc_roles: list[str] = Field(
-        [], description="Roles by the provider's groups, as `GROUP=ROLE`, comma separated; `*=ROLE` for anybody there."
+        [],
+        description="Roles by the provider's groups: `GROUP=ROLE`, separated by commas or `;`; `*=ROLE` for anybody.",
     )
     oidc_name: str = Field("single sign-on", max_length=60, description="What the button of the log-in says.")
     oidc_scopes: list[str] = Field(
@@ -44,7 +45,10 @@ class LoginSettings(BaseModel):
     @field_validator("oidc_roles", "oidc_scopes", mode="before")
     @classmethod
     def _split_words(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        mark = ";" if ";" in value else ","  # a directory's groups hold commas themselves
+        return [part.strip() for part in value.split(mark) if part.strip()]
 
     @field_validator("oidc_roles")
     @classmethod
