@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
 from benchmarks import calls
-from benchmarks.report import Goal, duration, machine, table
+from benchmarks.report import FOLDER, Goal, duration, machine, table
 from benchmarks.service import embedded
 from benchmarks.service_rows import Effort
 from tests.proxy import chat
@@ -43,6 +43,7 @@ LITELLM_SETTINGS = {
     "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
 }  # fmt: skip
 
+Place = tuple[int, int]  # port, and the process; 0 for what is served by this one
 Times = dict[str, list[float]]
 
 
@@ -80,7 +81,7 @@ def proxy_document(effort: Effort, peers: Path | None) -> str:
     with ExitStack() as stack:
         site = stack.enter_context(embedded())
         up = stack.enter_context(upstream(script=_script))
-        addresses = {DIRECT: up.port, ALONE: stack.enter_context(_proxy(up.url))}
+        addresses = {DIRECT: (up.port, 0), ALONE: stack.enter_context(_proxy(up.url))}
         addresses[DESK] = stack.enter_context(_proxy(up.url, site.service.url, site.keys[0]))
         litellm = peers.with_name("litellm") if peers is not None else None
         if litellm is not None and litellm.exists():
@@ -88,8 +89,9 @@ def proxy_document(effort: Effort, peers: Path | None) -> str:
         submit = site.submits([calls.VALID])()
         sections = [(what, _measured(question, addresses, effort)) for what, question in QUESTIONS.items()]
         one = statistics.median(_submits(site.port, submit, effort))
-    text = "\n\n".join(f"## {what.capitalize()}\n\n{_rows(what, times, one)}" for what, times in sections)
-    return f"{_head(one, version=_version(peers))}\n\n{text}\n"
+    text = "\n\n".join(f"## {what.capitalize()}\n\n{_rows(what, *measured, one)}" for what, measured in sections)
+    notes = (FOLDER / "PROXY-NOTES.md").read_text(encoding="utf-8").strip()
+    return f"{_head(one, version=_version(peers))}\n\n{text}\n\n## Notes\n\n{notes}\n"
 
 
 def _script(asked: Asked) -> Reply:
@@ -100,18 +102,27 @@ def _script(asked: Asked) -> Reply:
     return says(None, chat.call("read_file", RIGHT))
 
 
-def _measured(question: Question, addresses: Mapping[str, int], effort: Effort) -> Times:
+def _processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _measured(question: Question, addresses: Mapping[str, Place], effort: Effort) -> tuple[Times, dict[str, float]]:
     """Ask all addresses in turn, each over a connection that stays; the first round is not counted."""
     times: Times = {name: [] for name in addresses}
-    connections = {name: http.client.HTTPConnection("127.0.0.1", port, timeout=60) for name, port in addresses.items()}
-    for number in range(max(ASKED // effort.share, 1) * (effort.rounds + 1)):
+    connections = {
+        name: http.client.HTTPConnection("127.0.0.1", port, timeout=60) for name, (port, _) in addresses.items()
+    }
+    used = {name: -_processor_seconds(process) for name, (_, process) in addresses.items() if process}
+    count = max(ASKED // effort.share, 1) * (effort.rounds + 1)
+    for number in range(count):
         for name, connection in connections.items():
             took = question.seconds(connection)
             if number >= ASKED // effort.share:
                 times[name].append(took)
     for connection in connections.values():
         connection.close()
-    return times
+    return times, {name: (spent + _processor_seconds(addresses[name][1])) / count for name, spent in used.items()}
 
 
 def _submits(port: int, asked: bytes, effort: Effort) -> Iterator[float]:
@@ -129,7 +140,7 @@ def _submits(port: int, asked: bytes, effort: Effort) -> Iterator[float]:
     connection.close()
 
 
-def _rows(what: str, times: Times, submit: float) -> str:
+def _rows(what: str, times: Times, used: Mapping[str, float], submit: float) -> str:
     floor, rows = statistics.median(times[DIRECT]), []
     for name, taken in times.items():
         p50, added = statistics.median(taken), (statistics.median(taken) - floor) * 1_000
@@ -137,10 +148,11 @@ def _rows(what: str, times: Times, submit: float) -> str:
         most = GOALS[what] + (submit * 1_000 if name == DESK and what != FIRST else 0)
         goal = Goal(round(most, 1), " ms").verdict(added) if name in (ALONE, DESK) else ""
         told = "" if name == DIRECT else f"{added:.2f} ms"
-        rows.append((NAMES[name], duration(p50), duration(sorted(taken)[int(len(taken) * 0.99)]), told, goal))
+        work = duration(used[name]) if name in used else ""
+        rows.append((NAMES[name], duration(p50), duration(sorted(taken)[int(len(taken) * 0.99)]), work, told, goal))
     if LITELLM not in times:
-        rows.append((NAMES[LITELLM], "not measured: it is not installed", "", "", ""))
-    return table((what, "p50", "p99", "added at p50", "goal"), rows)
+        rows.append((NAMES[LITELLM], "not measured: it is not installed", "", "", "", ""))
+    return table((what, "p50", "p99", "its processor time", "added at p50", "goal"), rows)
 
 
 def _head(submit: float, version: str) -> str:
@@ -163,28 +175,28 @@ def _version(peers: Path | None) -> str:
 
 
 @contextmanager
-def _proxy(url: str, desk: str = "", key: str = "") -> Iterator[int]:
+def _proxy(url: str, desk: str = "", key: str = "") -> Iterator[Place]:
     port = free_port()
     command = [sys.executable, "-m", "retrycontract", "proxy", "--upstream", url, "--listen", f"127.0.0.1:{port}",
                "--mode", "enforce", *(["--url", desk] if desk else [])]  # fmt: skip
-    with _started(command, port, {"RETRYCONTRACT_API_KEY": key}):
-        yield port
+    with _started(command, port, {"RETRYCONTRACT_API_KEY": key}) as process:
+        yield port, process
 
 
 @contextmanager
-def _litellm(program: Path, url: str) -> Iterator[int]:
+def _litellm(program: Path, url: str) -> Iterator[Place]:
     port = free_port()
     model = {"model_name": "m-1", "litellm_params": {"model": "openai/m-1", "api_base": f"{url}/v1", "api_key": "none"}}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as written:
         written.write(json.dumps({"model_list": [model]}))  # JSON is YAML
         written.flush()
         command = [str(program), "--config", written.name, "--host", "127.0.0.1", "--port", str(port)]
-        with _started(command, port, LITELLM_SETTINGS):
-            yield port
+        with _started(command, port, LITELLM_SETTINGS) as process:
+            yield port, process
 
 
 @contextmanager
-def _started(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[None]:
+def _started(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[int]:
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -194,7 +206,7 @@ def _started(command: list[str], port: int, environment: Mapping[str, str]) -> I
                 assert process.poll() is None, f"{command[0]} has ended"
                 assert monotonic() < until, f"{command[0]} does not answer"
                 sleep(0.2)
-            yield
+            yield process.pid
         finally:
             process.terminate()
 

@@ -90,6 +90,7 @@ class Conversations:
         self._salt = secrets.token_bytes(16)  # of a key nothing is kept but a hash that no other process could make
         # Where an answer of ours ended a history: its conversation, or None where two ended alike.
         self._places: OrderedDict[bytes, Conversation | None] = OrderedDict()
+        self._unanswered: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()  # calls, by the response that made them
 
     def find(
         self, headers: Iterable[tuple[bytes, bytes]], name: str, history: Sequence[Any], response_id: Any
@@ -119,6 +120,18 @@ class Conversations:
         """Note the id by which a later request may continue a response."""
         if body.get("object") == "response" and body.get("id"):
             self._keep(_hashed(self._owner(headers), f"response {body['id']}"), conversation)
+
+    def leave_unanswered(self, headers: Iterable[tuple[bytes, bytes]], body: Body, call_ids: Iterable[str]) -> None:
+        """Note the calls of a response that its client has never seen, and so will not answer."""
+        ids = tuple(call_ids)
+        if ids and body.get("object") == "response" and body.get("id"):
+            self._unanswered[_hashed(self._owner(headers), f"response {body['id']}")] = ids
+            if len(self._unanswered) > MAX_PLACES:
+                self._unanswered.popitem(last=False)
+
+    def unanswered(self, headers: Iterable[tuple[bytes, bytes]], response_id: Any) -> tuple[str, ...]:
+        """Name the calls of a response that are still to be answered before it goes on."""
+        return self._unanswered.get(_hashed(self._owner(headers), f"response {response_id}"), ())
 
     def _owner(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         keys = sorted(pair for pair in headers if pair[0] in KEY_HEADERS)

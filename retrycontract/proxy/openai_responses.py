@@ -195,6 +195,12 @@ class ResponseStream:
         yield made("response.completed", response=response)
 
 
+def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire.Body:
+    """Give a request that goes on from a response, with an output for each of these calls of it."""
+    outputs = [{"type": "function_call_output", "call_id": call_id, "output": text} for call_id in call_ids]
+    return {**request, "input": [*outputs, *_items(request)]}
+
+
 def _items(request: wire.Body) -> list[Any]:
     given = request.get("input")
     return [wire.user_message(given)] if isinstance(given, str) else list(given) if isinstance(given, list) else []

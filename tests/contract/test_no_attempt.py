@@ -189,6 +189,8 @@ def test_small_talk_is_no_file(name: str, answer: str) -> None:
         ("a.md", "* Lo siento, pero no puedo ayudarte.", "refused"),
         ("a.yaml", "Answer: Het spijt me, maar ik kan dat niet doen.", "refused"),
         ("a.js", "\"I'm sorry, I can't do that.\"", "refused"),
+        ("a.ts", '"Done."', "only_talk"),
+        ("a.js", "`No puedo crear ese archivo.`", "refused"),
         ("a.py", "I'm so\u00adrry, I\u200b can't.", "refused"),
     ],
 )
@@ -232,6 +234,7 @@ RIGHT = (
     ("__init__.py", "# Copyright\n"),
     ("pkg/__init__.py", f"{F}python\n{F}"),
     ("a.js", "done();\n"),
+    ("a.js", "'use strict';\n"),
     ("a.js", "'use strict';\nexport {};\n"),
     ("a.json", "true"),
     ("a.json", '"hello"'),

@@ -213,3 +213,17 @@ def test_a_tool_that_is_named_twice_is_judged_by_one_of_its_schemas_and_passed_o
         answer = post(chat, url, chat.asking(chat.tool(), other))
     assert answer.headers["x-retrycontract-outcome"] == "valid"
     assert len(up.asked[0].body["tools"]) == 2
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_call_that_never_arrived_is_answered_before_its_response_goes_on(way: str) -> None:
+    wrong, said = reply(responses, way, "", responses.call("read_file", WRONG, 7)), reply(responses, way, "Hello.")
+    options = {"stream": True} if way == "streamed" else {}
+    with upstream(*[wrong] * 3, said) as up, proxied(up.url) as url:
+        body = read(responses, way, post(responses, url, responses.asking(responses.tool(), **options)).content)
+        asked = responses.asking(question="Go on.", previous_response_id=body["id"], **options)
+        post(responses, url, asked, Authorization="Bearer of-somebody-else")
+        post(responses, url, asked)
+    assert up.asked[3].body == asked
+    told = {"type": "function_call_output", "call_id": "call_7", "output": "Nothing of it was executed."}
+    assert up.asked[4].body == asked | {"input": [told, {"role": "user", "content": "Go on."}]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import cycle, islice
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
@@ -110,7 +110,7 @@ def test_two_hundred_pairs_in_lockstep_are_answered_apart(judged_service: Servic
         client.register_tool("transfer", TRANSFER)
         pairs = [pool.submit(converse, client, way, number) for number, way in enumerate(ways)]
         answered: set[str] = set()
-        while not all(pair.done() for pair in pairs):
+        while wait(pairs, timeout=0.1).not_done:
             for call in client.calls(state="blocked"):
                 if call.call_id not in answered:
                     answered.add(call.call_id)

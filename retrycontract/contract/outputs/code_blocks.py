@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.no_attempt import INVISIBLE, chats, is_prose, is_sentence, refuses
+from retrycontract.contract.outputs.no_attempt import INVISIBLE, chats, is_prose, is_sentence, refuses, talk_in
 from retrycontract.contract.outputs.source_code import Language
 
 ONE_WORD = frozenset(
@@ -22,6 +22,9 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
 
     A fence says that the text is meant as the file, so that only a plain refusal is doubted in one.
     """
+    said = _STRING.fullmatch(text) if language in JAVASCRIPTS else None
+    if said is not None and (ONE_WORD & {said[2].casefold().rstrip(".!")} or talk_in(said[2])):
+        return talk_in(said[2]) or FaultKind.ONLY_TALK  # "use strict" alone is none
     if is_fenced or not language.takes_prose:
         is_titled = language is Language.MARKDOWN and text.startswith("#")  # "# Sorry, we are closed" is a page's title
         return FaultKind.REFUSED if is_prose(text) and not is_titled and refuses(text, is_whole=False) else None
@@ -88,6 +91,7 @@ def _is_comment(line: str, language: Language) -> bool:
     return mark is not None and line.lstrip().startswith(mark) and not line.startswith("#!")
 
 
+_STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
 # Lower case alone: "For this, I need", "If you want".
 _STATEMENT = re.compile(
     r"\s*(async|assert|await|case|class|const|def|del|elif|else|except|export|finally|fn|for|from|func|function|global|if|"
