@@ -40,6 +40,7 @@ from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_end
 from retrycontract.usecases.people.admit import (
     Role,
     admit_agent,
+    admit_by_provider,
     admit_operator,
     change_operator,
     end_sessions,
@@ -88,6 +89,12 @@ def call() -> Call:
 
 def guidance() -> Guidance:
     return answer(call(), make_user(), at=NOON)
+
+
+def come_by_provider(settings: Settings) -> None:
+    configure(settings, oidc_issuer="https://id.example", oidc_roles=["*=viewer"])
+    claims = {"sub": "u-1", "preferred_username": "noor"}
+    admit_by_provider(claims, settings.RETRYCONTRACT, now=NOON, door=Door.DASHBOARD)
 
 
 def queued(settings: Settings, output: Any = RIGHT, **changes: Any) -> None:
@@ -205,6 +212,9 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("admit.revoke_key", lambda _: revoke_key(key(), **BY), ("key.revoked", "ada", "admin")),
     ("admit.admit_operator", lambda _: admit_operator(User(username="new"), Role.VIEWER, **BY),
      ("operator.admitted", "ada", "admin")),
+    ("admit.admit_by_provider", come_by_provider, ("operator.admitted", "provider", "dashboard")),
+    ("admit.admit_by_provider", come_by_provider, ("operator.identity_linked", "noor", "dashboard")),
+    ("admit.admit_by_provider", come_by_provider, ("operator.logged_in", "noor", "dashboard")),
     ("admit.change_operator", rename_operator, ("operator.changed", "ada", "admin")),
     ("admit.change_operator", rename_operator, ("operator.role_given", "ada", "admin")),
     ("cancel_call._cancel", lambda _: cancel_call(call(), now=NOON), ("call.cancelled", "deployer", "api")),
