@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import inbox_page, rows, service_rows
+from benchmarks import inbox_page, proxy_rows, rows, service_rows
 from benchmarks.clock import QUICK, THOROUGH
 from benchmarks.report import FOLDER, HISTORY, document, keep, remember, service_document, unreached
 
-CONTRACT, SERVICE, DESK = "contract", "service", "desk"
+CONTRACT, SERVICE, DESK, PROXY = "contract", "service", "desk", "proxy"
 PEERS_TIME = 600  # seconds that the peers may take together
 
 
@@ -23,7 +23,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one short round of everything, to see that it runs")
     parser.add_argument("--peers", type=Path, help="the Python of the environment in which the peers are installed")
     parser.add_argument(
-        "--only", choices=(CONTRACT, SERVICE, DESK), help="measure one part; the others stay as they were written"
+        "--only",
+        choices=(CONTRACT, SERVICE, DESK, PROXY),
+        help="measure one part; the others stay as they were written",
     )
     parser.add_argument("--output", type=Path, default=FOLDER / "RESULTS.md")
     options = parser.parse_args()
@@ -35,6 +37,9 @@ def main() -> None:
         parts.append(service_document(_service_sections(quick=options.quick), "make bench"))
     if options.only in (None, DESK):
         parts.append(inbox_page.inbox_document(service_rows.QUICK if options.quick else service_rows.THOROUGH))
+    if options.only in (None, PROXY):
+        effort = service_rows.QUICK if options.quick else service_rows.THOROUGH
+        parts.append(proxy_rows.proxy_document(effort, options.peers))
     for part in parts:
         keep(part, options.output)
         print(part)

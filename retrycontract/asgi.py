@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection
 from django.urls import get_resolver
 from django.utils import timezone
 
+from retrycontract.config.telemetry import export_metrics
 from retrycontract.front.bridge import WsgiBridge
 from retrycontract.front.connections import allow_many_connections
 from retrycontract.front.health import Health
@@ -43,6 +44,9 @@ SLOW_BYTES: Final = 65_536
 API_THREADS_ON_POSTGRESQL: Final = 4  # it has many writers; SQLite's one is quickest with one thread
 
 
+_ends: list[Callable[[], None]] = []
+
+
 def _companions() -> list[ModuleType]:
     """Give what runs beside the requests of this process: each has `start` and `stop`."""
     # Imported when used: a process alone on SQLite needs no Redis client, one with Celery workers no worker.
@@ -60,11 +64,14 @@ def _start() -> None:
     allow_many_connections()
     for companion in _companions():
         companion.start()
+    _ends.append(export_metrics(_metrics_reader(_front)))
 
 
 def _stop() -> None:
     for companion in _companions():
         companion.stop()
+    for end in _ends:
+        end()
 
 
 def _front_of_house() -> FrontOfHouse:

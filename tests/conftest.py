@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from tests.serving import running, scaled
+from tests.serving import documentation, running, scaled
 from tests.serving.desk import Desk
 from tests.serving.reaper import watch_over_this_run
 from tests.serving.servers import (
@@ -200,3 +200,9 @@ def start_service() -> Iterator[StartService]:
     """Start services that a test may stop, kill and change; they end with it."""
     with ExitStack() as services:
         yield lambda data_dir, environment=None: services.enter_context(running(Service(data_dir, environment or {})))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation site."""
+    return documentation.build(tmp_path_factory.mktemp("documentation"))

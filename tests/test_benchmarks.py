@@ -27,3 +27,10 @@ def test_quick_round_of_the_service_writes_a_report(tmp_path: Path) -> None:
     text = run_quickly("service", tmp_path / "RESULTS.md")
     assert "floor: the authenticated endpoint with one INSERT" in text
     assert "POST a call with 4 errors, judged by the worker; 1 connection" in text
+
+
+@pytest.mark.services
+def test_quick_round_of_the_proxy_writes_a_report(tmp_path: Path) -> None:
+    text = run_quickly("proxy", tmp_path / "RESULTS.md")
+    assert "| `retrycontract proxy --url`, with a desk |" in text
+    assert "LiteLLM is not installed." in text

@@ -78,12 +78,13 @@ class AttemptEntry:
 
     @property
     def account(self) -> list[tuple[str, str]]:
-        """Say how the output came about, as far as the agent told it: the model, its tokens, the time it took."""
+        """Say how the output came about, as far as the agent told it: the model, its tokens, its time, its end."""
         attempt = self.attempt
         told = [("Model", attempt.model or "")]
         ways = (("in", attempt.tokens_in), ("out", attempt.tokens_out))
         told.append(("Tokens", ", ".join(f"{amount:,} {way}" for way, amount in ways if amount is not None)))
         told.append(("Took", "" if attempt.seconds is None else f"{attempt.seconds:g} s"))
+        told.append(("Ended", attempt.finish_reason or ""))
         return [(name, value) for name, value in told if value]
 
     @property

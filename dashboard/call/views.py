@@ -50,7 +50,12 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
             return HttpResponse(status=UNCHANGED)
         story = read_story(found)
         context = _story_context(request, story) | _asked(story, request.GET.get("form", "")) | {"is_poll": True}
-        return render(request, "call/_call_live.html", context)
+        if "beside" not in request.GET:
+            return render(request, "call/_call_live.html", context)
+        size = request.GET["beside"]
+        context["size"] = int(size) if size.isdecimal() and len(size) < 9 else 1
+        page = "dashboard:group" if context["size"] > 1 and context["may_answer"] else "dashboard:call"
+        return render(request, "inbox/_pane.html", context | {"opens": reverse(page, args=[public_id])})
     whole = request.GET.get("whole", "")  # the attempt whose output is shown to its end
     return _page(request, read_story(found), whole=int(whole) if whole.isdecimal() and len(whole) < 9 else 0)
 

@@ -238,6 +238,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     }
     context["answered_today"] = answered_today(cast(User, request.user).pk, now)
     if not is_htmx(request):
+        context["pane_is_open"] = request.COOKIES.get("pane") == "open"
         return render(request, "inbox/inbox.html", context | {"options": read_options()})
     if request.GET.get("seen") == queue.version:
         return HttpResponse(status=UNCHANGED)

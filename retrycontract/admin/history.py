@@ -25,6 +25,7 @@ from retrycontract.store.models import (
 from retrycontract.usecases.calls.cancel_call import cancel_call
 
 OF_CALL = "Finds the exact id of a call."
+MEASURED = ("tokens_in", "tokens_out", "seconds", "finish_reason")
 
 
 class AttemptInline(HistoryInline):
@@ -49,7 +50,7 @@ class EscalationInline(HistoryInline):
 class CallAdmin(Page):
     """Show calls; the desk is where they are answered."""
 
-    list_display = ("public_id", "shown_tool", "agent", "state", "attempts_made", "attempts_allowed", "updated_at")
+    list_display = ("public_id", "shown_tool", "agent", "state", "attempts", "updated_at")
     list_filter = ("state", "kind", "agent")
     list_select_related = ("agent",)
     search_fields = ("public_id",)
@@ -69,6 +70,11 @@ class CallAdmin(Page):
     )  # fmt: skip
     inlines = (AttemptInline, EscalationInline)
     actions = ("cancel",)
+
+    @admin.display(ordering="attempts_made")
+    def attempts(self, call: Call) -> str:
+        """Say how many were made of how many."""
+        return f"{call.attempts_made} of {call.attempts_allowed}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -147,7 +153,20 @@ class AttemptPage(HistoryPage):
     fieldsets = (
         (None, {"fields": ("call", "number", "state", "status", "is_valid", "shown_tool_call_id", "turn")}),
         ("What the model read", {"fields": ("shown_feedback",)}),
-        ("The model", {"fields": ("shown_model", "shown_prompt", "shown_said", "tokens_in", "tokens_out", "seconds")}),
+        (
+            "The model",
+            {
+                "fields": (
+                    "shown_model",
+                    "shown_prompt",
+                    "shown_said",
+                    "tokens_in",
+                    "tokens_out",
+                    "seconds",
+                    "finish_reason",
+                )
+            },
+        ),
         ("What the model sent, redacted", {"fields": ("shown_output", "is_parsed", "is_redacted", "output_hash")}),
         ("Errors", {"fields": ("shown_errors", "fingerprint", "shown_attempt", "shown_max")}),
         (

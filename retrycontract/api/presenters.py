@@ -153,6 +153,7 @@ def _attempt(attempt: Attempt) -> schemas.AttemptOut:
         tokens_in=attempt.tokens_in,
         tokens_out=attempt.tokens_out,
         seconds=attempt.seconds,
+        finish_reason=attempt.finish_reason,
         api_error=attempt.api_error,
         traceparent=attempt.traceparent,
     )

@@ -45,10 +45,10 @@ LastEventId = Annotated[
 ]  # fmt: skip
 RETRY_AFTER = "1"  # seconds, for agents that do not use `Prefer: wait`
 
-# What a submission says of itself in values of its own.
+# What a submission says of itself in values of its own; by the reason of its end it is judged as well.
 READ_APART = {
     "arguments", "raw", "render", "kind", "callback_error", "feedback", *(each.name for each in fields(Generation)),
-}  # fmt: skip
+} - {"finish_reason"}  # fmt: skip
 
 api = problems.ProblemAPI(
     title="retrycontract",

@@ -266,6 +266,7 @@ class AttemptOut(BaseModel):
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = Field(None, description="How long the model took.")
+    finish_reason: str | None = Field(None, description="Why the model ended, in its provider's word.")
     api_error: str | None = Field(None, description="Why the model could not be asked; nothing was judged then.")
     traceparent: str | None = Field(None, description="The trace that the attempt came with.")
 

@@ -19,6 +19,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
 
 VALID, INVALID = 0, 1
+ANSWER_SECONDS = 30  # more than a hook waits for a person, for the service to answer
 
 
 @click.command()
@@ -134,6 +135,10 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("mcp-gateway", context_settings={"ignore_unknown_options": True})
 @_of_the_contract
 @click.option("--wait", type=float, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
+@click.option(
+    "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
+)
+@click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
 @click.argument("upstream", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def mcp_gateway(**options: Any) -> int:
     """Put the contract in front of an MCP server.
@@ -159,15 +164,52 @@ def mcp(**options: Any) -> int:
     return _speak_mcp("run_server", options)
 
 
-def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
+@click.command()
+@click.option("--url", required=True, metavar="URL", help="The service; RETRYCONTRACT_API_KEY holds the agent's key.")
+@click.option("--wait", type=float, default=45.0, show_default=True, metavar="SECONDS", help="How long for a person.")
+@click.option(
+    "--unanswered", type=click.Choice(["deny", "ask"]), default="deny", show_default=True,
+    help="What becomes of a call that nobody answers: ask leaves it to the agent's user.",
+)  # fmt: skip
+def hook(url: str, wait: float, unanswered: str) -> int:
+    """Judge a coding agent's tool call before it runs.
+
+    Reads the payload of a hook from standard input and prints the decision, in the shape of Claude Code's hooks. What
+    cannot be checked is blocked: the exit status is 2, and the reason stands on stderr.
+
+    \b
+    retrycontract hook --url https://desk.example < payload.json
+    """
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"--url {url}: the service's address is http:// or https://…")
+    key = os.environ.get("RETRYCONTRACT_API_KEY", "").strip()
+    if not key:
+        raise ValueError("RETRYCONTRACT_API_KEY is empty: it holds the agent's key")
+    address = f"{url.rstrip('/')}/hooks?wait={wait:g}&unanswered={unanswered}"
+    request = Request(address, sys.stdin.buffer.read(), {"Authorization": f"Bearer {key}"})  # noqa: S310 - seen above
     try:
-        from retrycontract.mcp import commands  # the extra may be missing
+        with urlopen(request, timeout=wait + ANSWER_SECONDS) as answer:  # noqa: S310 - the same
+            click.echo(answer.read().decode())
+    except HTTPError as refused:
+        raise ValueError(f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}") from None
+    except (URLError, TimeoutError, ConnectionError) as away:
+        raise ValueError(f"the service cannot be reached: {getattr(away, 'reason', away)}") from None
+    return VALID
+
+
+def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
+    from retrycontract.mcp import commands
+
+    given = {name: value for name, value in options.items() if value is not None}
+    run: Callable[[Namespace], int] = getattr(commands, runner)
+    try:
+        return run(Namespace(**options | commands.DEFAULTS | given))
     except ModuleNotFoundError as error:
         # Whichever of the extra's packages was met first: they come together.
         raise ValueError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
-    given = {name: value for name, value in options.items() if value is not None}
-    run: Callable[[Namespace], int] = getattr(commands, runner)
-    return run(Namespace(**options | commands.DEFAULTS | given))
 
 
 def _read_json(path: Path) -> Any:

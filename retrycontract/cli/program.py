@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
     "rebuild-metrics": "data",
     "agent": "people", "operator": "people",
-    "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract",
+    "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
     "completion": "shell", "version": "shell",
 }  # fmt: skip
 SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")

@@ -8,13 +8,14 @@ import random as chance
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx2
 
-from retrycontract.client.connection import Connection, Whole, lost, to_httpx
+from retrycontract.client.connection import Connection, Whole, bound, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
@@ -71,7 +72,7 @@ class Client:
     ) -> None:
         connection = Connection.of(url, api_key)
         self.url = connection.url
-        self._http = httpx2.Client(transport=transport, **connection.options)
+        self._http = bound(httpx2.Client(transport=transport, **connection.options))
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
         self._sleep = sleep
@@ -222,7 +223,7 @@ class Client:
     def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
-            with self._http.stream(**to_httpx(request)) as response:
+            with whole, self._http.stream(**to_httpx(request)) as response:
                 for chunk in response.iter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)
@@ -389,14 +390,20 @@ class AsyncClient:
     async def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
-            async with self._http.stream(**to_httpx(request)) as response:
+            async with asyncio.timeout(whole.left()), self._http.stream(**to_httpx(request)) as response:
                 async for chunk in response.aiter_bytes():
                     whole.take(chunk)
                 return whole.reply(response)
-        except httpx2.RequestError as error:
+        except (httpx2.RequestError, TimeoutError) as error:
             return lost(error)
 
 
 def _operations(connection: Connection, patience: Patience) -> Operations:
     """Give what both clients drive; uuid4 gives each submission its key."""
     return Operations(connection.url, patience, Submissions(), lambda: str(uuid.uuid4()))
+
+
+def remembering(client: AsyncClient, sent: Submissions) -> AsyncClient:
+    """Let a client know what another one has sent, so that it can take over a person's answer to that."""
+    client._operations = replace(client._operations, sent=sent)  # noqa: SLF001 - of this module
+    return client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,10 +73,23 @@ class Whole:
         self._clock, self._until = clock, clock() + request.wait + request.within
         self._pieces: list[bytes] = []
 
+    def __enter__(self) -> Whole:
+        self._before = AWAITED.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        AWAITED.reset(self._before)
+
+    def left(self) -> float:
+        """Give the seconds that are left; raises ReadTimeout when there are none."""
+        left = self._until - self._clock()
+        if left < 0:
+            raise httpx2.ReadTimeout("the answer took too long to arrive")
+        return left
+
     def take(self, piece: bytes) -> None:
         """Take a piece of the body; raises ReadTimeout when time is up."""
-        if self._clock() > self._until:
-            raise httpx2.ReadTimeout("the answer took too long to arrive")
+        self.left()
         self._pieces.append(piece)
 
     def reply(self, response: httpx2.Response) -> Reply:
@@ -83,11 +97,46 @@ class Whole:
         return from_httpx(response, b"".join(self._pieces))
 
 
+AWAITED: ContextVar[Whole | None] = ContextVar("AWAITED", default=None)  # what this thread's request waits for
+
+
+def bound(http: httpx2.Client) -> httpx2.Client:
+    """Let every read of a client's sockets end with the time of its request, those of the headers too."""
+    # httpx2 takes a limit for each read alone, and no backend of one's own beside its handling of proxies.
+    for transport in (http._transport, *http._mounts.values()):  # noqa: SLF001
+        pool = getattr(transport, "_pool", None)  # only sockets have one
+        if pool is not None:
+            pool._network_backend = _Bound(pool._network_backend)  # noqa: SLF001
+    return http
+
+
+class _Bound:
+    """Stand before a network backend, and before each stream that it opens."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def connect_tcp(self, *args: Any, **options: Any) -> _Bound:
+        return _Bound(self._inner.connect_tcp(*args, **options))
+
+    def start_tls(self, *args: Any, **options: Any) -> _Bound:
+        return _Bound(self._inner.start_tls(*args, **options))
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if (awaited := AWAITED.get()) is not None:
+            timeout = awaited.left()
+        found: bytes = self._inner.read(max_bytes, timeout=timeout)
+        return found
+
+
 def from_httpx(response: httpx2.Response, body: bytes) -> Reply:
     """Take an answer over."""
     return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
 
-def lost(error: httpx2.RequestError) -> Lost:
+def lost(error: httpx2.RequestError | TimeoutError) -> Lost:
     """Say what a failure means."""
     return Lost(str(error) or type(error).__name__)

@@ -32,7 +32,8 @@ class LoginSettings(BaseModel):
     oidc_client_id: str = Field("", description="What the provider calls this service.")
     oidc_client_secret: str = Field("", description="The provider's secret for it; empty: PKCE alone. A secret.")
     oidc_roles: list[str] = Field(
-        [], description="Roles by the provider's groups, as `GROUP=ROLE`, comma separated; `*=ROLE` for anybody there."
+        [],
+        description="Roles by the provider's groups: `GROUP=ROLE`, separated by commas or `;`; `*=ROLE` for anybody.",
     )
     oidc_name: str = Field("single sign-on", max_length=60, description="What the button of the log-in says.")
     oidc_scopes: list[str] = Field(
@@ -44,7 +45,10 @@ class LoginSettings(BaseModel):
     @field_validator("oidc_roles", "oidc_scopes", mode="before")
     @classmethod
     def _split_words(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        mark = ";" if ";" in value else ","  # a directory's groups hold commas themselves
+        return [part.strip() for part in value.split(mark) if part.strip()]
 
     @field_validator("oidc_roles")
     @classmethod
@@ -59,9 +63,8 @@ class LoginSettings(BaseModel):
     @classmethod
     def _over_tls(cls, issuer: str) -> str:
         parts = urlsplit(issuer)
-        is_plain = issuer.isascii() and issuer.isprintable() and not set(issuer) & set(" ?#@")
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-        if issuer and not (is_plain and is_safe and parts.hostname):
+        is_safe = parts.scheme == "https" or parts.hostname in LOOPBACK
+        if issuer and not (is_plain_url(issuer) and is_safe and not parts.query):
             raise ValueError("must be an address such as https://id.example.com; http only on this machine itself")
         return issuer
 
@@ -85,3 +88,16 @@ class LoginSettings(BaseModel):
         given = {role for group, _, role in (pair.rpartition("=") for pair in self.oidc_roles)
                  if group == ANYBODY or group in groups}  # fmt: skip
         return next((role for role in reversed(ROLES) if role in given), None)
+
+
+def is_plain_url(url: str) -> bool:
+    """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
+    try:
+        parts = urlsplit(url)
+        port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
+    except ValueError:
+        return False
+    is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
+    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
+        "@" not in parts.netloc
+    )  # fmt: skip

@@ -8,10 +8,10 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 from retrycontract.config.database_url import read_database_url
 from retrycontract.config.login_settings import PREFIX as PREFIX
 from retrycontract.config.login_settings import LoginSettings
+from retrycontract.config.login_settings import is_plain_url as is_plain_url
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
 
@@ -187,6 +188,9 @@ class ServiceSettings(LoginSettings):
     metrics_token: str = Field(
         "", description="Bearer token that opens `/metrics` for Prometheus; empty: it stays closed. A secret."
     )
+    otel_endpoint: str = Field(
+        "", description="OpenTelemetry collector that gets spans and metrics over OTLP/HTTP; empty: none."
+    )
     max_body_bytes: int = Field(2_097_152, ge=1024, description="Largest request body.")
     dashboard_threads: int = Field(4, ge=1, description="Threads that serve the dashboard.")
     trusted_proxies: list[str] = Field(
@@ -272,6 +276,19 @@ class ServiceSettings(LoginSettings):
             if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name) or not is_plain_url(url) or "?" in url:
                 raise ValueError("each must be a name and an address such as openai=https://api.openai.com")
         return upstreams
+
+    @field_validator("otel_endpoint")
+    @classmethod
+    def _with_its_packages(cls, url: str) -> str:
+        if url and not (is_plain_url(url) and "?" not in url):
+            raise ValueError("must be an address such as http://collector:4318, without a query")
+        try:
+            is_installed = not url or find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+        except ModuleNotFoundError:  # a part of the name is not there either
+            is_installed = False
+        if not is_installed:
+            raise ValueError('needs the extra otel: pip install "retrycontract[server,otel]"')
+        return url
 
     @field_validator("trace_url")
     @classmethod
@@ -369,19 +386,6 @@ def load(environ: dict[str, str]) -> ServiceSettings:
             settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
         ).split()
     return settings.model_copy(update=made)
-
-
-def is_plain_url(url: str) -> bool:
-    """Tell whether an address is absolute, http or https, and holds nothing that could be read in two ways."""
-    try:
-        parts = urlsplit(url)
-        port_is_sound = parts.port != 0  # reading it raises ValueError when it is out of range
-    except ValueError:
-        return False
-    is_plain = url.isascii() and url.isprintable() and not set(url) & set(' "<>\\^`{|}#')
-    return is_plain and port_is_sound and parts.scheme in ("http", "https") and bool(parts.hostname) and (
-        "@" not in parts.netloc
-    )  # fmt: skip
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ class Generation:
     """Say how an output came about, as far as the agent tells it; the contract judges nothing of this.
 
     `prompt` is the text that the model read before this attempt, `said` its own words, `seconds` the time that the
-    model took.
+    model took, `finish_reason` the provider's word for why it ended.
     """
 
     model: str | None = None
@@ -27,6 +27,7 @@ class Generation:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = None
+    finish_reason: str | None = None
 
     def kept_by(self, sanitizer: ValueSanitizer) -> Generation:
         """Give it as it may be stored: its texts without secrets, and shortened in the middle."""

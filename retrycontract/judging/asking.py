@@ -42,15 +42,16 @@ class NoVerdictError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClientPatience:
-    """Say until when a client waits, on the event loop's clock, and what tells it that we are still there."""
+    """Say how long a client waits, until when on the event loop's clock, and what tells it that we are still there."""
 
+    seconds: float
     until: float
     tick: Tick
 
     @classmethod
     def of(cls, seconds: float, tick: Tick) -> ClientPatience:
         """Begin to wait now."""
-        return cls(anyio.current_time() + seconds, tick)
+        return cls(seconds, anyio.current_time() + seconds, tick)
 
     @property
     def left(self) -> float:

@@ -221,7 +221,8 @@ class _Correction:
         answers = run.calls or run.attempts  # none were asked for where a call was only looked up again
         event = HumanInterventionRequired(self._task_id, self._turn, answers, violations)
         # For a model that cannot be asked nobody is asked either: there is nothing that a person could say.
-        if run.verdict is None or run.verdict.status is not Status.UNAVAILABLE:
+        # Nobody can help where the model cannot be asked, and who resumes a Blocked call has asked before.
+        if run.history and run.verdict is not None and run.verdict.status is not Status.UNAVAILABLE:
             logger.warning(event.event, extra={"reason": event.reason, "task_id": event.task_id, "turn": event.turn})
             if tell := self._options.get("on_human_intervention"):
                 tell(event)

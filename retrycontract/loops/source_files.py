@@ -179,7 +179,7 @@ class _Generation:
 
     def _accepted(self, answer: str) -> str:
         """Take the file out of what a person accepted as it is, as well as that goes."""
-        answer = without_thoughts(answer)
+        answer = without_thoughts(answer, has_tags=self._language.has_tags)
         told = find_code(answer, self._language).told
         return told.text if told else answer
 

@@ -24,73 +24,92 @@ from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
 
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
 NOTHING_RAN = "Nothing was executed."
+NOBODY = "A person has been asked; nobody answered within {seconds:g} seconds. Call the tool again to get the answer."
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Let a call through; with a `note` for the model when a person changed or accepted its arguments."""
+    """Let a call through as it was sent; or with `arguments` that a person gave, and a `note` that tells the model."""
 
-    arguments: Any
+    arguments: Any = None
     note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Answer a call in the upstream's place."""
+    """Answer a call in the upstream's place; `is_unanswered` tells that a person was asked in vain."""
 
     result: ToolResult
+    is_unanswered: bool = False
 
 
 class Checkpoint:
-    """Judge the calls of one connection, and wait at most `wait` seconds for a person when one is Blocked."""
+    """Judge the calls of one connection, and wait at most `wait` seconds for a person when one is Blocked.
 
-    def __init__(self, judge: Judge, sanitizer: ValueSanitizer, *, wait: float) -> None:
-        self._judge, self._sanitizer, self._wait = judge, sanitizer, wait
-        self._calls = OpenCalls()
+    A client that hears no signs of life would give up: it is told after `silent_wait` seconds that it may ask again.
+    """
 
-    async def decide(self, tool_name: str, arguments: Any, tick: Tick) -> Forward | Refusal:
-        """Judge an attempt; `tick` is awaited again and again while a person is waited for."""
+    def __init__(
+        self,
+        judge: Judge,
+        sanitizer: ValueSanitizer,
+        *,
+        wait: float,
+        silent_wait: float,
+        calls: OpenCalls | None = None,
+    ) -> None:
+        self._judge, self._sanitizer = judge, sanitizer
+        self._wait, self._silent_wait = wait, min(wait, silent_wait)
+        self._calls = calls or OpenCalls()
+
+    async def decide(self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool) -> Forward | Refusal:
+        """Judge an attempt; `tick` is awaited again and again while a person is waited for, if anybody hears it or not.
+
+        `output` is what the model wrote, as `as_text` gives it.
+        """
         call = self._calls.take(tool_name)
-        patience = ClientPatience.of(self._wait, tick)
+        patience = ClientPatience.of(self._wait if is_heard else self._silent_wait, tick)
         try:
             if call.is_blocked and call.call_id is not None:
                 answer = await guidance_on(self._judge, call.call_id, wait=0)
                 if answer is not None and answer.decision is not None:
                     return await self._follow(call, answer, patience)
-            return await self._submit(call, arguments, patience)
+            return await self._submit(call, output, patience, Forward())
         except NoVerdictError as error:
             return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
             self._calls.put_back(call)
 
     async def _submit(
-        self, call: ConnectionCall, arguments: Any, patience: ClientPatience, note: str | None = None
+        self, call: ConnectionCall, output: Any, patience: ClientPatience, if_valid: Forward
     ) -> Forward | Refusal:
-        verdict = await self._verdict(call, arguments)
+        verdict = await self._verdict(call, output)
         call.take_over(verdict)
         match verdict.status:
             case Status.VALID:
-                return Forward(arguments, note)
+                return if_valid
             case Status.RETRY:
                 return _feedback(verdict)
             case Status.BLOCKED | Status.UNAVAILABLE:
                 return await self._ask(call, verdict, patience)
         assert_never(verdict.status)
 
-    async def _verdict(self, call: ConnectionCall, arguments: Any) -> Verdict:
-        output = ModelOutput(call.tool_name, as_text(arguments), call_id=call.call_id)
+    async def _verdict(self, call: ConnectionCall, output: Any) -> Verdict:
+        attempt = ModelOutput(call.tool_name, output, call_id=call.call_id)
         try:
-            return await verdict_on(self._judge, output)
+            return await verdict_on(self._judge, attempt)
         except CallNotOpenError:  # rejected, expired or forgotten since its last attempt: this one begins a new call
-            return await verdict_on(self._judge, replace(output, call_id=None))
+            return await verdict_on(self._judge, replace(attempt, call_id=None))
 
     async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
         blocked = _feedback(verdict)
-        if self._wait <= 0:
+        if patience.seconds <= 0:
             return blocked
         answer = await ask(self._judge, verdict.call_id, patience)
         if answer is None:
-            return Refusal(replace(blocked.result, content=f"{blocked.result.content}\n\n{self._nobody}"))
+            nobody = NOBODY.format(seconds=patience.seconds)
+            said = replace(blocked.result, content=f"{blocked.result.content}\n\n{nobody}")
+            return Refusal(said, is_unanswered=True)
         return await self._follow(call, answer, patience)
 
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:
@@ -105,10 +124,10 @@ class Checkpoint:
         except CorrectionError:  # it was the attempt of another connection
             return _told(f"{answer.text}\n\nThe gateway no longer has what the answer refers to. {NOTHING_RAN}")
         did = "corrected" if answer.decision.entry.takes_arguments else "accepted"
-        note = self._note(call.tool_name, did, answer.operator_text, arguments)
+        answered = Forward(arguments, self._note(call.tool_name, did, answer.operator_text, arguments))
         if answer.decision.entry.keeps_output:
-            return Forward(arguments, note)
-        return await self._submit(call, arguments, patience, note)  # checked again, like any attempt
+            return answered
+        return await self._submit(call, as_text(arguments), patience, answered)  # checked again, like any attempt
 
     def _note(self, tool_name: str, did: str, words: str, arguments: Any) -> str:
         shown = json.dumps(self._sanitizer.redact(arguments), ensure_ascii=False)
@@ -119,10 +138,6 @@ class Checkpoint:
             *(f"> {visible(line)}" for line in words.strip().splitlines()),
         ]
         return "\n".join(lines)
-
-    @property
-    def _nobody(self) -> str:
-        return f"Nobody answered within {self._wait:g} seconds. An answer will come with your next call of this tool."
 
 
 def _feedback(verdict: Verdict) -> Refusal:

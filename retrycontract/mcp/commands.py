@@ -10,56 +10,74 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from anyio.to_thread import run_sync
-from mcp.client.stdio import StdioServerParameters, stdio_client
-
-from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.contract.kinds import Kind
-from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
-from retrycontract.in_process import RetryContract
-from retrycontract.judging import InProcessJudge, Judge
-from retrycontract.judging.asking import PATIENCE, settled
-from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.checkpoint import Checkpoint
-from retrycontract.mcp.gateway import Gateway
-from retrycontract.mcp.process import serve
-from retrycontract.mcp.server import ContractServer, connection_details
+from retrycontract.mcp.upstream import UpstreamProcess
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from retrycontract.client import AsyncClient
+    from retrycontract.contract.schemas.tool_lists import DeclaredTool
+    from retrycontract.judging import Judge
+    from retrycontract.mcp.gateway import Gateway, Send
 
 logger = logging.getLogger("retrycontract.mcp")
 
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
-# What a command line that says nothing means. The wait is as long as a person at a desk needs, and within what a
-# client with progress waits.
-DEFAULTS: Final = {"session": "mcp", "wait": 300.0, "max_attempts": None, "config": None, "url": None, "model": None}
+# What a command line that says nothing means. A person at a desk needs minutes, which a client waits that hears from us
+# meanwhile; most others give up after 60 seconds.
+DEFAULTS: Final = {
+    "session": "mcp", "wait": 300.0, "silent_wait": 45.0, "max_attempts": None, "config": None, "url": None,
+    "model": None,
+}  # fmt: skip
 
 
 def run_gateway(options: argparse.Namespace) -> int:
     """Stand in front of one upstream; raises ConfigurationError, OSError and ValueError for wrong use."""
-    configuration, service = _configuration(options), _service(options)
-    command, *arguments = options.upstream
-    if shutil.which(command) is None:
-        raise ValueError(f"{command}: there is no such command; what follows '--' starts the MCP server")
+    configuration = _configuration(options)
+    command = shutil.which(options.upstream[0])
+    if command is None:
+        raise ValueError(
+            f"{options.upstream[0]}: there is no such command; what follows '--' starts the MCP server"
+        )  # fmt: skip
     # The upstream gets our environment, since clients configure it through us, but not our key.
     environment = {name: value for name, value in os.environ.items() if name != API_KEY}
-    parameters = StdioServerParameters(command=command, args=arguments, env=environment)
-    wait = options.wait if options.url else 0
+    with UpstreamProcess([command, *options.upstream[1:]], environment) as upstream:
+        # Imported while the upstream starts: most of what we need takes as long as it does.
+        import anyio
 
-    async def connect(client: tuple[Any, Any]) -> None:
-        async with _judge(options, configuration, service) as judge, stdio_client(parameters) as upstream:
-            checkpoint = Checkpoint(judge, ValueSanitizer(configuration), wait=wait)
-            await Gateway(client, upstream, judge, checkpoint).run()
+        from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+        from retrycontract.mcp.checkpoint import Checkpoint
+        from retrycontract.mcp.gateway import Gateway
+        from retrycontract.mcp.process import GatewayProcess, log_to_stderr
 
-    return serve(connect)
+        service = _service(options)
+        log_to_stderr()
+
+        async def connect() -> int:
+            async with _judge(options, configuration, service) as judge:
+                wait = options.wait if service else 0
+                sanitizer = ValueSanitizer(configuration)
+                checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
+
+                def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
+                    return Gateway(to_client, to_upstream, judge, checkpoint, tasks)
+
+                return await GatewayProcess(upstream, restart=options.restart).run(make)
+
+        return anyio.run(connect)
 
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
+    from retrycontract.contract.kinds import Kind
+    from retrycontract.judging.asking import settled
+    from retrycontract.mcp.process import serve
+    from retrycontract.mcp.server import ContractServer
+
     configuration, service = _configuration(options), _service(options)
     tools, extractions = _read(options.tools), _read(options.extractions)
     if not (tools or extractions or options.url):
@@ -89,6 +107,9 @@ def _configuration(options: argparse.Namespace) -> RetryConfiguration:
 def _read(path: Path | None) -> list[DeclaredTool]:
     if path is None:
         return []
+    from retrycontract.contract.outputs.json_text import parse_json
+    from retrycontract.contract.schemas.tool_lists import read_tool_list
+
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
         raise ValueError(f"{path} is not JSON: {fault.reason}")
@@ -101,6 +122,9 @@ def _read(path: Path | None) -> list[DeclaredTool]:
 def _service(options: argparse.Namespace) -> AsyncClient | None:
     if not options.url:
         return None
+    from retrycontract.client import AsyncClient, MissingKeyError
+    from retrycontract.judging.asking import PATIENCE
+
     try:
         return AsyncClient(options.url, patience=PATIENCE)
     except MissingKeyError as error:
@@ -111,12 +135,21 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 async def _judge(
     options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
 ) -> AsyncIterator[Judge]:
+    from retrycontract.mcp.open_calls import connection_details
+
     settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:
+        from anyio.to_thread import run_sync
+
+        from retrycontract.in_process import RetryContract
+        from retrycontract.judging import InProcessJudge
+
         contract = RetryContract(configuration=configuration)
         # In a thread: hostile schemas take their time, and other calls go on meanwhile.
         yield InProcessJudge(contract, "mcp", details=details, settings=settings, run=run_sync)
         return
+    from retrycontract.judging.service_judge import ServiceJudge
+
     async with service:
         yield ServiceJudge(service, "mcp", details=details, settings=settings, is_patient=False)
 

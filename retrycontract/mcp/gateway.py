@@ -8,204 +8,277 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp.shared.message import SessionMessage
-from mcp_types import (
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-)
 
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.judging import Judge
 from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
+from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
-ENDED = "The MCP server behind the gateway has ended: start it again. Whether this call was executed is not known."
-NEVER_SENT = "The MCP server behind the gateway has ended: start it again. Nothing was executed."
+ENDED = "The MCP server behind the gateway has ended. Whether this call was executed is not known."
+NEVER_SENT = "The MCP server behind the gateway has ended. Nothing was executed."
+NO_ANSWER = "The MCP server's answer cannot be read: it is {reason}. The call may have been executed."
+NO_CALL = "A tool call needs an id, a name, and each of them once."
+NO_MESSAGE = "This is no JSON-RPC message."
 
 logger = logging.getLogger("retrycontract.mcp")
 
-
-class Incoming(Protocol):
-    """Read messages until the other side closes; what was no message comes as an exception."""
-
-    def __aiter__(self) -> AsyncIterator[SessionMessage | Exception]:
-        """Iterate over the messages."""
+# Writes one message; tells whether the other side still reads.
+Send = Callable[[str], Awaitable[bool]]
 
 
-class Outgoing(Protocol):
-    """Write messages."""
+class CallOrder:
+    """Keep what a client sends in its order, although each call takes its own time to be judged."""
 
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send one message; raises anyio's errors when nobody reads any more."""
+    def __init__(self) -> None:
+        self._waiting: deque[anyio.Event] = deque()
 
+    def take(self) -> anyio.Event:
+        """Line up; the event tells that everything sent before is on its way."""
+        turn = anyio.Event()
+        self._waiting.append(turn)
+        self._call_next()
+        return turn
 
-Streams = tuple[Incoming, Outgoing]
+    def end(self, turn: anyio.Event) -> None:
+        """Let the next one go; also for who steps aside because it waits for a person."""
+        if turn in self._waiting:
+            self._waiting.remove(turn)
+            turn.set()
+            self._call_next()
+
+    def _call_next(self) -> None:
+        if self._waiting:
+            self._waiting[0].set()
 
 
 @dataclass(slots=True)
 class _Forwarded:
     """Remember a request that the upstream has to answer."""
 
-    request: JSONRPCRequest
+    request: Message
     note: str | None = None
 
 
 class Gateway:
-    """Connect one client with one upstream until the client leaves."""
+    """Connect one client with one upstream. `to_client` and `to_upstream` write a message each."""
 
-    def __init__(self, client: Streams, upstream: Streams, judge: Judge, checkpoint: Checkpoint) -> None:
-        self._from_client, self._to_client = client
-        self._from_upstream, self._to_upstream = upstream
+    def __init__(
+        self, to_client: Send, to_upstream: Send, judge: Judge, checkpoint: Checkpoint, tasks: TaskGroup
+    ) -> None:
+        self._to_client, self._to_upstream, self._tasks = to_client, to_upstream, tasks
         self._checkpoint, self._listing = checkpoint, ToolListing(self._send_upstream)
         self._toolbox = Toolbox(judge, self._listing)
-        self._forwarded: dict[RequestId, _Forwarded] = {}
-        self._being_judged: dict[RequestId, anyio.CancelScope] = {}
-        self._upstream_ended = False
+        self._forwarded: dict[str, _Forwarded] = {}
+        self._being_judged: dict[str, tuple[Message, anyio.CancelScope]] = {}
+        self._turns = CallOrder()
+        self._greeting: list[Message] = []
+        self._upstream_listens = anyio.Event()
+        self._upstream_listens.set()
 
-    async def run(self) -> None:
-        """Pass messages until the client closes its side."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._pass_from_upstream)
-            async for message in self._from_client:
-                await self._from_the_client(message, tasks)
-            tasks.cancel_scope.cancel()
-
-    async def _from_the_client(self, received: SessionMessage | Exception, tasks: TaskGroup) -> None:
-        if isinstance(received, Exception):
-            await self._answer(messages.not_json_rpc())
+    async def from_client(self, line: str) -> None:
+        """Take a line of the client's; what takes time goes on in a task."""
+        try:
+            read = messages.read_line(line)
+        except UnreadableMessageError as error:
+            await self._answer(messages.failure(error.request_id, messages.PARSE_ERROR, f"The message is {error}."))
             return
-        match received.message:
-            case JSONRPCRequest(method="tools/call", params={"name": str()}) as request:
-                # Noted at once: the client's next message may be its cancellation.
-                self._being_judged[request.id] = anyio.CancelScope()
-                tasks.start_soon(self._judge_call, request)
-            case JSONRPCRequest() as request:
-                await self._forward(request)
-            case JSONRPCNotification(method="notifications/cancelled") as cancelled:
-                await self._cancel(cancelled)
-            case message:
-                await self._send_upstream(message)
+        match read:
+            case None:
+                await self._answer(messages.failure(None, messages.INVALID_REQUEST, NO_MESSAGE))
+            case Message():
+                await self._take(read)
+            case [*batch] if any(message.method == "tools/call" or message.method is None for message in batch):
+                for message in batch:  # one by one, as each call has a fate of its own
+                    await self._take(message)
+            case [*batch]:
+                self._remember(*batch)
+                await self._send_or_give_up(line, batch)
 
-    async def _cancel(self, message: JSONRPCNotification) -> None:
-        request_id = (message.params or {}).get("requestId")
-        if not isinstance(request_id, int | str):
-            return
-        self._forwarded.pop(request_id, None)
-        if request_id in self._being_judged:
-            self._being_judged[request_id].cancel()
+    async def _take(self, message: Message) -> None:
+        if message.method == "tools/call" and (message.id is None or message.repeated):
+            await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
+        elif message.is_call:
+            # Noted at once: the client's next message may be its cancellation.
+            self._being_judged[message.key] = (message, scope := anyio.CancelScope())
+            self._tasks.start_soon(self._judge_call, message, self._turns.take(), scope)
+        elif message.method == "notifications/cancelled":
+            await self._cancel(message)
+        elif message.is_request and message.method != "ping" and self._being_judged:
+            self._tasks.start_soon(self._forward_in_turn, message, self._turns.take())
+        elif message.is_request:
+            await self._forward(message)
+        elif message.method or message.is_answer:
+            if message.method == "notifications/initialized":
+                self._greeting.append(message)
+            await self._send_upstream(message)
+        else:
+            await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_MESSAGE))
+
+    async def _cancel(self, message: Message) -> None:
+        key = messages.key_of(message.params.get("requestId"))
+        self._forwarded.pop(key, None)
+        if key in self._being_judged:
+            self._being_judged[key][1].cancel()
         else:
             await self._send_upstream(message)
 
-    async def _judge_call(self, request: JSONRPCRequest) -> None:
-        assert request.params is not None
-        with self._being_judged[request.id]:
-            try:
-                await self._decide(request, request.params)
-            finally:
-                del self._being_judged[request.id]
-
-    async def _decide(self, request: JSONRPCRequest, params: dict[str, Any]) -> None:
-        name = params["name"]
+    async def _judge_call(self, request: Message, turn: anyio.Event, scope: anyio.CancelScope) -> None:
         try:
-            await self._toolbox.look_up(name, messages.meta_of(params))
+            with scope:
+                await self._decide(request, turn)
+        finally:
+            self._turns.end(turn)
+            if self._being_judged.get(request.key, (None, None))[1] is scope:
+                del self._being_judged[request.key]
+
+    async def _decide(self, request: Message, turn: anyio.Event) -> None:
+        name = request.params["name"]
+        try:
+            await self._toolbox.look_up(name, request.meta)
         except NoToolListError as error:
             logger.warning("Tool %r is passed on unchecked: %s", name, error)
-            await self._forward(request)
+            await self._forward_in_turn(request, turn)
             return
         except NoVerdictError as error:
             await self._refuse(request, f"This call could not be checked: {error} Nothing was executed.")
             return
         if self._toolbox.is_unchecked(name):
-            await self._forward(request)
+            await self._forward_in_turn(request, turn)
             return
-        arguments = params.get("arguments")
-        tick = self._signs_of_life(messages.meta_of(params).get("progressToken"))
-        decision = await self._checkpoint.decide(name, {} if arguments is None else arguments, tick)
+        token = request.meta.get("progressToken")
+        tick = self._signs_of_life(token, turn)
+        decision = await self._checkpoint.decide(name, request.output, tick, is_heard=token is not None)
         if not isinstance(decision, Forward):
             await self._answer(messages.refusal(request, decision.result))
         elif decision.note is None:
-            await self._forward(request)
+            await self._forward_in_turn(request, turn)
         else:
-            await self._forward(messages.with_arguments(request, decision.arguments), decision.note)
+            await self._forward_in_turn(request.with_arguments(decision.arguments), turn, decision.note)
 
-    def _signs_of_life(self, token: Any) -> Tick:
-        """Make what tells the client that a person is waited for; only a client that gave a token hears it."""
+    def _signs_of_life(self, token: object, turn: anyio.Event) -> Tick:
+        """Make what is done while a person is waited for; only a client that gave a token hears of it."""
         counter = itertools.count()
 
         async def tick() -> None:
+            self._turns.end(turn)
             if isinstance(token, str | int):
                 await self._answer(messages.progress(token, next(counter), WAITING))
 
         return tick
 
-    async def _forward(self, request: JSONRPCRequest, note: str | None = None) -> None:
-        self._forwarded[request.id] = _Forwarded(request, note)
-        if not await self._send_upstream(request):
-            await self._give_up(request.id, NEVER_SENT)
-
-    async def _send_upstream(self, message: JSONRPCMessage) -> bool:
-        if self._upstream_ended:
-            return False
+    async def _forward_in_turn(self, request: Message, turn: anyio.Event, note: str | None = None) -> None:
         try:
-            await self._to_upstream.send(SessionMessage(message))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return False
-        return True
+            await turn.wait()
+            await self._forward(request, note)
+        finally:
+            self._turns.end(turn)
 
-    async def _answer(self, message: JSONRPCMessage) -> None:
-        await self._to_client.send(SessionMessage(message))
+    async def _forward(self, request: Message, note: str | None = None) -> None:
+        if request.method == "initialize":
+            self._greeting = [request]
+        self._remember(request, note=note)
+        await self._send_or_give_up(request.text, [request])
 
-    async def _refuse(self, request: JSONRPCRequest, text: str) -> None:
+    def _remember(self, *sent: Message, note: str | None = None) -> None:
+        self._forwarded |= {message.key: _Forwarded(message, note) for message in sent if message.is_request}
+
+    async def _send_or_give_up(self, text: str, sent: list[Message]) -> None:
+        await self._upstream_listens.wait()
+        if not await self._to_upstream(text):
+            for message in sent:
+                await self._give_up(message.key, NEVER_SENT)
+
+    async def _send_upstream(self, message: Message) -> bool:
+        await self._upstream_listens.wait()
+        return await self._to_upstream(message.text)
+
+    async def _answer(self, message: Message) -> None:
+        await self._to_client(message.text)
+
+    async def _refuse(self, request: Message, text: str) -> None:
         await self._answer(messages.refusal(request, ToolResult("", text)))
 
-    async def _pass_from_upstream(self) -> None:
-        async for received in self._from_upstream:
-            if not isinstance(received, Exception):  # the SDK has logged what was no message
-                await self._from_the_upstream(received.message)
-        self._upstream_ended = True
-        logger.error("The MCP server behind the gateway has ended")
-        self._listing.give_up()
-        for request_id in list(self._forwarded):
-            await self._give_up(request_id, ENDED)
-
-    async def _from_the_upstream(self, message: JSONRPCMessage) -> None:
-        if self._listing.takes(message):
+    async def from_upstream(self, line: str) -> None:
+        """Take a line of the upstream's."""
+        try:
+            read = messages.read_line(line)
+        except UnreadableMessageError as error:
+            await self._unreadable(line, error)
             return
-        match message:
-            case JSONRPCResponse() as response:
-                message = self._answered(response)
-            case JSONRPCError(id=int() | str() as request_id):
-                self._forwarded.pop(request_id, None)
-            case JSONRPCNotification(method="notifications/tools/list_changed"):
-                self._toolbox.has_changed()
-        await self._answer(message)
+        if isinstance(read, Message):
+            answers, batch = [read], False
+        else:
+            answers, batch = read or [], True
+        passed = [self._answered(message) for message in answers if not self._listing.takes(message)]
+        if passed == answers:
+            await self._to_client(line)  # as it came, also what is no message: the client knows what to make of it
+        elif passed:
+            texts = [message.text for message in passed]
+            await self._to_client(f"[{', '.join(texts)}]" if batch else texts[0])
 
-    def _answered(self, response: JSONRPCResponse) -> JSONRPCResponse:
-        answered = self._forwarded.pop(response.id, None)
+    async def _unreadable(self, line: str, error: UnreadableMessageError) -> None:
+        logger.warning("The MCP server sent what cannot be read: %s", error)
+        key = messages.key_of(error.request_id)
+        if self._listing.cannot_read(key):
+            return
+        asked = self._forwarded.pop(key, None)
+        if asked is None or error.is_too_deep:  # for us; who has asked may be able to read it
+            await self._to_client(line)
+        elif asked.request.is_call:
+            await self._refuse(asked.request, NO_ANSWER.format(reason=error))
+        else:
+            text = f"The MCP server's answer is {error}."
+            await self._answer(messages.failure(asked.request.id, messages.PARSE_ERROR, text))
+
+    def _answered(self, message: Message) -> Message:
+        if message.method == "notifications/tools/list_changed":
+            self._toolbox.has_changed()
+        answered = self._forwarded.pop(message.key, None) if message.is_answer else None
         if answered is None:
-            return response
+            return message
         if answered.request.method == "tools/list":
-            self._toolbox.read_along(answered.request, response)
-        return messages.with_note(response, answered.note) if answered.note else response
+            self._toolbox.read_along(answered.request, message)
+        return message.with_note(answered.note) if answered.note else message
 
-    async def _give_up(self, request_id: RequestId, text: str) -> None:
-        forwarded = self._forwarded.pop(request_id, None)
+    async def upstream_ended(self) -> None:
+        """Answer whoever waits for the upstream, and let what comes next wait for a new one."""
+        logger.error("The MCP server behind the gateway has ended")
+        self._upstream_listens = anyio.Event()
+        self._listing.give_up()
+        for key in list(self._forwarded):
+            await self._give_up(key, ENDED)
+
+    async def refuse_all(self) -> None:
+        """Answer every call that is being judged: there will be nobody to run it."""
+        for request, scope in list(self._being_judged.values()):
+            scope.cancel()
+            await self._refuse(request, NEVER_SENT)
+
+    async def greet_again(self) -> None:
+        """Tell an upstream that was started again what the first one was told."""
+        self._toolbox.has_changed()
+        for message in self._greeting:
+            if message.is_request:
+                await self._listing.ask(message, self._to_upstream)
+            else:
+                await self._to_upstream(message.text)
+        self._upstream_listens.set()
+
+    async def _give_up(self, key: str, text: str) -> None:
+        forwarded = self._forwarded.pop(key, None)
         if forwarded is None:
             return
-        if forwarded.request.method == "tools/call":
+        if forwarded.request.is_call:
             await self._refuse(forwarded.request, text)
         else:
-            await self._answer(messages.upstream_ended(request_id))
+            await self._answer(messages.failure(forwarded.request.id, messages.CONNECTION_CLOSED, text))

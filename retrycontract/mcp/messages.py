@@ -1,76 +1,260 @@
-"""The messages that the gateway writes itself, as JSON-RPC and MCP want them."""
+"""JSON-RPC messages as they were sent: read for what the gateway must know, changed where it must, never written anew.
+
+A message that was parsed and serialised again would lose what its reader cannot hold: lone surrogates, numbers beyond a
+float, the first of two equal keys. Only what is put in is written here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from mcp_types import (
-    CONNECTION_CLOSED,
-    PARSE_ERROR,
-    PROTOCOL_VERSION_META_KEY,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-)
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.contract.outputs.json_text import depth_of, read_json
+from retrycontract.judging import as_text
 
-ENVELOPE = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends along with every request
+ENVELOPE: Final = "io.modelcontextprotocol/"  # what a client of the stateless protocol (2026) sends with every request
+PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+PARSE_ERROR, INVALID_REQUEST, CONNECTION_CLOSED = -32700, -32600, -32000
+DEEPEST: Final = 500  # levels; Python reads somewhat more, depending on where it is asked to
+LONGEST_INTEGER: Final = 4000  # digits; Python refuses to read more than 4300
+DECIDES: Final = ("method", "params", "name", "arguments")  # two of them could mean one call here and another there
+
+RequestId: TypeAlias = str | int | float
 
 
-def meta_of(params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Give a request's `_meta`."""
-    meta = (params or {}).get("_meta")
-    return meta if isinstance(meta, dict) else {}
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) <= LONGEST_INTEGER else float("-inf" if digits.startswith("-") else "inf")
 
 
-def refusal(request: JSONRPCRequest, result: ToolResult) -> JSONRPCResponse:
+_DECODER = json.JSONDecoder(parse_int=_integer)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]|-?\d+(?=[\s,}])', re.DOTALL)
+
+
+class UnreadableMessageError(ValueError):
+    """Raised for a line that is no JSON, or nests too deep; `request_id` is what can be made out of it."""
+
+    def __init__(self, text: str, *, is_too_deep: bool) -> None:
+        self.request_id, self.is_too_deep = _id_in(text), is_too_deep
+        super().__init__("nested too deeply to be read" if is_too_deep else "no JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Hold a message as it was sent, and as it reads."""
+
+    text: str
+    value: Mapping[str, Any]
+
+    @property
+    def method(self) -> str | None:
+        """Give the method of a request or notification."""
+        method = self.value.get("method")
+        return method if isinstance(method, str) else None
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Give the parameters by name."""
+        params = self.value.get("params")
+        return params if isinstance(params, dict) else {}
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Give a request's `_meta`."""
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def id(self) -> RequestId | None:
+        """Give the id, if it is one that can be answered."""
+        found = self.value.get("id")
+        return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+
+    @property
+    def key(self) -> str:
+        """Give the id as `key_of` does."""
+        return key_of(self.id)
+
+    @property
+    def is_request(self) -> bool:
+        """Tell whether an answer is owed."""
+        return self.method is not None and self.id is not None
+
+    @property
+    def is_call(self) -> bool:
+        """Tell whether a tool is called by its name."""
+        return self.method == "tools/call" and isinstance(self.params.get("name"), str)
+
+    @property
+    def is_answer(self) -> bool:
+        """Tell whether a request is answered here."""
+        return "method" not in self.value and ("result" in self.value or "error" in self.value)
+
+    @property
+    def repeated(self) -> str | None:
+        """Name a key that appears twice although only one can be meant."""
+        where = [_start(self.text, ()), _start(self.text, ("params",))]
+        for start in where:
+            names = Counter(name for name, _, _ in _members(self.text, start) if name in DECIDES)
+            if twice := next((name for name, count in names.items() if count > 1), None):
+                return twice
+        return None
+
+    @property
+    def output(self) -> Any:
+        """Give a call's arguments as they are judged: their own text where it holds what JSON does not allow."""
+        return {} if self.params.get("arguments") is None else output_at(self.text, "params", "arguments")
+
+    def with_arguments(self, arguments: Any) -> Message:
+        """Put other arguments into a tools/call."""
+        written = json.dumps(arguments)
+        start = _start(self.text, ("params", "arguments"), any_value=True)
+        if start is None:
+            return read_message(self._with_first(("params",), f'"arguments": {written}'))
+        end = _DECODER.raw_decode(self.text, start)[1]
+        return read_message(self.text[:start] + written + self.text[end:])
+
+    def with_note(self, note: str) -> Message:
+        """Put a text before what the upstream answered."""
+        result = self.value.get("result")
+        content = result.get("content") if isinstance(result, dict) else None
+        if not isinstance(content, list):  # a handle or a question of the server's, which has no place for a text
+            return self
+        return read_message(self._with_first(("result", "content"), json.dumps({"type": "text", "text": note})))
+
+    def with_id(self, request_id: str) -> Message:
+        """Ask the same under another id."""
+        start = _start(self.text, ("id",), any_value=True)
+        assert start is not None, "only a request is asked again"
+        end = _DECODER.raw_decode(self.text, start)[1]
+        return read_message(self.text[:start] + json.dumps(request_id) + self.text[end:])
+
+    def _with_first(self, path: tuple[str, ...], written: str) -> str:
+        start = _start(self.text, path, any_value=True)
+        assert start is not None, "the caller has seen that it is there"
+        after = _SPACE.match(self.text, start + 1)
+        is_empty = after is not None and self.text[after.end()] in "]}"
+        return f"{self.text[: start + 1]}{written}{'' if is_empty else ', '}{self.text[start + 1 :]}"
+
+
+def read_line(text: str) -> list[Message] | Message | None:
+    """Read a message or a batch; None for JSON that is neither. Raises UnreadableMessageError."""
+    value = _read(text)
+    if isinstance(value, dict):
+        return Message(text, value)
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [Message(text[start:end], item) for item, (start, end) in zip(value, _items(text), strict=True)]
+    return None
+
+
+def read_message(text: str) -> Message:
+    """Read what was put together here."""
+    return Message(text, _read(text))
+
+
+def key_of(request_id: Any) -> str:
+    """Give an id in a form that keeps 1, 1.0 and "1" apart."""
+    return json.dumps(request_id)
+
+
+def output_at(text: str, *path: str) -> Any:
+    """Give what stands at a path of readable JSON, as it is judged: its own text where it holds what JSON forbids."""
+    start = _start(text, path, any_value=True)
+    if start is None:
+        return {}
+    written = text[start : _DECODER.raw_decode(text, start)[1]]
+    value, fault = read_json(written)
+    return as_text(value) if fault is None else written
+
+
+def refusal(request: Message, result: ToolResult) -> Message:
     """Answer a tools/call with our feedback: a result with isError, never a protocol error."""
     rendered = result.render("mcp")
-    if PROTOCOL_VERSION_META_KEY in meta_of(request.params):
+    if PROTOCOL_VERSION in request.meta:
         rendered["resultType"] = "complete"
-    return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=rendered)
+    return _written({"id": request.id, "result": rendered})
 
 
-def with_note(response: JSONRPCResponse, note: str) -> JSONRPCResponse:
-    """Put a text before what the upstream answered."""
-    content = response.result.get("content")
-    if not isinstance(content, list):  # a handle or a question of the server's, which has no place for a text
-        return response
-    noted = [{"type": "text", "text": note}, *content]
-    return response.model_copy(update={"result": response.result | {"content": noted}})
-
-
-def with_arguments(request: JSONRPCRequest, arguments: Any) -> JSONRPCRequest:
-    """Put other arguments into a tools/call."""
-    return request.model_copy(update={"params": (request.params or {}) | {"arguments": arguments}})
-
-
-def progress(token: str | int, count: int, text: str) -> JSONRPCNotification:
+def progress(token: str | int, count: int, text: str) -> Message:
     """Say that we are at work. The numbers must rise, also when the upstream starts its own at 1 afterwards."""
     params = {"progressToken": token, "progress": count / 1000, "message": text}
-    return JSONRPCNotification(jsonrpc="2.0", method="notifications/progress", params=params)
+    return _written({"method": "notifications/progress", "params": params})
 
 
-def list_request(request_id: str, asked: Mapping[str, Any], cursor: str | None) -> JSONRPCRequest:
+def list_request(request_id: str, asked: Mapping[str, Any], cursor: str | None) -> Message:
     """Ask for a page of the tools in the name of the client, whose envelope the upstream may need to see."""
     envelope = {key: value for key, value in asked.items() if key.startswith(ENVELOPE)}
     params = ({"_meta": envelope} if envelope else {}) | ({"cursor": cursor} if cursor is not None else {})
-    return JSONRPCRequest(jsonrpc="2.0", id=request_id, method="tools/list", params=params)
+    return _written({"id": request_id, "method": "tools/list", "params": params})
 
 
-def upstream_ended(request_id: RequestId) -> JSONRPCError:
-    """Answer a request that nobody will answer any more."""
-    error = ErrorData(code=CONNECTION_CLOSED, message="The MCP server behind the gateway has ended. Start it again.")
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+def failure(request_id: RequestId | None, code: int, message: str) -> Message:
+    """Answer what cannot be done with an error of the protocol."""
+    return _written({"id": request_id, "error": {"code": code, "message": message}})
 
 
-def not_json_rpc() -> JSONRPCMessage:
-    """Answer what could not be read."""
-    error = ErrorData(code=PARSE_ERROR, message="This is no JSON-RPC message.")
-    return JSONRPCError(jsonrpc="2.0", id=None, error=error)
+def _written(value: dict[str, Any]) -> Message:
+    whole = {"jsonrpc": "2.0", **value}
+    return Message(json.dumps(whole), whole)
+
+
+def _read(text: str) -> Any:
+    if text.count("[") + text.count("{") > DEEPEST and depth_of(text) > DEEPEST:
+        raise UnreadableMessageError(text, is_too_deep=True)
+    try:
+        return _DECODER.decode(text)
+    except ValueError:
+        raise UnreadableMessageError(text, is_too_deep=False) from None
+
+
+def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int | None:
+    """Find where the value at a path begins; None where there is none, or no object unless any will do."""
+    start: int | None = _skip(text, 0)
+    for name in path:
+        found = [begins for key, begins, _ in _members(text, start) if key == name]
+        start = found[-1] if found else None
+    return start if start is None or any_value or text[start] == "{" else None
+
+
+def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
+    """Yield name, beginning and end of an object's values in readable JSON; of anything else nothing."""
+    at = len(text) if start is None or text[start] != "{" else _skip(text, start + 1)
+    while at < len(text) and text[at] == '"':
+        name, at = _DECODER.raw_decode(text, at)
+        begins = _skip(text, _skip(text, at) + 1)
+        end = _DECODER.raw_decode(text, begins)[1]
+        yield name, begins, end
+        at = _skip(text, _skip(text, end) + 1)
+
+
+def _items(text: str) -> Iterator[tuple[int, int]]:
+    at = _skip(text, _skip(text, 0) + 1)
+    while at < len(text):
+        end = _DECODER.raw_decode(text, at)[1]
+        yield at, end
+        at = _skip(text, _skip(text, end) + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _id_in(text: str) -> RequestId | None:
+    """Make out the id of a line that cannot be read, so that whoever waits for its answer gets one."""
+    depth, before = 0, ["", ""]
+    for token in _TOKEN.findall(text):
+        depth += (token in "{[") - (token in "]}")
+        if depth == 1 and before == ['"id"', ":"] and token not in "[]{},:":
+            try:
+                found: RequestId = json.loads(token)
+            except ValueError:
+                return None
+            return found
+        before = [before[1], token]
+    return None

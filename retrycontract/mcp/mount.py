@@ -1,4 +1,4 @@
-"""Serve `/mcp` beside an application that speaks our API; the SDK is imported when somebody comes."""
+"""Serve `/mcp` and `/hooks` beside an application that speaks our API; each is imported when somebody comes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-PATH = "/mcp"
+# Address -> the module and class that answer there.
+DOORS = {"/mcp": ("retrycontract.mcp.over_http", "ServerVisit"), "/hooks": ("retrycontract.mcp.hooks", "HookVisit")}
 
 
 class Mount:
-    """Hand requests for `/mcp` to the MCP server, everything else to the application.
+    """Hand requests for a door to whoever answers there, everything else to the application.
 
     `is_closing` tells whether the process is about to end: then nobody is kept waiting.
     """
@@ -21,10 +22,11 @@ class Mount:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request, or the lifespan."""
-        if scope["type"] != "http" or scope["path"] != PATH:
+        if scope["type"] != "http" or scope["path"] not in DOORS:
             await self._app(scope, receive, send)
             return
+        module, visitor = DOORS[scope["path"]]
         # In a thread: it takes most of a second, which every other request would wait.
-        module = await asyncio.to_thread(import_module, "retrycontract.mcp.over_http")
-        visit = module.Visit(self._app, scope, is_closing=self._is_closing)
+        found = getattr(await asyncio.to_thread(import_module, module), visitor)
+        visit = found(self._app, scope, is_closing=self._is_closing)
         await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)

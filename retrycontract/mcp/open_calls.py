@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from retrycontract.contract.lifecycle import Status
 from retrycontract.judging import Verdict
+
+
+def connection_details(session: str, model: str | None = None) -> dict[str, Any]:
+    """Give what goes along with every attempt of a connection.
+
+    The session is this connection's alone: an earlier one's calls are not ours. One turn for all of it, so that a call
+    is continued by its call_id only. MCP names no model: whoever starts the connection may.
+    """
+    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0} | ({"model": model} if model else {})
 
 
 @dataclass(slots=True, eq=False)

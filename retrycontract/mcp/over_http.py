@@ -2,79 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
-import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from retrycontract.client import AsyncClient
-from retrycontract.judging.asking import PATIENCE, NoVerdictError
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.server import ContractServer, connection_details
-
-HERE = "http://in.process"  # never looked up: the transport calls the application
-# What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
-HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"traceparent")
+from retrycontract.mcp.open_calls import connection_details
+from retrycontract.mcp.server import ContractServer
+from retrycontract.mcp.visiting import KeyedVisit
 
 
-class Visit:
-    """Answer one HTTP request; `app` speaks the API."""
+class ServerVisit(KeyedVisit):
+    """Let the SDK answer one HTTP request."""
 
-    def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
-        self._app, self._scope, self._is_closing = app, scope, is_closing
-        self._transport = httpx2.ASGITransport(app=self._ask)
-
-    async def serve(self, receive: Any, send: Any, *, max_body_bytes: int) -> None:
-        """Check the key and let the SDK answer."""
-        if self._scope["method"] != "POST":  # a stream that nobody writes to would only be held open
-            await _answer(send, 405, {b"allow": b"POST"})
-            return
-        authorization = dict(self._scope["headers"]).get(b"authorization", b"").decode("latin-1")
-        refused = await self._refused(authorization)
-        if refused is not None:
-            await _relay(refused, send)
-            return
-        key = authorization.partition(" ")[2]
-        async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=self._pause) as client:
-            judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
-            server = ContractServer(judge, (), has_desk=True)
-            manager = StreamableHTTPSessionManager(
-                server.as_server(), stateless=True, max_request_body_size=max_body_bytes
-            )
-            async with manager.run():
-                await manager.handle_request(self._scope, receive, send)
-
-    async def _refused(self, authorization: str) -> httpx2.Response | None:
-        """Ask the API with the key; nobody else needs to know which keys, hosts and rates are right."""
-        async with httpx2.AsyncClient(transport=self._transport) as http:
-            headers = {"Authorization": authorization} if authorization else {}
-            answer = await http.get(f"{HERE}/api/v1/calls?limit=1", headers=headers)
-        # A key that may not read may do other things here, and is told so where it may not.
-        return None if answer.status_code in (200, 403) else answer
-
-    async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
-        """Call the application in the name of who called us."""
-        mine = [pair for pair in scope["headers"] if not pair[0].startswith(HANDED_ON)]
-        theirs = [pair for pair in self._scope["headers"] if pair[0].startswith(HANDED_ON)]
-        outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
-        await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
-
-    async def _pause(self, seconds: float) -> None:
-        if self._is_closing():
-            raise NoVerdictError("the service is being restarted. Ask again in a moment.")
-        await asyncio.sleep(seconds)
-
-
-async def _relay(answer: httpx2.Response, send: Any) -> None:
-    headers = {name.encode(): value.encode("latin-1") for name, value in answer.headers.items()}
-    kept = {name: headers[name] for name in (b"content-type", b"retry-after", b"location") if name in headers}
-    challenge = {b"www-authenticate": b"Bearer"} if answer.status_code == 401 else {}
-    await _answer(send, answer.status_code, kept | challenge, answer.content)
-
-
-async def _answer(send: Any, status: int, headers: dict[bytes, bytes], body: bytes = b"") -> None:
-    sized = [*headers.items(), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": sized})
-    await send({"type": "http.response.body", "body": body})
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
+        """Serve a connection of this request alone."""
+        judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
+        server = ContractServer(judge, (), has_desk=True).as_server()
+        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
+        async with manager.run():
+            await manager.handle_request(self._scope, receive, send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -74,15 +73,6 @@ INSTRUCTIONS = (
     "answer is valid. After an error correct what it names and check again with the call_id of the answer."
 )
 IF_BLOCKED = f" When the answer says Blocked, ask {GUIDANCE} with that call_id and do what the person says."
-
-
-def connection_details(session: str, model: str | None = None) -> dict[str, Any]:
-    """Give what goes along with every attempt of a connection.
-
-    The session is this connection's alone: an earlier one's calls are not ours. One turn for all of it, so that a call
-    is continued by its call_id only. MCP names no model: whoever starts the connection may.
-    """
-    return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0} | ({"model": model} if model else {})
 
 
 class ContractServer:

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.judging import Judge
 from retrycontract.judging.asking import settled
 from retrycontract.mcp import messages
+from retrycontract.mcp.messages import Message
 
 NO_SCHEMA = {"type": "object"}  # the protocol demands a schema; a server that sends none accepts anything
 
@@ -47,12 +47,12 @@ class Toolbox:
         """Note that the upstream says that its list has changed."""
         self._changes += 1
 
-    def read_along(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:
+    def read_along(self, request: Message, response: Message) -> None:
         """Learn from what the client asked for: most clients list the tools before they call one."""
-        tools = response.result.get("tools")
-        if not isinstance(tools, list):
+        result = response.value.get("result")
+        if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return
-        if (request.params or {}).get("cursor") is None and response.result.get("nextCursor") is None:
+        if request.params.get("cursor") is None and result.get("nextCursor") is None:
             self._replace(tools, self._changes)
         else:
             self._declare(tools)
@@ -90,7 +90,7 @@ def _declared(tool: dict[str, Any]) -> DeclaredTool:
 PAGE_SECONDS = 30.0  # for one page of the upstream's tools
 MAX_PAGES = 100
 
-Send = Callable[[JSONRPCMessage], Awaitable[bool]]
+Send = Callable[[Message], Awaitable[bool]]
 
 
 class NoToolListError(Exception):
@@ -105,46 +105,57 @@ class ToolListing:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._questions: dict[RequestId, _Question] = {}
+        self._questions: dict[str, _Question] = {}
 
     async def tools(self, meta: Mapping[str, Any]) -> list[Any]:
         """Give every page of the list; `meta` is that of the client's request. Raises NoToolListError."""
         tools: list[Any] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = await self._page(meta, cursor)
+            page = await self._put(messages.list_request(_own_id(), meta, cursor), self._send)
+            if page is None:
+                raise NoToolListError("the server does not list its tools")
             tools += page.get("tools") or []
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str):
                 return tools
         raise NoToolListError(f"its list has more than {MAX_PAGES} pages")
 
-    def takes(self, message: JSONRPCMessage) -> bool:
+    async def ask(self, request: Message, send: Callable[[str], Awaitable[bool]]) -> None:
+        """Put a request of the client's once more, and keep the answer from it."""
+        await self._put(request.with_id(_own_id()), lambda message: send(message.text))
+
+    def takes(self, message: Message) -> bool:
         """Take a message if it answers us; nobody else has asked for it then."""
-        match message:
-            case JSONRPCResponse() | JSONRPCError() if message.id in self._questions:
-                self._questions[message.id].take(message)
-                return True
-            case _:
-                return False
+        if not message.is_answer or message.key not in self._questions:
+            return False
+        self._questions[message.key].take(message)
+        return True
+
+    def cannot_read(self, key: str) -> bool:
+        """Wait no longer for an answer that cannot be read; tells whether it was for us."""
+        if key in self._questions:
+            self._questions[key].answered.set()
+        return key in self._questions
 
     def give_up(self) -> None:
         """Wait no longer: the upstream has ended."""
         for question in self._questions.values():
             question.answered.set()
 
-    async def _page(self, meta: Mapping[str, Any], cursor: str | None) -> dict[str, Any]:
-        request = messages.list_request(f"retrycontract-{uuid.uuid4().hex}", meta, cursor)
-        question = self._questions[request.id] = _Question()
+    async def _put(self, request: Message, send: Send) -> Mapping[str, Any] | None:
+        question = self._questions[request.key] = _Question()
         try:
             with anyio.move_on_after(PAGE_SECONDS):
-                if await self._send(request):
+                if await send(request):
                     await question.answered.wait()
         finally:
-            del self._questions[request.id]
-        if question.result is None:
-            raise NoToolListError("the server does not list its tools")
+            del self._questions[request.key]
         return question.result
+
+
+def _own_id() -> str:
+    return f"retrycontract-{uuid.uuid4().hex}"
 
 
 class _Question:
@@ -152,9 +163,10 @@ class _Question:
 
     def __init__(self) -> None:
         self.answered = anyio.Event()
-        self.result: dict[str, Any] | None = None
+        self.result: Mapping[str, Any] | None = None
 
-    def take(self, message: JSONRPCResponse | JSONRPCError) -> None:
+    def take(self, message: Message) -> None:
         """Take the upstream's answer; an error is none."""
-        self.result = message.result if isinstance(message, JSONRPCResponse) else None
+        result = message.value.get("result")
+        self.result = result if isinstance(result, dict) else None
         self.answered.set()

@@ -25,7 +25,7 @@ class AnthropicMessages:
     def terms(self, request: wire.Body) -> wire.Terms:
         """Read tools, `output_format` (or `output_config.format`) and `tool_choice`."""
         listed = request.get("tools")
-        # What the provider's servers run has a type of its own, and no schema.
+        # What the provider's servers run, and its own tools for clients (bash, text editor), have a type and no schema.
         own = (
             [tool for tool in listed if isinstance(tool, dict) and "input_schema" in tool]
             if isinstance(listed, list)
@@ -39,7 +39,10 @@ class AnthropicMessages:
         wanted = request.get("output_format") or (request.get("output_config") or {}).get("format")
         schema = wanted.get("schema") if isinstance(wanted, dict) else None
         output = DeclaredTool("response", "", schema) if schema is not None else None
-        return wire.Terms(str(request.get("model", "")), tools, output, must_call, request.get("stream") is True)
+        return wire.Terms(
+            str(request.get("model", "")), tools, output, must_call, request.get("stream") is True,
+            unjudged=wire.names_of(listed) - {tool.name for tool in tools},
+        )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:
         """Read the blocks."""

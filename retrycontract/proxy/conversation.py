@@ -21,6 +21,7 @@ from retrycontract.proxy.wire import Body, json_object, text_of
 MAX_PLACES: Final = 50_000  # points in conversations that are remembered, each with some hundred bytes
 MAX_OPEN: Final = 20  # calls of one conversation that wait for a person
 MAX_CONTEXT: Final = 2_000  # characters of each text that a person at the desk sees beside a call
+SHOWN: Final = frozenset({"image", "document", "image_url", "input_image", "input_file", "file", "input_audio"})
 KEY_HEADERS: Final = frozenset({b"authorization", b"x-api-key", b"api-key"})
 
 logger = logging.getLogger("retrycontract.proxy")
@@ -89,6 +90,7 @@ class Conversations:
         self._salt = secrets.token_bytes(16)  # of a key nothing is kept but a hash that no other process could make
         # Where an answer of ours ended a history: its conversation, or None where two ended alike.
         self._places: OrderedDict[bytes, Conversation | None] = OrderedDict()
+        self._unanswered: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()  # calls, by the response that made them
 
     def find(
         self, headers: Iterable[tuple[bytes, bytes]], name: str, history: Sequence[Any], response_id: Any
@@ -118,6 +120,18 @@ class Conversations:
         """Note the id by which a later request may continue a response."""
         if body.get("object") == "response" and body.get("id"):
             self._keep(_hashed(self._owner(headers), f"response {body['id']}"), conversation)
+
+    def leave_unanswered(self, headers: Iterable[tuple[bytes, bytes]], body: Body, call_ids: Iterable[str]) -> None:
+        """Note the calls of a response that its client has never seen, and so will not answer."""
+        ids = tuple(call_ids)
+        if ids and body.get("object") == "response" and body.get("id"):
+            self._unanswered[_hashed(self._owner(headers), f"response {body['id']}")] = ids
+            if len(self._unanswered) > MAX_PLACES:
+                self._unanswered.popitem(last=False)
+
+    def unanswered(self, headers: Iterable[tuple[bytes, bytes]], response_id: Any) -> tuple[str, ...]:
+        """Name the calls of a response that are still to be answered before it goes on."""
+        return self._unanswered.get(_hashed(self._owner(headers), f"response {response_id}"), ())
 
     def _owner(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         keys = sorted(pair for pair in headers if pair[0] in KEY_HEADERS)
@@ -182,7 +196,12 @@ def _told(message: Any) -> str | None:
         *([each.get("tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
     ]
     others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output")]
-    return json.dumps([message.get("role"), text_of(content).strip(), calls, others], sort_keys=True, default=str)
+    # Pictures, files, sounds; what is said of a cache moves on from message to message.
+    shown = [{name: value for name, value in each.items() if name != "cache_control"}
+             for each in blocks if each.get("type") in SHOWN]  # fmt: skip
+    return json.dumps(
+        [message.get("role"), text_of(content).strip(), calls, others, shown], sort_keys=True, default=str
+    )
 
 
 def _hashed(place: bytes, told: str) -> bytes:

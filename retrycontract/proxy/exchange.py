@@ -166,11 +166,14 @@ class Exchange:
 
     def _owed(self, answer: ModelAnswer) -> list[WrittenCall]:
         """List what of an answer is judged; what is missing from it as well."""
-        contract, named = self._contract, self._terms.must_call
+        contract, named, unjudged = self._contract, self._terms.must_call, self._terms.unjudged
         if answer.is_final:
             return []
         if answer.calls and self._terms.tools:
-            return [replace(call, absent=_not_asked_for(named)) if named and call.name not in named else call
+            is_other = {
+                call.name: named and call.name not in named and call.name not in unjudged for call in answer.calls
+            }
+            return [replace(call, absent=_not_asked_for(named)) if is_other[call.name] else call
                     for call in answer.calls]  # fmt: skip
         if self._terms.rescues and (reading := self._read_in_text(answer.text)) is not None:
             return reading
@@ -199,7 +202,7 @@ class Exchange:
         }  # fmt: skip
         for one in due:
             is_accepted = (one.call.name, canonical(one.call.arguments)) in self._conversation.accepted
-            if is_accepted or not self._contract.checks(one.call.name):
+            if is_accepted or one.call.name in self._terms.unjudged or not self._contract.checks(one.call.name):
                 continue
             await self._verdict_on(one, self._output(one, account, answer.finish_reason))
             account |= {"tokens_in": None, "tokens_out": None, "seconds": None}  # of parallel calls the first has them

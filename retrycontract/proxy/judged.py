@@ -14,13 +14,15 @@ import httpx2
 
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
-from retrycontract.proxy.exchange import Exchange, ExchangeReport, Settled
+from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
+from retrycontract.proxy.openai_responses import with_outputs
 from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.upstream import (
     RefusedByUpstreamError,
     Upstream,
     UpstreamError,
     end_to_end,
+    is_readable,
     is_stream,
     put_together,
     read,
@@ -78,6 +80,7 @@ class JudgedRequest:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
         request = _parsed(content)
+        content, request = self._with_outputs(content, request)
         terms, warning = self._terms(request)
         if request is None or terms is None or not terms.has_contract:
             await self._pass_on(content, warning)
@@ -91,12 +94,24 @@ class JudgedRequest:
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
-            if is_stream(response):
+            if not is_readable(response):
+                await relay(self._visit, response, [("outcome", UNCHECKED)])
+            elif is_stream(response):
                 await self._stream(response, exchange, terms, holds=contract.enforces)
             elif response.status_code == 200:
                 await self._whole(response, exchange, holds=contract.enforces)
             else:
                 await relay(self._visit, response)
+
+    def _with_outputs(self, content: bytes, request: Body | None) -> tuple[bytes, Body | None]:
+        """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""
+        if request is None or not (response_id := request.get("previous_response_id")):
+            return content, request
+        left = self._doorway.conversations.unanswered(self._visit.request.headers, response_id)
+        if not left:
+            return content, request
+        request = with_outputs(request, left, NOT_EXECUTED)
+        return json.dumps(request).encode(), request
 
     def _terms(self, request: Body | None) -> tuple[Terms | None, str]:
         """Read what is asked for; a request that is none is the upstream's to refuse."""
@@ -134,14 +149,17 @@ class JudgedRequest:
 
     def _remember(self, settled: Settled, text: str | None = None) -> None:
         """Note where the conversation stands, with the text that has reached the client."""
+        conversations, headers, final = self._doorway.conversations, self._visit.request.headers, settled.final
+        if final is not None:
+            arrived = {call.id for call in final.calls}
+            left = (call.id for call in settled.newest.calls if call.id not in arrived)
+            conversations.leave_unanswered(headers, settled.newest.body, left)
         if self._here is None:
             return
-        final = settled.final
         body = settled.newest.body if final is None else self._wire.final(final)
         said = final.text if final is not None else settled.newest.text
-        conversations = self._doorway.conversations
         conversations.remember(self._conversation, self._here, self._wire.said(body, said if text is None else text))
-        conversations.remember_response(self._conversation, self._visit.request.headers, body)
+        conversations.remember_response(self._conversation, headers, body)
 
     async def _pass_on(self, content: bytes, warning: str) -> None:
         async with self._upstream.answered(self._visit.request, content) as response:

@@ -13,7 +13,7 @@ import httpx2
 
 from retrycontract.client import AsyncClient
 from retrycontract.judging.asking import PATIENCE
-from retrycontract.mcp.over_http import HANDED_ON, HERE
+from retrycontract.mcp.visiting import HANDED_ON, HERE
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings

@@ -31,6 +31,7 @@ class OpenAIChat:
         return wire.Terms(
             str(request.get("model", "")), tools, _output(request.get("response_format")),
             wire.demanded(request.get("tool_choice"), tools), request.get("stream") is True,
+            unjudged=wire.names_of(listed) - {tool.name for tool in tools},
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:
@@ -44,11 +45,9 @@ class OpenAIChat:
             raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
         finish = choice.get("finish_reason")
         calls = tuple(
-            wire.WrittenCall(
-                str(call.get("id") or ""), call["function"]["name"], call["function"].get("arguments"), call
-            )
+            wire.WrittenCall(str(call.get("id") or ""), made["name"], made.get("arguments", made.get("input")), call)
             for call in message.get("tool_calls") or ()
-            if _is_call(call)
+            if (made := _made(call))
         )
         return wire.ModelAnswer(
             body, wire.text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
@@ -108,10 +107,18 @@ class _CallParts:
 
     id: str
     function: wire.Assembled = field(default_factory=lambda: wire.Assembled(name="", arguments=""))
+    custom: wire.Assembled = field(default_factory=wire.Assembled)
     others: wire.Body = field(default_factory=dict)
 
     @property
     def entry(self) -> wire.Body:
+        if self.custom.members:
+            return {
+                "id": self.id,
+                "type": "custom",
+                **self.others,
+                "custom": {"name": "", "input": "", **self.custom.members},
+            }
         return {"id": self.id, "type": "function", **self.others, "function": self.function.members}
 
 
@@ -171,13 +178,16 @@ class ChatStream:
 
     def _take_call(self, part: wire.Body) -> None:
         """Add a part to its call: by its index, but some servers number every call 0 and give each an id."""
-        place, function, name = part.get("index", 0), part.get("function") or {}, part.get("id")
+        place, name = part.get("index", 0), part.get("id")
+        function, custom = part.get("function") or {}, part.get("custom") or {}
         call = self._places.get(place)
         if call is None or (function.get("name") and name not in (None, "", call.id)):
             self._places[place] = call = _CallParts(name or "")
             self._calls.append(call)
         call.function.take({key: value for key, value in function.items() if value is not None})
-        call.others |= {k: v for k, v in part.items() if k not in ("index", "id", "function") and v is not None}
+        call.custom.take({key: value for key, value in custom.items() if value is not None})
+        taken = ("index", "id", "function", "custom")
+        call.others |= {key: value for key, value in part.items() if key not in taken and value is not None}
 
     def body(self) -> wire.Body | None:
         """Give the chat completion; without its finish reason it broke off."""
@@ -203,9 +213,10 @@ class ChatStream:
             yield chunk({"content": final.text})
         for place, call in enumerate(final.calls):
             entry = _entry(call)
-            arguments = entry["function"]["arguments"]
-            yield chunk({"tool_calls": [{"index": place, **entry, "function": {**entry["function"], "arguments": ""}}]})
-            yield chunk({"tool_calls": [{"index": place, "function": {"arguments": arguments}}]})
+            kind, member = ("custom", "input") if entry["type"] == "custom" else ("function", "arguments")
+            written = entry[kind][member]
+            yield chunk({"tool_calls": [{"index": place, **entry, kind: {**entry[kind], member: ""}}]})
+            yield chunk({"tool_calls": [{"index": place, kind: {member: written}}]})
         yield chunk({}, "tool_calls" if final.calls else "stop")
         if self._has_usage:
             yield wire.event({**envelope, "choices": [], "usage": final.usage})
@@ -216,9 +227,10 @@ def _is_function(tool: Any) -> bool:
     return isinstance(tool, dict) and tool.get("type", "function") == "function"
 
 
-def _is_call(call: Any) -> bool:
-    function = call.get("function") if isinstance(call, dict) else None
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
+def _made(call: Any) -> wire.Body | None:
+    """Give name and arguments of a call, of a function or of a custom tool; None for what is no call."""
+    made = call.get("custom" if call.get("type") == "custom" else "function") if isinstance(call, dict) else None
+    return made if isinstance(made, dict) and isinstance(made.get("name"), str) else None
 
 
 def _output(response_format: Any) -> DeclaredTool | None:

@@ -10,6 +10,9 @@ from typing import Any
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.proxy import wire
 
+CALLS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+# Calls of the provider's own tools that the client runs; what comes with them cannot be asked for alone.
+CLIENTS_OWN = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
@@ -32,9 +35,11 @@ class OpenAIResponses:
         output = None
         if isinstance(wanted, dict) and wanted.get("schema") is not None:
             output = DeclaredTool(str(wanted.get("name") or "response"), "", wanted["schema"])
+        searched = [item.get("tools") for item in _items(request) if isinstance(item, dict)]  # tools that were loaded
         return wire.Terms(
             str(request.get("model", "")), tools, output, wire.demanded(request.get("tool_choice"), tools),
             request.get("stream") is True,
+            unjudged=frozenset().union(wire.names_of(listed), *map(wire.names_of, searched)) - {t.name for t in tools},
         )  # fmt: skip
 
     def read(self, body: wire.Body) -> wire.ModelAnswer:
@@ -45,20 +50,23 @@ class OpenAIResponses:
         reason = (body.get("incomplete_details") or {}).get("reason")
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         calls = tuple(
-            wire.WrittenCall(str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments"), item)
+            wire.WrittenCall(
+                str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments", item.get("input")), item
+            )
             for item in items
-            if item.get("type") == "function_call"
+            if item.get("type") in CALLS
         )
         return wire.ModelAnswer(
             body, wire.text_of(parts), calls, reason or status, wire.count(usage, "input_tokens"),
             wire.count(usage, "output_tokens"),
             is_final=status not in ("completed", "incomplete") or reason == "content_filter"
-            or any(part.get("type") == "refusal" for part in parts),
+            or any(part.get("type") == "refusal" for part in parts)
+            or any(item.get("type") in CLIENTS_OWN for item in items),
         )  # fmt: skip
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the items and give each call its output; a conversation that the upstream keeps has them already."""
-        told = [{"type": "function_call_output", "call_id": reply.call.id, "output": reply.text}
+        told = [{"type": _output_of(reply.call), "call_id": reply.call.id, "output": reply.text}
                 if reply.call.id else wire.user_message(reply.text) for reply in replies]  # fmt: skip
         if request.get("conversation"):
             return {**request, "input": told}
@@ -74,7 +82,7 @@ class OpenAIResponses:
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
-        others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", "function_call")]
+        others = [item for item in answer.base.body["output"] if item.get("type") not in ("message", *CALLS)]
         body = {
             **answer.base.body,
             "output": [*others, *_made(answer)],
@@ -127,7 +135,7 @@ class ResponseStream:
             item = document.get("item") or {}
             if kind == "response.output_item.added":
                 is_text = self.holds_text and item.get("type") == "message"
-                self._holds = self._holds or is_text or item.get("type") == "function_call"
+                self._holds = self._holds or is_text or item.get("type") in CALLS
             elif kind == "response.output_item.done":
                 self._done.append(item)
                 self._free += not self._holds
@@ -173,6 +181,10 @@ class ResponseStream:
                 yield made("response.output_text.delta", **inner, delta=part["text"], logprobs=[])
                 yield made("response.output_text.done", **inner, text=part["text"], logprobs=[])
                 yield made("response.content_part.done", **inner, part=part)
+            elif item["type"] == "custom_tool_call":
+                yield made("response.output_item.added", **at, item={**item, "status": "in_progress", "input": ""})
+                yield made("response.custom_tool_call_input.delta", **inner, delta=item["input"])
+                yield made("response.custom_tool_call_input.done", **inner, input=item["input"])
             else:
                 arguments, name = item["arguments"], item["name"]
                 yield made("response.output_item.added", **at, item={**item, "status": "in_progress", "arguments": ""})
@@ -181,6 +193,12 @@ class ResponseStream:
             yield made("response.output_item.done", **at, item=item)
         response = {**self._api.final(final), "output": [*free, *_made(final)]}
         yield made("response.completed", response=response)
+
+
+def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire.Body:
+    """Give a request that goes on from a response, with an output for each of these calls of it."""
+    outputs = [{"type": "function_call_output", "call_id": call_id, "output": text} for call_id in call_ids]
+    return {**request, "input": [*outputs, *_items(request)]}
 
 
 def _items(request: wire.Body) -> list[Any]:
@@ -196,8 +214,14 @@ def _made(answer: wire.FinalAnswer) -> list[wire.Body]:
     return [*([message] if answer.text else []), *map(_entry, answer.calls)]
 
 
+def _output_of(call: wire.WrittenCall) -> str:
+    return CALLS[call.source["type"]] if call.source is not None else "function_call_output"
+
+
 def _entry(call: wire.WrittenCall) -> wire.Body:
     """Give a call as an item; a person's or a rescued one has no source."""
+    if call.source is not None and call.source["type"] == "custom_tool_call":
+        return {"id": f"ctc_{call.id}", **call.source}
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
     made = call.source or {"type": "function_call", "call_id": call.id, "name": call.name, "status": "completed"}
     return {"id": f"fc_{call.id}", **made, "arguments": arguments}

@@ -146,6 +146,12 @@ class Upstream:
         return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)
 
 
+def is_readable(response: httpx2.Response) -> bool:
+    """Tell whether a body comes as it is, or in a coding that can be undone; none was asked for."""
+    codings = response.headers.get("content-encoding", "").lower().split(",")
+    return all(coding.strip() in ("", "identity", "gzip", "deflate") for coding in codings)
+
+
 def is_stream(response: httpx2.Response) -> bool:
     """Tell a stream of events from a whole answer."""
     return response.status_code == 200 and response.headers.get("content-type", "").startswith("text/event-stream")

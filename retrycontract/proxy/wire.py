@@ -50,7 +50,8 @@ class Terms:
     """Say what a request asks for: its tools, the schema of its output, and whether a call is demanded.
 
     `must_call` names the tools of which one has to be called; empty where text is an answer. `output` is the name and
-    the schema of structured output. `rescues` tells that calls are looked for in the text.
+    the schema of structured output. `rescues` tells that calls are looked for in the text. `unjudged` names the tools
+    that a client runs and for which the request has no schema: the provider's own, and custom ones.
     """
 
     model: str
@@ -59,6 +60,7 @@ class Terms:
     must_call: tuple[str, ...] = ()
     streams: bool = False
     rescues: bool = False
+    unjudged: frozenset[str] = frozenset()
 
     @property
     def has_contract(self) -> bool:
@@ -223,6 +225,14 @@ def openai_error(status: int, message: str) -> Body:
 def user_message(text: str) -> Body:
     """Give a message of the user's."""
     return {"role": "user", "content": text}
+
+
+def names_of(tools: Any) -> frozenset[str]:
+    """Name the tools of a list, those within a namespace as well."""
+    listed = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    found = {(tool.get("custom") or tool).get("name") for tool in listed}
+    inner = (names_of(tool.get("tools")) for tool in listed)
+    return frozenset().union({name for name in found if isinstance(name, str)}, *inner)
 
 
 def text_of(content: Any) -> str:

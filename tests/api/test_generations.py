@@ -16,7 +16,7 @@ from tests.factories import RIGHT, WRONG, make_tool
 
 TOLD: dict[str, Any] = {
     "model": "gpt-5-mini", "prompt": "Deploy to eu.\n\x00\u2028ünïcode", "said": "I'll use the nearest region.",
-    "tokens_in": 812, "tokens_out": 0, "seconds": 1.25,
+    "tokens_in": 812, "tokens_out": 0, "seconds": 1.25, "finish_reason": "tool_calls",
 }  # fmt: skip
 
 

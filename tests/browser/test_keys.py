@@ -41,6 +41,43 @@ def test_j_and_k_move_and_enter_opens(site: Site) -> None:
     expect(site.page).to_have_url(re.compile(first.public_id))
 
 
+def test_the_reading_pane_shows_the_call_of_the_row_beside_the_list(site: Site) -> None:
+    first, second, third = three_calls()
+    site.page.set_viewport_size({"width": 1280, "height": 800})
+    site.page.reload()
+    pane = site.page.get_by_label("The call beside the list")
+    expect(pane).to_be_hidden()
+    site.page.keyboard.press("p")
+    expect(pane).to_contain_text(first.public_id)
+    for _ in range(2):
+        site.page.keyboard.press("j")
+    expect(pane).to_contain_text(second.public_id)
+    expect(site.page.locator(f"#link-{second.public_id}")).to_be_focused()
+    site.page.locator(f"#row-{third.public_id}").click()
+    expect(pane).to_contain_text(third.public_id)
+    site.page.reload()
+    expect(pane).to_contain_text(first.public_id)
+    check_look(site.page, "inbox-with-pane")
+    site.page.set_viewport_size({"width": 1024, "height": 800})
+    expect(pane).to_be_hidden()
+    site.page.keyboard.press("j")
+    site.page.keyboard.press("Enter")
+    expect(site.page).to_have_url(re.compile(first.public_id))
+
+
+def test_the_pane_of_a_group_leads_to_one_answer_for_all(site: Site) -> None:
+    agent = make_agent()
+    calls = [make_blocked(agent) for _ in range(3)]
+    site.page.set_viewport_size({"width": 1280, "height": 800})
+    site.page.reload()
+    site.page.keyboard.press("p")
+    pane = site.page.get_by_label("The call beside the list")
+    expect(pane).to_contain_text("The first of 3 calls with the same mistakes")
+    expect(pane).to_contain_text(calls[0].public_id)
+    pane.get_by_role("link", name="Answer all 3").click()
+    expect(site.page).to_have_url(re.compile(f"{calls[0].public_id}/group"))
+
+
 def test_a_whole_answer_is_given_by_keys_and_the_next_call_opens(site: Site) -> None:
     first, second, _ = three_calls()
     site.page.reload()

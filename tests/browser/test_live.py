@@ -53,6 +53,30 @@ def test_nothing_moves_under_a_pointer_that_rests_and_the_title_counts_all_the_s
     assert third.public_id not in site.page.url
 
 
+SPY = """window.told = []; window.Notification = class extends EventTarget {
+    static permission = "default";
+    static async requestPermission() { return this.permission = "granted"; }
+    constructor(title, said) { super(); window.told.push([title, said.body]); }
+}"""
+
+
+def test_whoever_allows_it_is_told_of_new_calls_while_the_inbox_is_out_of_sight(site: Site) -> None:
+    site.page.add_init_script(f"{HIDDEN}; window.seen = 'visible'; {SPY}")
+    site.page.reload()
+    site.page.get_by_role("button", name="Tell me of new calls").click()
+    expect(site.page.get_by_role("button", name="Tell me of new calls")).to_be_hidden()
+    seen = make_blocked()
+    expect(site.page.locator(f"#row-{seen.public_id}")).to_be_visible(timeout=SOON)
+    site.page.evaluate("window.seen = 'hidden'")
+    make_blocked(make_agent("other"))
+    site.page.evaluate("htmx.trigger('#queue', 'desk:poll')")
+    expect(site.page).to_have_title("(2) Inbox · retrycontract")
+    answer(seen, make_user("noah"))
+    site.page.evaluate("htmx.trigger('#queue', 'desk:poll')")
+    expect(site.page).to_have_title("(1) Inbox · retrycontract")
+    assert site.page.evaluate("window.told") == [["A new call is Blocked", "2 wait for a person"]]
+
+
 def test_a_time_that_grows_moves_nothing_beside_it(site: Site) -> None:
     wait_in_line(1)
     site.page.reload()

@@ -49,13 +49,14 @@ WORDS: Final = {
     "proxy": "--upstream http://127.0.0.1:9",
     "mcp": "--tools FILE",
     "mcp-gateway": "-- no-such-command",
+    "hook": "--url http://127.0.0.1:9",
     "completion": "bash",
     "version": "",
 }
 NO_SERVER: Final = {"backup": "Connection refused", "restore": "no dump of PostgreSQL"}  # their own programs say it
 # These do not look into the database before they serve, and tell of one that is away when they are asked (/readyz).
 STARTS_ANYWAY: Final = {"collectstatic", "web", "worker"}
-ALONE: Final = {"check", "proxy", "mcp", "mcp-gateway", "completion", "version"}  # these need no service
+ALONE: Final = {"check", "proxy", "mcp", "mcp-gateway", "hook", "completion", "version"}  # these need no service
 # A process that is ready forks for each case: to start one for each takes ten times as long. `fresh` ones have loaded
 # packages only, and read their own settings; the others have read those of a good service.
 RUNNER: Final = """
@@ -217,6 +218,8 @@ BY_HAND: Final = {
     "no key for the proxy": Case(
         ["proxy", "--upstream", "http://127.0.0.1:9", "--url", "http://127.0.0.1:9"], "RETRYCONTRACT_API_KEY"
     ),
+    "no key for the hook": Case(["hook", "--url", "http://127.0.0.1:9"], "RETRYCONTRACT_API_KEY"),
+    "no address for the hook": Case(["hook", "--url", "file:///etc/passwd"], "http://"),
     "no tools": Case(["mcp"], "name the tools"),
     "tools are not there": Case(["mcp", "--tools", "none"], "none"),
     "tools are no JSON": Case(["mcp", "--tools", "FILE"], "FILE", file=b"["),

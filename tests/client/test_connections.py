@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 import uvicorn
 
+from retrycontract.client import UnreachableError
 from retrycontract.client.connection import KEEP_ALIVE_SECONDS
 from tests.client.flavours import opened
 from tests.client.scripted import guided
 from tests.serving.threads import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from retrycontract.front.bridge import Receive, Scope, Send
 
 WAITERS: Final = 120  # more than HTTP clients open by default
@@ -53,3 +60,44 @@ def test_a_silent_connection_is_left_before_the_service_closes_it() -> None:
         """Never called."""
 
     assert uvicorn.Config(app, log_config=None).timeout_keep_alive > KEEP_ALIVE_SECONDS
+
+
+@contextmanager
+def trickling() -> Iterator[int]:
+    """Serve headers that never end, a piece at a time; gives the port."""
+    done = threading.Event()
+
+    def trickle(taken: socket.socket) -> None:
+        with taken, suppress(OSError):
+            taken.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not done.wait(0.05):
+                taken.sendall(b"X-More: 1\r\n")
+
+    def serve() -> None:
+        with suppress(OSError), ThreadPoolExecutor(4) as answering:
+            while True:
+                answering.submit(trickle, listener.accept()[0])
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        done.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(30)
+
+
+def test_headers_that_trickle_are_waited_for_no_longer_than_patience_says(
+    flavour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an end of the whole request this test would never end: every piece comes in time."""
+    monkeypatch.setattr("retrycontract.client.patience.SHORTEST_ANSWER", 0.5)
+    with (
+        trickling() as port,
+        opened(flavour, f"http://127.0.0.1:{port}", "rc_x", patience=0) as client,
+        pytest.raises(UnreachableError),
+    ):
+        client.settle("open", "t1", {}, wait=0)

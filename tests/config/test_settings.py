@@ -112,6 +112,18 @@ WRONG: list[tuple[str, str, str]] = [
     ("email_password", "canary", "needs RETRYCONTRACT_EMAIL_USER"),
     ("email_security", "ssl", "'starttls', 'tls' or 'none'"),
     ("email_port", "0", "greater than or equal to 1"),
+    ("password_login", "false", "without RETRYCONTRACT_OIDC_ISSUER nobody could log in"),
+    ("oidc_issuer", "https://id.example", "needs RETRYCONTRACT_OIDC_CLIENT_ID and RETRYCONTRACT_OIDC_ROLES"),
+    ("oidc_issuer", "http://id.example", "http only on this machine itself"),
+    ("oidc_issuer", "id.example", "must be an address such as https://id.example.com"),
+    ("oidc_issuer", "https://id.example/?a=b", "must be an address"),
+    ("oidc_issuer", "https://user:pass@id.example", "must be an address"),
+    ("oidc_roles", "desk", "each must be GROUP=ROLE"),
+    ("oidc_roles", "desk=chief", "viewer, operator, admin"),
+    ("oidc_roles", "=admin", "each must be GROUP=ROLE"),
+    ("oidc_scopes", "profile, email", "needs the scope openid"),
+    ("otel_endpoint", "collector:4318", "must be an address such as http://collector:4318"),
+    ("otel_endpoint", "http://collector:4318/?token=x", "without a query"),
     ("encryption_keys", "not-a-key-at-all", "Fernet key"),
     ("encryption_keys", f"{KEY},short", "Fernet key"),
 ]
@@ -128,8 +140,18 @@ def test_a_wrong_value_is_refused_with_its_variable_and_what_it_may_be(
     assert advice in message
 
 
+def test_a_provider_on_this_machine_may_be_asked_without_tls(tmp_path: Path) -> None:
+    given = {"oidc_client_id": "desk", "oidc_roles": "cn=heads,dc=x=admin; *=viewer"}
+    service = load_with(tmp_path, oidc_issuer="http://localhost:9400", password_login="false", **given)
+    assert [service.role_for(groups) for groups in ({"cn=heads"}, {"cn=heads,dc=x"})] == ["viewer", "admin"]
+    assert load_with(tmp_path, oidc_roles="cn=a,dc=x=admin;").oidc_roles == ["cn=a,dc=x=admin"]
+    assert load_with(tmp_path, oidc_roles="a=admin, b=viewer").role_for({"b"}) == "viewer"
+
+
 MISSPELT: list[tuple[str, str]] = [
     ("JUGDE", "did you mean RETRYCONTRACT_JUDGE?"),
+    ("OIDC_ISUER", "did you mean RETRYCONTRACT_OIDC_ISSUER?"),
+    ("OTEL_ENDPIONT", "did you mean RETRYCONTRACT_OTEL_ENDPOINT?"),
     ("REDIS_URI", "did you mean RETRYCONTRACT_REDIS_URL?"),
     ("DATABASE_URL_FIEL", "did you mean RETRYCONTRACT_DATABASE_URL_FILE?"),
     ("DATABSE_URL_FILE", "did you mean RETRYCONTRACT_DATABASE_URL_FILE?"),

@@ -8,12 +8,12 @@ def test_a_failure_is_told_by_names_counts_pointers_and_codes() -> None:
     error = ValidationError(
         ErrorCode.TYPE_MISMATCH, "/a", "Type mismatch: 'hunter2'", expected_value="x", actual_value='"hunter2"'
     )
-    assert failure_fields("t", [error], attempt=1, max_attempts=3, correlation_id="c", duration_us=12) == {
+    assert failure_fields("t", [error] * 2, attempt=2, max_attempts=3, correlation_id="c", duration_us=12) == {
         "tool_name": "t",
-        "error_count": 1,
-        "retry_attempt": 1,
+        "error_count": 2,
+        "retry_attempt": 2,
         "max_retries": 3,
-        "errors": [{"path": "/a", "code": "VAL-002"}],
+        "errors": [{"path": "/a", "code": "VAL-002"}] * 2,
         "correlation_id": "c",
         "duration_us": 12,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,152 +80,10 @@ REFUSALS = (
     "Maaf, saya tidak bisa membantu.",
     "ขออภัย ฉันไม่สามารถช่วยได้",
 )
-# How people of many languages say no: each beginning goes with each denial.
-SAYING_NO: dict[str, tuple[str, str]] = {
-    "en": (
-        (
-            "I'm sorry, but|Sorry,|Unfortunately,|I apologize, however|My apologies:|Regrettably,|I'm afraid|"
-            "Thanks for asking!|Hmm,"
-        ),
-        (
-            "I can't create this file|I cannot write that configuration|"
-            "I'm unable to provide the script you asked for|I won't be able to create this file|"
-            "I'm not permitted to write that configuration|"
-            "I don't have permission to provide the script you asked for"
-        ),
-    ),
-    "es": (
-        "Lo siento, pero|Lamentablemente,|Disculpa,|Perdón,",
-        (
-            "no puedo crear ese archivo|no puedo escribir la configuración|no me es posible ayudarte con eso|"
-            "no soy capaz de crear ese archivo|no soy capaz de escribir la configuración|"
-            "no tengo permiso para ayudarte con eso"
-        ),
-    ),
-    "fr": (
-        "Je suis désolé, mais|Désolée,|Malheureusement,|Toutes mes excuses,",
-        (
-            "je ne peux pas créer ce fichier|je ne peux pas écrire ce script|"
-            "je ne suis pas en mesure de vous aider avec cela|je ne saurais créer ce fichier|"
-            "je ne saurais écrire ce script|je n'ai pas le droit de vous aider avec cela"
-        ),
-    ),
-    "de": (
-        "Es tut mir leid, aber|Entschuldigung,|Leider|Ich bedaure,",
-        (
-            "kann ich diese Datei nicht erstellen|darf ich das nicht|ich kann dabei nicht helfen|"
-            "ist es mir nicht möglich, das zu schreiben"
-        ),
-    ),
-    "it": (
-        "Mi dispiace, ma|Purtroppo|Spiacente,",
-        (
-            "non posso creare questo file|non posso aiutarti con questo|"
-            "non sono in grado di creare questo file|non sono in grado di aiutarti con questo|"
-            "non mi è possibile creare questo file|non mi è possibile aiutarti con questo"
-        ),
-    ),
-    "pt": (
-        "Desculpe, mas|Sinto muito, mas|Infelizmente,|Lamento,",
-        (
-            "não posso criar esse arquivo|não posso ajudar com isso|não consigo criar esse arquivo|"
-            "não consigo ajudar com isso|não tenho permissão para criar esse arquivo|"
-            "não tenho permissão para ajudar com isso"
-        ),
-    ),
-    "nl": (
-        "Het spijt me, maar|Helaas|Sorry,",
-        "ik kan dit bestand niet maken|kan ik daar niet bij helpen|ik mag dat niet doen",
-    ),
-    "pl": (
-        "Przepraszam, ale|Niestety|Przykro mi, ale",
-        "nie mogę utworzyć tego pliku|nie jestem w stanie tego zrobić",
-    ),
-    "cs": (
-        "Omlouvám se, ale|Bohužel|Je mi líto,",
-        "nemohu vytvořit tento soubor|s tím nemůžu pomoci",
-    ),
-    "sv": (
-        "Tyvärr|Förlåt, men|Jag beklagar,",
-        "kan jag inte skapa filen|jag kan inte hjälpa till",
-    ),
-    "da": (
-        "Beklager, men|Desværre|Undskyld,",
-        "kan jeg ikke oprette filen|jeg kan ikke hjælpe",
-    ),
-    "fi": (
-        "Valitettavasti|Anteeksi, mutta|Pahoittelen,",
-        "en voi luoda tiedostoa|en pysty auttamaan",
-    ),
-    "tr": (
-        "Üzgünüm,|Maalesef|Özür dilerim,",
-        "bu dosyayı oluşturamam|bu konuda yardımcı olamam",
-    ),
-    "ru": (
-        "Извините, но|К сожалению,|Простите,|Мне жаль, но",
-        "я не могу создать этот файл|я не могу помочь с этим|не могу этого сделать",
-    ),
-    "uk": (
-        "Вибачте, але|На жаль,",
-        "я не можу створити цей файл|не можу допомогти",
-    ),
-    "zh": (
-        "抱歉，|很抱歉，|对不起，|非常抱歉，",
-        "我无法创建该文件|我不能帮助您完成此请求|我没办法写这个脚本",
-    ),
-    "ja": (
-        "申し訳ありませんが、|すみませんが、|恐れ入りますが、",
-        "そのファイルは作成できません|お手伝いできません|ご希望には対応いたしかねます",
-    ),
-    "ko": (
-        "죄송하지만|죄송합니다.|미안하지만",
-        "파일을 만들 수 없습니다|도와드릴 수 없습니다",
-    ),
-    "ar": (
-        "عذرًا،|آسف،|للأسف،",
-        "لا أستطيع إنشاء هذا الملف|لا يمكنني المساعدة في ذلك",
-    ),
-    "hi": (
-        "क्षमा करें,|माफ़ कीजिए,|खेद है,",
-        "मैं यह फ़ाइल नहीं बना सकता|मैं इसमें मदद नहीं कर सकता",
-    ),
-    "he": (
-        "מצטער,|סליחה,|לצערי",
-        "אני לא יכול ליצור את הקובץ|לא אוכל לעזור בזה",
-    ),
-    "vi": (
-        "Xin lỗi,|Rất tiếc,",
-        "tôi không thể tạo tệp này|tôi không thể giúp việc đó",
-    ),
-    "id": (
-        "Maaf,|Mohon maaf,",
-        "saya tidak bisa membuat berkas itu|saya tidak dapat membantu",
-    ),
-    "th": (
-        "ขออภัย|ขอโทษ",
-        "ฉันไม่สามารถสร้างไฟล์นี้ได้|ผมไม่สามารถช่วยเรื่องนี้ได้",
-    ),
-    "el": (
-        "Λυπάμαι, αλλά|Συγγνώμη,|Δυστυχώς,",
-        "δεν μπορώ να δημιουργήσω το αρχείο|δεν μπορώ να βοηθήσω",
-    ),
-    "ro": (
-        "Îmi pare rău, dar|Din păcate,",
-        "nu pot crea acest fișier|nu pot ajuta",
-    ),
-    "hu": (
-        "Sajnálom, de|Elnézést,|Sajnos",
-        "nem tudok segíteni|nem tudom létrehozni a fájlt",
-    ),
-    "fa": (
-        "متأسفم،|ببخشید،",
-        "نمی‌توانم این فایل را بسازم|نمی توانم کمک کنم",
-    ),
-    "bn": (
-        "দুঃখিত,",
-        "আমি এই ফাইলটি তৈরি করতে পারি না|আমি সাহায্য করতে পারি না",
-    ),
-}
+# How people of many languages say no: each beginning goes with each denial behind the arrow.
+SAYING_NO = dict(
+    line.split(": ", 1) for line in Path(__file__).with_name("saying_no.txt").read_text(encoding="utf-8").splitlines()
+)
 TALK = (
     "Done.",
     "Done",
@@ -266,7 +125,7 @@ def test_a_refusal_is_known_in_the_languages_that_people_speak(name: str, answer
 
 @pytest.mark.parametrize("language", SAYING_NO)
 def test_however_a_no_is_put_together_it_is_one(language: str) -> None:
-    beginnings, denials = (words.split("|") for words in SAYING_NO[language])
+    beginnings, denials = (words.split("|") for words in SAYING_NO[language].split(" -> "))
     for beginning, denial, shape in product(
         ["", *beginnings], denials, ["{}.", "**{}**", "> {}!", "{}\n\nLet me know."]
     ):
@@ -325,6 +184,14 @@ def test_small_talk_is_no_file(name: str, answer: str) -> None:
         ("a.md", "> I'm sorry, but I can't write that.", "refused"),
         ("a.txt", "**I'm sorry, but I can't write that.**", "refused"),
         ("a.txt", "ok", "only_talk"),
+        ("a.txt", "\ufeff**Done.**", "only_talk"),
+        ("a.txt", "- I'm sorry, but I can't help with that.", "refused"),
+        ("a.md", "* Lo siento, pero no puedo ayudarte.", "refused"),
+        ("a.yaml", "Answer: Het spijt me, maar ik kan dat niet doen.", "refused"),
+        ("a.js", "\"I'm sorry, I can't do that.\"", "refused"),
+        ("a.ts", '"Done."', "only_talk"),
+        ("a.js", "`No puedo crear ese archivo.`", "refused"),
+        ("a.py", "I'm so\u00adrry, I\u200b can't.", "refused"),
     ],
 )
 def test_what_only_looks_like_a_file_is_none(name: str, answer: str, keyword: str) -> None:
@@ -367,6 +234,7 @@ RIGHT = (
     ("__init__.py", "# Copyright\n"),
     ("pkg/__init__.py", f"{F}python\n{F}"),
     ("a.js", "done();\n"),
+    ("a.js", "'use strict';\n"),
     ("a.js", "'use strict';\nexport {};\n"),
     ("a.json", "true"),
     ("a.json", '"hello"'),
@@ -397,6 +265,11 @@ RIGHT = (
     ("a.txt", "Dear team,\n\nwe meet at noon.\n\nAnn\n"),
     ("requirements.txt", "django>=5\nredis\n"),
     ("Makefile", "all:\n\tcc a.c\n"),
+    ("a.js", f"Here:\n\n{F}\ndone();\n{F}"),
+    ("a.ts", f"Here:\r\n\r\n{F}\r\ndone();\r\n{F}\r\n"),
+    ("a.yaml", f"\ufeff{F}yaml\nplain words\n{F}"),
+    ("a.sh", f"\u200b{F}bash\nwhoami\n{F}"),
+    ("a.toml", "\ufeffa = 1\n"),
     ("app.lua", f'{F}lua\nprint("x")\n{F}'),
 )
 
@@ -405,7 +278,8 @@ RIGHT = (
 def test_a_right_file_passes_however_odd_it_looks(name: str, answer: str) -> None:
     found = check(name, answer)
     assert (found.is_valid, found.is_parsed) == (True, True), found.errors
-    assert not found.parsed.startswith((F, "<think>"))
+    assert name == "a.md" or not {F, "<think>", "\ufeff"} & {found.parsed[:3], found.parsed[:7], found.parsed[:1]}
+    assert not found.parsed.startswith("Here")
 
 
 # Right, but nothing tells them from talk: without a fence such a file costs an attempt, and the model is told why.

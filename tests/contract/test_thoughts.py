@@ -43,6 +43,18 @@ MARKS = (
     ("◁think▷", "◁/think▷"), ("[THINK]", "[/THINK]"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"), ("<unused94>thought\n", "<unused95>"),
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<analysis>", "</analysis>"), ("<PLAN id='1'>", "</Plan>"), ("<cot>", "</cot>"), ("<rationale>", "</rationale>"),
+    ("<inner-monologue>", "</inner-monologue>"), ("<scratch_pad>", "</scratch_pad>"),
+    ("[REASONING]", "[/REASONING]"), ("<|begin_of_think|>", "<|end_of_think|>"), ("<ctrl94>thought\n", "<ctrl95>"),
+    ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|><|channel|>final <|constrain|>json<|message|>"),
+)  # fmt: skip
+# Marks without an end of their own kind that could stand alone: it is also somebody's XML, or Markdown's.
+NEVER_ALONE = (
+    "</analysis>", "</Plan>", "</rationale>", "</details>", "Here is my response:", f"\n{F}\n"
+)  # fmt: skip
+FOLDED = (
+    ('<details type="reasoning"><summary>Thought</summary>', "</details>"), (f"{F}thinking\n", f"\n{F}\n"),
+    ("Here is my thought process:", "Here is my response:"),
 )  # fmt: skip
 THOUGHTS = (
     "plan it", f"Maybe:\n{F}python\nos.remove(1)\n{F}\nno", f"{F}\nNO = 1\n{F}", "I'm sorry, I can't... or can I?",
@@ -64,13 +76,23 @@ SHAPES = ("{0}{2}{1}\n{3}", "{0}\r\n{2}\r\n{1}\r\n{3}", "{0}{2}{1}\n{0}again{1}\
 @pytest.mark.parametrize(("opening", "end"), MARKS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whatever_was_thought_the_answer_is_what_follows(opening: str, end: str, shape: str) -> None:
+    if end in NEVER_ALONE and not shape.startswith("{0}"):
+        return
     for thought, answer in product(THOUGHTS, ANSWERS):
         assert without_thoughts(shape.format(opening, end, thought, answer)).strip() == answer.strip(), thought
 
 
-@pytest.mark.parametrize(("opening", "end"), MARKS)
+@pytest.mark.parametrize(("opening", "end"), FOLDED)
+def test_thoughts_that_are_folded_away_are_none_of_the_answer(opening: str, end: str) -> None:
+    for thought, answer in product(THOUGHTS[:2], ANSWERS):
+        assert without_thoughts(f"{opening}{thought}{end}\n{answer}").strip() == answer.strip(), thought
+
+
+@pytest.mark.parametrize(("opening", "end"), MARKS + FOLDED)
 def test_a_thought_that_never_ends_is_no_answer(opening: str, end: str) -> None:
     for thought, answer in product(THOUGHTS, ANSWERS):
+        if end.startswith("\n") and F in thought + answer:  # the next fence ends it
+            continue
         if "<think>" not in thought or "</think" not in end:  # where another one ends, it cannot be told which
             assert no_attempt(f"{opening}{thought}\n{answer}") == "only_thoughts", thought
 
@@ -100,3 +122,40 @@ def test_a_thought_behind_words_is_cut_with_the_fence_in_it() -> None:
 )
 def test_text_that_mentions_a_mark_stays(text: str) -> None:
     assert without_thoughts(text) == text
+
+
+# Files whose own text looks like the marks of thoughts.
+OWN = (
+    ("a.xml", "<plan>\n  <step/>\n</plan>\n"),
+    ("a.xml", '<?xml version="1.0"?>\n<plan><analysis>x</analysis></plan>\n'),
+    ("a.html", "<h1>x</h1>\n<plan>a</plan>\n<reasoning>b</reasoning>\n"),
+    ("a.html", "<analysis>\n<p>x</p>\n</analysis>\n"),
+    ("a.md", f"# T\n\n<plan>\nx\n</plan>\n\n{F}sh\nls\n{F}\n"),
+    ("a.toml", "[thinking]\na = 1\n"),
+    ("a.sh", "#!/bin/sh\ncat <<E\n<think>\nE\n"),
+    ("a.tsx", "export const A = () => <plan><b/></plan>;\n"),
+    ("a.py", f'P = """\n<thinking>\nplan\n</thinking>\n{F}json\n{{}}\n{F}\n"""\n'),
+    ("a.py", 'P = """\nhm\n</think>\n"""\nx = 1\n'),
+)
+
+
+@pytest.mark.parametrize("is_fenced", [False, True])
+@pytest.mark.parametrize(("name", "source"), OWN)
+def test_a_file_keeps_its_own_elements_and_strings(name: str, source: str, *, is_fenced: bool) -> None:
+    assert check(name, f"````\n{source}````" if is_fenced else source).parsed == source
+
+
+@pytest.mark.parametrize(
+    ("name", "thought", "source"),
+    [
+        ("a.xml", "<plan>I look first</plan>\n", "<?xml version='1.0'?>\n<a/>\n"),
+        ("a.html", "<analysis>let me see</analysis>\n", "<!doctype html>\n<p>x</p>\n"),
+        ("a.md", "<plan>hm</plan>\n", "# T\n"),
+        ("a.txt", "<plan>Maybe so", ""),
+        ("a.html", f"<plan>{F}\nno\n{F}</plan>", ""),
+    ],
+)
+def test_markup_too_may_have_a_thought_before_it(name: str, thought: str, source: str) -> None:
+    found = check(name, thought + source)
+    assert found.parsed == (source or None)
+    assert source or [error.keyword for error in found.errors] == ["only_thoughts"]

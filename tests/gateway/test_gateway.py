@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, MCPError
+from mcp import Client
 
 from tests.gateway.connections import run, text_of, told, twin_of
 
@@ -147,22 +147,18 @@ def test_the_upstreams_own_errors_stay_as_they_are(tmp_path: Path) -> None:
     run(story, tmp_path)
 
 
-def test_an_upstream_that_dies_is_named_and_the_gateway_goes_on_answering(tmp_path: Path) -> None:
+def test_an_upstream_that_dies_is_named_and_started_again_when_asked(tmp_path: Path) -> None:
     async def story(client: Client) -> None:
         dying = await client.call_tool("crash", {})
         assert dying.is_error
         assert "has ended" in text_of(dying)
         assert "Whether this call was executed is not known." in text_of(dying)
-        later = await client.call_tool("read_file", RIGHT)
-        assert later.is_error
-        assert "Nothing was executed." in text_of(later)
-        unknown = await client.call_tool("raed_file", RIGHT)
-        assert "Nothing was executed." in text_of(unknown)
-        with pytest.raises(MCPError, match="has ended"):
-            await client.list_prompts()
+        assert text_of(await client.call_tool("double", {"number": 4})) == '{"number": 8}'
+        assert "(attempt 1/3)" in text_of(await client.call_tool("double", {"number": "x"}))
 
-    stderr = run(story, tmp_path)
+    stderr = run(story, tmp_path, "--restart", mode="legacy")
     assert "The MCP server behind the gateway has ended" in stderr
+    assert len(set(told(tmp_path, "process"))) == 2
 
 
 @pytest.mark.parametrize(

@@ -93,14 +93,38 @@ def test_wrong_use_ends_with_two_and_the_reason(arguments: list[str], message: s
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(\"No module named 'mcp'\", name='mcp')")
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"name": "double", "inputSchema": {}}]')
+    for missing, command in {"mcp": ["mcp", "--tools", str(tools)], "anyio": ["mcp-gateway", "--", "cat"]}.items():
+        folder = tmp_path / missing
+        folder.mkdir()
+        (folder / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name='{missing}')")
+        run = subprocess.run(
+            [sys.executable, "-m", "retrycontract", *command],
+            cwd=ROOT, env=os.environ | {"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False,
+            timeout=60,
+        )  # fmt: skip
+        assert run.returncode == 2
+        assert run.stderr == 'retrycontract: this needs the package mcp: pip install "retrycontract[mcp]"\n'
+
+
+HEAVY = "('mcp', 'mcp_types', 'pydantic', 'httpx2', 'starlette')"
+
+
+def test_a_gateway_that_judges_loads_neither_the_sdk_nor_an_http_client(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, pathlib, sys\n"
+        "if 'mcp-gateway' in getattr(sys, 'orig_argv', ()):\n"
+        f"    atexit.register(lambda: pathlib.Path({str(seen)!r}).write_text("
+        f"repr([name for name in (*{HEAVY}, 'retrycontract.mcp.gateway') if name in sys.modules])))\n"
+    )
     run = subprocess.run(
-        [sys.executable, "-m", "retrycontract", "mcp-gateway", "--", "cat"],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
-        timeout=60,
+        gateway_command(), cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, text=True, capture_output=True,
+        input=INITIALIZED + call(1, '{"name": "read_file", "arguments": {}}'), check=False, timeout=60,
     )  # fmt: skip
-    assert run.returncode == 2
-    assert run.stderr == 'retrycontract: this needs the package mcp: pip install "retrycontract[mcp]"\n'
+    assert run.returncode == 0, run.stderr
+    assert seen.read_text() == "['retrycontract.mcp.gateway']"
 
 
 def test_the_gateway_loads_no_server_package_and_no_other_command_loads_the_sdk() -> None:

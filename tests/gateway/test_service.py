@@ -12,6 +12,7 @@ import pytest
 from anyio.to_thread import run_sync
 from mcp import Client
 
+from retrycontract.mcp.commands import DEFAULTS
 from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
 from tests.gateway.connections import run, text_of, told, twin_of
@@ -114,13 +115,29 @@ def test_an_answer_that_comes_late_is_given_with_the_next_call(behind: Callable[
         call_id = await two_failures(client)
         unanswered = await client.call_tool("read_file", WRONG)
         assert BLOCKED in text_of(unanswered)
-        assert "Nobody answered within 1 seconds." in text_of(unanswered)
+        assert "A person has been asked; nobody answered within 1 seconds. Call the tool again" in text_of(unanswered)
         await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
         late = await client.call_tool("read_file", WRONG)
         assert "> Absolute paths." in text_of(late)
         assert not (await client.call_tool("read_file", RIGHT)).is_error
 
     behind(story, "--wait", "1")
+
+
+def test_a_client_that_hears_nothing_is_told_to_call_again_before_it_gives_up(
+    behind: Callable[..., str], desk: Desk
+) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        unanswered = await client.call_tool("read_file", WRONG)  # asks for no progress
+        assert BLOCKED in text_of(unanswered)
+        assert "nobody answered within 1 seconds. Call the tool again to get the answer." in text_of(unanswered)
+        answer = answered_with(desk, call_id, decision="corrected", arguments=json.dumps(RIGHT))
+        result = await third_failure_while(client, answer)  # asks for it, and is waited for with
+        assert not result.is_error
+
+    assert DEFAULTS["silent_wait"] == 45.0  # TypeScript's SDK gives up after 60 seconds
+    behind(story, "--silent-wait", "1")
 
 
 def test_the_model_may_still_get_it_right_while_blocked(behind: Callable[..., str], desk: Desk) -> None:

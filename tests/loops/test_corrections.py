@@ -72,6 +72,23 @@ def test_after_the_last_correction_a_person_is_needed(
     assert (event.attempts, event.violations) == (calls, caught.value.violations)
 
 
+@pytest.mark.parametrize("loop", ["correct_with_retry", "respond_with_correction"])
+def test_a_call_that_is_resumed_before_anybody_answered_asks_for_a_person_no_second_time(
+    scripted: Scripted, loop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    given, contract = WRONG if loop == "correct_with_retry" else ASKED, RetryContract()
+    script, told = scripted(WRONG), list[HumanInterventionRequired]()
+    options = {"contract": contract, "on_human_intervention": told.append}
+    call_id = None
+    for _ in range(3):
+        with pytest.raises(FormattingCorrectionExhaustedError) as caught:
+            script.run(loop, given, call_id=call_id, **options)
+        call_id = caught.value.call_id
+    assert (script.calls, len(told)) == (3, 1)
+    assert len([record for record in caplog.records if record.message == "HUMAN_INTERVENTION_REQUIRED"]) == 1
+    assert not [prompt for prompt in script.prompts if "HUMAN_INTERVENTION" in prompt]
+
+
 def test_the_correction_turn_holds_the_reply_the_violations_and_the_instruction(scripted: Scripted) -> None:
     secret = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4"
     raw = f'<think>My thoughts.</think>{{"action": 5, "parameters": {{"api_key": "{secret}"}}}}'

@@ -1,4 +1,4 @@
-"""Planted calls are as real ones are: consistent, counted, the same for the same seed, and never among real ones."""
+"""Made-up calls are as real ones are: consistent, counted, the same for the same seed, and never among real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def planted() -> list[tuple[object, ...]]:
 
 
 def test_planted_calls_are_what_history_and_counts_say() -> None:
-    assert printed("seed", "--calls", "600", "--days", "2").startswith("Planted 600 calls in ")
+    assert printed("seed", "--calls", "600", "--days", "2").startswith("Made 600 calls in ")
     assert Call.objects.count() == 600
     assert set(Call.objects.values_list("state", flat=True)) >= {
         CallState.VALID,

@@ -61,9 +61,17 @@ def test_every_attempt_is_stored_with_model_tokens_and_context(
     assert (call.tool, call.state, call.model, call.attempts_made) == ("read_file", "valid", "m-1", 2)
     stored = history(service, key, call.call_id)
     assert stored["context"] == {"goal": "Read a.txt", "last_user_message": "Read a.txt"}
-    first = stored["attempts"][0]
-    assert (first["tokens_in"], first["tokens_out"], first["said"], first["prompt"]) == (10, 5, "Hm.", "Read a.txt")
-    assert first["seconds"] > 0
+    first, second = stored["attempts"]
+    assert (first["said"], first["prompt"], second["said"], second["prompt"]) == (
+        "Hm.",
+        "Read a.txt",
+        None,
+        "Read a.txt",
+    )
+    for attempt in (first, second):
+        told = {name: attempt[name] for name in ("model", "tokens_in", "tokens_out", "finish_reason")}
+        assert told == {"model": "m-1", "tokens_in": 10, "tokens_out": 5, "finish_reason": "tool_calls"}
+        assert attempt["seconds"] > 0
 
 
 def test_observed_calls_are_stored_and_block_nothing(before: Any, agent: Client) -> None:
@@ -131,6 +139,39 @@ def test_another_conversation_or_another_key_reads_nothing_of_the_answer(
         post(chat, url, following, Authorization="Bearer of-somebody-else")
         post(chat, url, chat.asking(chat.tool()))
     assert all("which was Blocked" not in json.dumps(asked.body) for asked in up.asked)
+
+
+def test_two_conversations_that_begin_alike_at_once_stay_apart(before: Any, agent: Client, desk: Desk) -> None:
+    wrong = chat.says(None, chat.call("read_file", WRONG))
+    with upstream(*[wrong] * 6, chat.says("Hello.")) as up, before(up.url) as url:
+        first, second = (read(chat, "whole", ask(chat, url, "whole", chat.tool())) for _ in range(2))
+        blocked = next(call for call in agent.calls(state="blocked") if call.call_id in chat.text_in(second))
+        desk.answer(blocked.call_id, text=HINT, decision="hint")
+        edited = json.loads(json.dumps(second).replace("wrong 3 times", "wrong"))
+        cut = further(chat, "whole", second, "Go on.")
+        cut["messages"] = cut["messages"][-1:]
+        for body in (further(chat, "whole", first, "Go on."), further(chat, "whole", edited, "Go on."), cut):
+            post(chat, url, body)
+        assert all("which was Blocked" not in json.dumps(asked.body) for asked in up.asked)
+        post(chat, url, further(chat, "whole", second, "Go on."))
+    assert "which was Blocked" in json.dumps(up.asked[-1].body)
+
+
+def test_a_conversation_about_another_picture_is_another_one(before: Any, agent: Client, desk: Desk) -> None:
+    wrong = chat.says(None, chat.call("read_file", WRONG))
+
+    def about(url: str) -> Any:
+        picture = {"type": "image_url", "image_url": {"url": url}, "cache_control": {"type": "ephemeral"}}
+        return {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]}
+
+    with upstream(*[wrong] * 3, chat.says("Hello.")) as up, before(up.url) as url:
+        body = read(chat, "whole", post(chat, url, chat.asking(chat.tool(), **about("data:1"))))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        said = [{"role": "assistant", "content": chat.text_in(body)}, {"role": "user", "content": "Go on."}]
+        for picture in ("data:2", "data:1"):
+            post(chat, url, chat.asking(chat.tool(), messages=[*about(picture)["messages"], *said]))
+    assert ["which was Blocked" in json.dumps(asked.body) for asked in up.asked[3:]] == [False, True]
 
 
 def test_a_header_names_the_conversation_whatever_it_repeats(before: Any, agent: Client, desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from retrycontract.proxy.dialects import MARKED, UNMARKED, read_calls
 from tests.proxy import chat
 from tests.proxy.test_wires import WIRES, ask, read, reply
 from tests.proxy.upstream import READ_FILE, RIGHT, proxied, upstream
+from tests.serving.service import ROOT
 
 CORPUS = os.environ.get("RETRYCONTRACT_CORPUS")
 TOOLS = {"read_file": READ_FILE, "ping": {"type": "object"}}
@@ -118,7 +120,10 @@ def test_the_published_samples_are_read() -> None:
         elif row["is_call"]:
             asked[row["dialect"]] += 1
             right[row["dialect"]] += found == row["calls"]
-    print({dialect: f"{right[dialect]}/{count}" for dialect, count in asked.most_common()})
+    counted = {dialect: f"{right[dialect]}/{count}" for dialect, count in asked.items()}
+    page = (ROOT / "docs/proxy.md").read_text(encoding="utf-8")
+    assert dict(re.findall(r"`(\w+)` \| (\d+/\d+)", page)) == counted
+    assert f"Of {asked.total()} published calls that are not damaged {right.total()} are read exactly" in page
     assert right.total() >= 0.97 * asked.total(), (right.total(), asked.total())
 
 

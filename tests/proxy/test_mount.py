@@ -45,6 +45,11 @@ def post(service: Service, path: str, body: Any, **headers: str) -> httpx2.Respo
     return httpx2.post(f"{service.url}/proxy/{path}", json=body, headers={**SECRET_HEADERS, **headers}, timeout=60)
 
 
+def files_with(service: Service, text: str) -> list[Path]:
+    kept = [path for path in Path(service.data_dir).rglob("*") if path.is_file()]
+    return [path for path in kept if text.encode() in path.read_bytes()]
+
+
 def test_a_call_is_mended_stored_and_the_upstreams_key_is_nowhere(served: tuple[Service, ScriptedUpstream]) -> None:
     service, up = served
     ours = {"x-retrycontract-key": service.new_key("proxied")}
@@ -66,11 +71,15 @@ def test_a_call_is_mended_stored_and_the_upstreams_key_is_nowhere(served: tuple[
         "Authorization": f"Bearer {ours['x-retrycontract-key']}"}).text  # fmt: skip
     assert call_id in seen
     assert UPSTREAM_KEY not in seen
-    kept = [path for path in Path(service.data_dir).rglob("*") if path.is_file()]
-    assert any(path.name == "service.log" for path in kept)
-    assert [path for path in kept if UPSTREAM_KEY.encode() in path.read_bytes()] == []
-    # The control: what is no key of the upstream's is found by the same look.
-    assert any(call_id.encode() in path.read_bytes() for path in kept)
+    assert files_with(service, UPSTREAM_KEY) == []
+
+
+def test_what_is_stored_and_logged_would_be_found(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, _ = served
+    ours = {"x-retrycontract-key": service.new_key("looked-for")}
+    answer = post(service, f"here{chat.PATH}", chat.asking(chat.tool(), text="never"), **ours)
+    assert files_with(service, answer.headers["x-retrycontract-calls"])
+    assert any(path.name == "service.log" for path in files_with(service, "blocked"))
 
 
 @pytest.mark.parametrize("key", [None, "", "rc_00000000_nobody", "two words", UPSTREAM_KEY])

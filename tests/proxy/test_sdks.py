@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from threading import Thread
 from typing import Any
 
 import anthropic
@@ -12,9 +13,13 @@ import openai
 import pydantic
 import pytest
 
+from retrycontract.client import AsyncClient, Client
 from tests.proxy import chat, messages, responses
 from tests.proxy.test_wires import WIRES, reply
 from tests.proxy.upstream import RIGHT, WRONG, Reply, proxied, upstream, whole
+from tests.serving.desk import Desk
+from tests.serving.service import Service
+from tests.serving.threads import eventually
 
 KEY = "not-a-real-key"
 
@@ -166,3 +171,44 @@ def test_a_stream_that_breaks_off_over_a_call_is_an_error_of_the_sdk(name: str, 
     with upstream(cut) as up, proxied(up.url) as url, pytest.raises(module.APIError):
         complete(name, url, "streamed", flavour, ASKED[name](wire.tool()))
     assert json.loads(up.asked[0].content)["stream"] is True
+
+
+HINT = "The path is a text such as 'b.txt'."
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_blocked_call_gets_a_hint_and_then_it_is_right(
+    service: Service, keys: Iterator[str], desk: Desk, name: str, way: str, flavour: str
+) -> None:
+    wire, key = WIRES[name], next(keys)
+    both = wire.call("read_file", RIGHT), wire.call("read_file", WRONG, 1)
+    first, wrong = reply(wire, way, "", *both), reply(wire, way, "", wire.call("read_file", WRONG, 2))
+    right = reply(wire, way, "", wire.call("read_file", {"path": "b.txt"}, 3))
+    found: list[Any] = []
+    with (
+        upstream(first, wrong, wrong, right) as up,
+        proxied(up.url, service=lambda: AsyncClient(service.url, key), wait=60) as url,
+        Client(service.url, key) as agent,
+    ):
+        asking = Thread(target=lambda: found.append(complete(name, url, way, flavour, ASKED[name](wire.tool()))))
+        asking.start()
+        eventually(lambda: list(agent.calls(state="blocked")))
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text=HINT, decision="hint")
+        asking.join(60)
+    [(answer, _)] = found
+    assert read(wire, answer) == [("read_file", RIGHT), ("read_file", {"path": "b.txt"})]
+    assert "such as 'b.txt'" in wire.results(up.asked[3].body)[-1]
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_structured_output_that_is_mended_streams_into_the_sdk(name: str, flavour: str) -> None:
+    wire, schema = WIRES[name], Invoice.model_json_schema()
+    options = {"output_format": Invoice} if name == "messages" else wire.structured("invoice", schema)
+    replies = wire.streams('{"total": "five"}'), wire.streams('{"total": 5, "currency": "EUR"}')
+    with upstream(*replies) as up, proxied(up.url) as url:
+        answer, said = complete(name, url, "streamed", flavour, ASKED[name](**options))
+    assert Invoice.model_validate_json(wire.text_in(answer.model_dump())) == Invoice(total=5, currency="EUR")
+    assert said == '{"total": 5, "currency": "EUR"}'
+    assert len(up.asked) == 2

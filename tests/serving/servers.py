@@ -105,6 +105,7 @@ class Redis:
         assert program is not None
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", ""]
         options += ["--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", str(self.folder)]
+        options += ["--set-proc-title", "no"]  # a title is written over the mark by which a run's processes are found
         with (self.folder / "redis.log").open("ab") as log:
             self.process = subprocess.Popen([program, *options], stdout=log, stderr=subprocess.STDOUT)
         wait_for_port(self.port, self.process)

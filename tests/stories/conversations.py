@@ -42,12 +42,13 @@ def continuing(client: Client, tool_call_id: str, arguments: dict[str, Any], bef
 
 def forgetting(client: Client, tool_call_id: str, arguments: dict[str, Any], _: Outcome | None) -> Outcome:
     """Name nothing at all."""
-    return client.submit("transfer", tool_call_id, arguments)
+    return client.submit("transfer", tool_call_id, arguments, max_attempts=1)
 
 
 def counting(client: Client, tool_call_id: str, arguments: dict[str, Any], _: Outcome | None) -> Outcome:
     """Count turns, but of no session."""
-    return client.submit("transfer", tool_call_id, arguments, turn=int(tool_call_id.removeprefix("c")))
+    turn = int(tool_call_id.removeprefix("c"))
+    return client.submit("transfer", tool_call_id, arguments, turn=turn, max_attempts=1)
 
 
 WAYS: Final[dict[str, Submit]] = {"call ids": continuing, "nothing": forgetting, "turns alone": counting}

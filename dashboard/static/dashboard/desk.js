@@ -87,7 +87,22 @@
   const idsOf = (root) => all(".row[id]", root).map((row) => row.id);
   const isHeld = (part) => part.id === "queue" && (
     (part.matches(":hover") && Date.now() - lastMove < REST_MS) || part.contains(document.activeElement) && document.activeElement.matches(".row-link"));
-  const countIn = (root) => { const titled = one("[data-title]", root); if (titled) document.title = titled.dataset.title; };
+  // The title counts them; whoever allowed it is told by the browser, too, while the inbox is out of sight.
+  const tell = one("[data-tell]"), canTell = "Notification" in window;
+  let waiting = Number(one("#queue")?.dataset.waiting ?? 0);
+  if (tell && canTell) tell.hidden = Notification.permission !== "default";
+  tell?.addEventListener("click", async () => { tell.hidden = await Notification.requestPermission() !== "default"; });
+  const countIn = (root) => {
+    const counted = one("[data-title]", root);
+    if (!counted) return;
+    document.title = counted.dataset.title;
+    const more = Number(counted.dataset.waiting) - waiting;
+    waiting += more;
+    if (more <= 0 || isSeen() || !canTell || Notification.permission !== "granted") return;
+    const words = more === 1 ? "A new call is Blocked" : `${more} new calls are Blocked`;
+    const told = new Notification(words, { body: `${waiting} wait for a person`, tag: "inbox" });
+    told.addEventListener("click", () => { window.focus(); told.close(); });
+  };
   const announce = (known, coming) => {
     const fresh = coming.filter((id) => !known.includes(id)).length;
     let bar = one("#news");
@@ -224,6 +239,53 @@
     isWanted = true;
     poll();
   });
+
+  // ---- Beside the list, where there is room: the call of the row that has the focus ----
+  const split = one("[data-split]"), pane = one("#pane"), isWide = matchMedia("(min-width: 75rem)");
+  const REACHED_MS = 150; // somebody who runs down the list reads none on the way
+  let shown = null, reaching = 0;
+  const isOpen = () => Boolean(split?.hasAttribute("data-open") && isWide.matches);
+  const markShown = () => {
+    all(".row[data-shown]").forEach((row) => row.removeAttribute("data-shown"));
+    if (isOpen() && shown) document.getElementById(shown)?.closest(".row").setAttribute("data-shown", "");
+  };
+  const showBeside = (link) => {
+    if (!isOpen() || !link || link.id === shown) return;
+    shown = link.id;
+    markShown();
+    const address = `${link.dataset.beside ?? link.getAttribute("href")}?beside=${link.dataset.size ?? 1}`;
+    htmx.ajax("GET", address, { source: pane, target: pane, swap: "innerHTML" }).then(() => { pane.scrollTop = 0; });
+  };
+  const markPane = () => {
+    all("[data-pane-switch]").forEach((button) => {
+      button.hidden = false;
+      button.setAttribute("aria-pressed", String(split.hasAttribute("data-open")));
+    });
+    markShown();
+    if (isOpen() && !document.getElementById(shown)) showBeside(one(".row-link", split));
+  };
+  if (split) {
+    split.addEventListener("focusin", (event) => {
+      if (!event.target.matches(".row-link")) return;
+      clearTimeout(reaching);
+      reaching = setTimeout(() => showBeside(event.target), REACHED_MS);
+    });
+    split.addEventListener("click", (event) => {
+      if (event.target.closest("[data-pane-switch]")) {
+        split.toggleAttribute("data-open");
+        document.cookie = `pane=${split.hasAttribute("data-open") ? "open" : ""}; path=/; max-age=31536000; SameSite=Lax`;
+        markPane();
+      }
+      const link = event.target.closest(".row-link");
+      if (!link || !event.detail || !isOpen() || link.id === shown || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault(); // a first click shows it here, Enter and a second one open it
+      link.focus();
+      showBeside(link);
+    });
+    document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "queue") markPane(); });
+    isWide.addEventListener("change", markPane);
+    markPane();
+  }
 
   // ---- The way down to the answer is shown while the answer is out of sight ----
   const answer = one("#answer");

@@ -15,7 +15,7 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.outputs.no_attempt import SAID, is_declined, no_attempt, without_thoughts
+from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses, without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 
@@ -58,7 +58,8 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
         return findings
     if findings.is_parsed:
         # A JSON string where something else is due may hold the refusal.
-        is_refusal = isinstance(findings.parsed, str) and is_declined(findings.parsed)
+        said = findings.parsed
+        is_refusal = isinstance(said, str) and is_prose(said) and refuses(said)
         return replace(findings, errors=(_missing(FaultKind.REFUSED, kind),)) if is_refusal else findings
     reason = no_attempt(output)
     if reason is None or (reason is FaultKind.EMPTY and kind is Kind.TOOL_CALL):

@@ -44,10 +44,10 @@ def check_source(
         message = code.template.format(expected="string", actual=type_name(output))
         hint = HINTS[FaultKind.EMPTY]
         return Findings((ValidationError(code, "", message, expected_value="string", keyword="type", hint=hint),))
-    text, fault = _decoded(output)
+    text, fault = _decoded(output, language)
     if fault is not None:
         return Findings((source_error(fault, text, language, sanitizer),))
-    source, faults = _compiled(without_thoughts(text), contract, language)
+    source, faults = _compiled(without_thoughts(text, has_tags=language.has_tags), contract, language)
     if was_cut_off(finish_reason):
         faults = (*faults, CUT_OFF)
     found = [source_error(fault, source, language, sanitizer) for fault in faults]
@@ -60,7 +60,7 @@ def check_source(
     return Findings(in_order([*found, *told]), parsed=source, is_parsed=True, faults=broken)
 
 
-def _decoded(output: str | bytes) -> tuple[str, SourceFault | None]:
+def _decoded(output: str | bytes, language: Language) -> tuple[str, SourceFault | None]:
     """Read bytes as UTF-8, and find what no text file may hold."""
     try:
         text = output.decode("utf-8") if isinstance(output, bytes) else output
@@ -69,8 +69,8 @@ def _decoded(output: str | bytes) -> tuple[str, SourceFault | None]:
         return "", SourceFault(FaultKind.ENCODING, "the text is not UTF-8")
     if len(text) > MAX_SOURCE:
         return text, TOO_LONG
-    if not without_thoughts(text).strip():
-        return text, _answered(no_attempt(text) or FaultKind.EMPTY)
+    if not without_thoughts(text, has_tags=language.has_tags).strip():
+        return text, _answered(no_attempt(text, has_tags=language.has_tags) or FaultKind.EMPTY)
     null = text.find("\0")
     if null >= 0:
         line, column = text.count("\n", 0, null) + 1, null - text.rfind("\n", 0, null)
@@ -97,7 +97,7 @@ def _compiled(text: str, contract: CompiledTool, language: Language) -> tuple[st
         if candidate is found.told:
             told = candidate.text, faults
     # Asked last: what compiles is a file, however it reads, and "with a as b" is a statement without its colon.
-    reason = no_attempt(text)
+    reason = no_attempt(text, has_tags=language.has_tags)
     if reason is FaultKind.ONLY_TALK and not language.takes_prose and is_statement(text):
         reason = None
     return (text, (_answered(reason),)) if reason else told

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.no_attempt import chats, is_prose, is_sentence, refuses
+from retrycontract.contract.outputs.no_attempt import INVISIBLE, chats, is_prose, is_sentence, refuses, talk_in
 from retrycontract.contract.outputs.source_code import Language
 
 ONE_WORD = frozenset(
     {"done", "ok", "okay", "sorry", "sure", "yes", "no", "none", "n/a", "null", "nothing", "todo", "tbd"}
 )
+
+JAVASCRIPTS = (Language.JAVASCRIPT, Language.TYPESCRIPT, Language.TSX)
 
 
 def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None:
@@ -20,6 +22,9 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
 
     A fence says that the text is meant as the file, so that only a plain refusal is doubted in one.
     """
+    said = _STRING.fullmatch(text) if language in JAVASCRIPTS else None
+    if said is not None and (ONE_WORD & {said[2].casefold().rstrip(".!")} or talk_in(said[2])):
+        return talk_in(said[2]) or FaultKind.ONLY_TALK  # "use strict" alone is none
     if is_fenced or not language.takes_prose:
         is_titled = language is Language.MARKDOWN and text.startswith("#")  # "# Sorry, we are closed" is a page's title
         return FaultKind.REFUSED if is_prose(text) and not is_titled and refuses(text, is_whole=False) else None
@@ -28,7 +33,7 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     ]
     if not lines:
         return None  # nothing but comments: a placeholder, as its compiler says
-    if text.strip().casefold().rstrip(".!") in ONE_WORD:
+    if re.sub(rf"[\s*_`\"'>.!{INVISIBLE}]", "", text).casefold() in ONE_WORD:
         return FaultKind.ONLY_TALK
     if _STRUCTURE[language].match(lines[0]):
         return _doubt_structured(lines, text, language)
@@ -49,8 +54,9 @@ def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultK
     is_single = len(lines) == 1
     if language is Language.YAML:
         return FaultKind.REFUSED if is_single and refuses(text) else None
-    if language in (Language.MARKDOWN, Language.TEXT) and lines[0].startswith((">", "*", "_")):
-        return FaultKind.REFUSED if refuses(text) else None  # emphasised or quoted, it declines all the same
+    if language in (Language.MARKDOWN, Language.TEXT) and (is_single or lines[0].startswith((">", "*", "_"))):
+        is_title = lines[0].startswith("#") and language is Language.MARKDOWN
+        return FaultKind.REFUSED if refuses(text) and not is_title else None  # emphasised or listed, it declines, too
     if language in (Language.BASH, Language.SQL) and lines[0].rstrip()[-1:] in ".!?":
         return None if _SPEAKS.match(lines[0]) or not is_sentence(lines[0]) else FaultKind.ONLY_TALK
     if language is Language.BASH and "<<" not in text:
@@ -85,6 +91,7 @@ def _is_comment(line: str, language: Language) -> bool:
     return mark is not None and line.lstrip().startswith(mark) and not line.startswith("#!")
 
 
+_STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
 # Lower case alone: "For this, I need", "If you want".
 _STATEMENT = re.compile(
     r"\s*(async|assert|await|case|class|const|def|del|elif|else|except|export|finally|fn|for|from|func|function|global|if|"
@@ -172,8 +179,8 @@ def find_code(answer: str, language: Language) -> Extraction:
     unnamed = named or [block for block in blocks if not block.tag]
     fitting = unnamed or (list(blocks) if language is Language.TEXT else [])
     chosen = _chosen(answer, fitting, language)
-    # Words with fences in between are no code, except in languages that take nearly anything.
-    is_possible = not language.takes_prose and _FENCE.match(answer) is None
+    # Words with fences in between are no code; to JavaScript the words are a label, and a fence three templates.
+    is_possible = not (language.takes_prose or language in JAVASCRIPTS) and _FENCE.match(answer) is None
     return Extraction((whole, *chosen) if is_possible else chosen, chosen[0] if chosen else None, len(fitting))
 
 

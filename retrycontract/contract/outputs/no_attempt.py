@@ -12,6 +12,7 @@ from retrycontract.contract.outputs.json_faults import FENCE, FaultKind
 
 OPENING = 600  # characters in which a refusal says that it is one; longer texts explain, or are no refusal
 SENTENCES = 4  # of them: thanks, an apology and what the model is come before "I cannot"
+INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"  # what some models and copies put before and between words
 MAX_PARAGRAPH = 4_000  # characters; a longer paragraph is somebody's text
 
 # How an apology begins a text. Each line is a language or a few that are near to each other.
@@ -122,7 +123,8 @@ _SIGNS = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
-_QUOTES = str.maketrans("‘’‚‛“”„‟´`′＇\u00a0\u202f", "''''\"\"\"\"'''' " + " ")
+_ODD = {"'": "‘’‚‛´`′＇ʼ", '"': "“”„‟", " ": "\u00a0\u202f", "": INVISIBLE}
+_QUOTES = {ord(odd): plain for plain, odds in _ODD.items() for odd in odds}
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟।])\s+|(?<=[。！？؟।])|\n+")
 
 
@@ -155,8 +157,8 @@ def chats(text: str) -> bool:
 
 def is_prose(text: str) -> bool:
     """Tell whether a text is words alone: one or more paragraphs of sentences, without a sign of code or data."""
-    words = text.strip().strip("\"'`#/*-!<> \n\t")
-    if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words.translate(_QUOTES)):
+    words = text.strip()[: MAX_PARAGRAPH + 9].translate(_QUOTES).strip("\"'`#/*-!<> \n\t")
+    if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words):
         return False
     letters = sum(character.isalpha() or unicodedata.category(character)[0] == "M" for character in words)
     return letters >= len(words.replace(" ", "")) * 3 // 4
@@ -190,6 +192,7 @@ def talk_in(text: str) -> FaultKind | None:
 def _sentences(text: str) -> list[str]:
     """Give the first sentences as they are compared: plain quotes, lower case, without marks before the first word."""
     plain = unicodedata.normalize("NFC", text[:OPENING].translate(_QUOTES)).casefold().replace("ß", "ss")
+    plain = _LABEL.sub("", plain.strip("' \n\""))
     plain = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", plain)  # the emphasis of Markdown
     found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(plain))
     return [sentence for sentence in found if sentence][:SENTENCES]
@@ -203,6 +206,7 @@ def _alternatives(table: str, *, ends: str = "") -> re.Pattern[str]:
     return re.compile(f"(?:{unicodedata.normalize('NFC', joined)}){ends}")
 
 
+_LABEL = re.compile(r"(answer|assistant|response|reply|output|note|ai|model)\s*:\s+")
 _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
@@ -220,12 +224,14 @@ SAID = {
 }
 
 
-def without_thoughts(text: str) -> str:
+def without_thoughts(text: str, *, has_tags: bool = False) -> str:
     """Cut out what a reasoning model thought before its answer; what begins and never ends is all thought.
 
     Thoughts stand at the beginning, or between words and the first fence. Text that merely mentions a mark, in a
-    string or inside a fence, is left alone.
+    string or inside a fence, is left alone. Where the output `has_tags` of its own, as XML has, a plain word such as
+    `<plan>` marks a thought only when it opens the text and an answer follows its end.
     """
+    text = text.lstrip(INVISIBLE)
     # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
     if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
         return text
@@ -234,32 +240,35 @@ def without_thoughts(text: str) -> str:
     rest = _after_lone_end(text)
     for _ in range(MAX_THOUGHTS):
         opening = _OPENS.match(rest)
+        if opening is not None and has_tags and opening["word"]:
+            # Without an end it is a thought: markup ends whatever it begins.
+            after = _after_thought(rest, opening)
+            is_open = not any(found["end"] for found in _ends_of(opening).finditer(rest, opening.end()))
+            return after if after or is_open or FENCE in rest else rest
         if opening is not None:
             rest = _after_thought(rest, opening)
             continue
         within = _OPENS_LINE.search(rest)
         # Where no fence follows, in the thought or after it, the mark may be the file's own.
-        if within is None or within.start() >= rest.find(FENCE):
+        if within is None or within.start() > rest.find(FENCE) or (has_tags and within["word"]):
             break
-        rest = rest[: within.start()] + _after_thought(rest, within)
+        before = rest[: within.start()]
+        if before.count('"""') % 2 or before.count("'''") % 2:  # a file's own string
+            break
+        rest = before + _after_thought(rest, within)
     return rest
 
 
-def no_attempt(answer: str) -> FaultKind | None:
+def no_attempt(answer: str, *, has_tags: bool = False) -> FaultKind | None:
     """Tell why a whole answer is no attempt; None when something in it may be one."""
     if not answer.strip():
         return FaultKind.EMPTY
-    rest = without_thoughts(answer).lstrip("\ufeff")
+    rest = without_thoughts(answer, has_tags=has_tags).lstrip("\ufeff")
     if not rest.strip():
         return FaultKind.ONLY_THOUGHTS
     if "```" in rest or "~~~" in rest or rest.lstrip()[:1] in ("{", "["):
         return None
     return talk_in(rest) if is_mostly_words(rest) else None
-
-
-def is_declined(text: str) -> bool:
-    """Tell whether a value that was sent as text is a refusal in a place where data was due."""
-    return is_prose(text) and refuses(text)
 
 
 def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:
@@ -271,9 +280,11 @@ def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _after_lone_end(text: str) -> str:
     """Cut off thoughts whose opening mark the provider's template has kept: they end on a line's end."""
-    depth = fences = looked_at = 0
+    depth = fences = quotes = looked_at = 0
     for mark in _ANY_MARK.finditer(text):
-        fences, looked_at = fences + text.count(FENCE, looked_at, mark.start()), mark.start()
+        fences += text.count(FENCE, looked_at, mark.start())
+        quotes += text.count('"""', looked_at, mark.start())
+        looked_at = mark.start()
         if _is_quoted(text, mark):
             continue
         if mark["end"] is None:
@@ -282,8 +293,8 @@ def _after_lone_end(text: str) -> str:
             depth -= 1
         elif mark["final"]:
             return text[mark.end() :]
-        # Inside a fence it is the file's own, and in a line of JSON a string's.
-        elif fences % 2 == 0 and (not _is_json(text) or _begins_a_line(text, mark)):
+        # Inside a fence or a long string it is the file's own, and in a line of JSON a string's.
+        elif fences % 2 == quotes % 2 == 0 and (not _is_json(text) or _begins_a_line(text, mark)):
             line_end = _LINE_END.match(text, mark.end())
             if line_end is not None:
                 return text[line_end.end() :]
@@ -292,11 +303,8 @@ def _after_lone_end(text: str) -> str:
 
 def _after_thought(text: str, opening: re.Match[str]) -> str:
     """Give what follows a thought: thoughts inside it have ends of their own, if they have any."""
-    mark = next(mark for mark, found in opening.groupdict().items() if found is not None and mark != "name")
-    name = re.escape(opening["name"] or "")
-    either = rf"(?P<end>{_ENDS[mark].format(name=name)})|{_NESTED[mark].format(name=name)}"
     depth, first = 1, None
-    for found in re.compile(either, re.IGNORECASE).finditer(text, opening.end()):
+    for found in _ends_of(opening).finditer(text, opening.end()):
         if _is_quoted(text, found):
             continue
         depth += 1 if found["end"] is None else -1
@@ -306,9 +314,17 @@ def _after_thought(text: str, opening: re.Match[str]) -> str:
     return text[first.end() :] if first else ""
 
 
+def _ends_of(opening: re.Match[str]) -> re.Pattern[str]:
+    """Find what ends a thought, as `end`, or begins another inside it."""
+    mark = next(mark for mark in _MARKS if opening[mark] is not None)
+    name = re.escape(opening["name"] or opening["word"] or "")
+    either = rf"(?P<end>{_ENDS[mark].format(name=name)})|{_NESTED[mark].format(name=name)}"
+    return re.compile(either, re.IGNORECASE | re.MULTILINE)
+
+
 def _is_json(text: str) -> bool:
-    beginning = text.lstrip()[:7].upper()
-    return beginning[:1] in ("{", "[", '"') and beginning != "[THINK]"
+    beginning = text.lstrip()[:12]
+    return beginning[:1] in ("{", "[", '"') and not _SQUARE.match(beginning)
 
 
 def _begins_a_line(text: str, mark: re.Match[str]) -> bool:
@@ -323,39 +339,61 @@ def _is_quoted(text: str, mark: re.Match[str]) -> bool:
 
 
 _NAMES = (
-    r"(?:[a-z]+[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|antthinking|monologue|"
-    r"cot_budget_reflect|chain_of_thought)(?:_(?:process|content|never_used_\w+))?"
+    r"(?:[a-z]+[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratch[_-]?pad|antthinking|monologue|cot|"
+    r"inner[_-]?(?:monologue|thoughts?|voice)|cot_budget_reflect|chain[_-]of[_-]thought)"
+    r"(?:_(?:process|content|never_used_\w+))?"
 )
-# The marks of thoughts: tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's and distilled ones'.
+# Words that are elements of somebody's XML as well.
+_WORDS = r"analysis|plan(?:ning)?|internal|reason|rationale|deliberation|brainstorm(?:ing)?"
+# Tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's, Gemini's and distilled ones'; chats, Granite.
 _MARKS = {
     "tag": rf"<(?P<name>{_NAMES})(?:\s[^<>]{{0,200}})?>",
+    "plain": rf"<(?P<word>{_WORDS})(?:\s[^<>]{{0,200}})?>",
     "sign": r"◁think▷",
-    "square": r"\[THINK\]",
+    "square": r"\[(?-i:THINK(?:ING)?|REASONING|THOUGHTS?)\]",
     "channel": r"(?:<\|start\|>assistant)?<\|channel\|?>\s*(?:analysis|commentary|thought)\b(?:<\|message\|>)?",
-    "special": r"<\|(?:begin_of_thought|start_thinking|thinking|think|thought)\|>|<unused94>\s*thought\b",
+    "special": r"<\|(?:(?:begin_of_|start_)?(?:think(?:ing)?|thoughts?|reasoning)(?:_begin|_start)?)\|>|"
+    r"<(?:unused|ctrl)94>\s*thought\b",
+    "folded": r"<details\s[^<>]{0,100}\b(?:reasoning|thinking)\b[^<>]{0,100}>",
+    "fenced": r"(?:`{3,}|~{3,})[ \t]*(?:think(?:ing)?|thoughts?|reasoning|scratchpad|cot)[ \t]*$",
+    "said": r"here(?:'s|’s| is) my (?:thought|thinking|reasoning) process:",
 }
-_SPECIAL_END = r"(?:<\|(?:end_of_thought|end_thinking|end_think|/think(?:ing)?|/thought)\|>|<unused95>)"
+_SPECIAL_END = (
+    r"(?:<\|(?:(?:end_of_|end_|/)(?:think(?:ing)?|thoughts?|reasoning)|(?:think(?:ing)?|thoughts?|reasoning)_end)\|>|"
+    r"<(?:unused|ctrl)95>)"
+)
+_FINAL = r"(?:<\|start\|>assistant)?<\|channel\|>final(?:\s*<\|constrain\|>\s*\w+)?<\|message\|>\s*"
+_TAG_END = r"<\\?/\s*{name}(?:\s[^<>]{{0,200}})?>\s*"
 _ENDS = {
-    "tag": r"</\s*{name}\s*>\s*",
+    "tag": _TAG_END,
+    "plain": _TAG_END,
     "sign": r"◁/think▷\s*",
-    "square": r"\[/THINK\]\s*",
-    "channel": r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?"
-    r"<\|channel\|>final<\|message\|>\s*|<(?:channel\||\|end\|)>\s*",
+    "square": r"\[/(?:THINK(?:ING)?|REASONING|THOUGHTS?)\]\s*",
+    "channel": rf"(?:<\|end\|>\s*)?{_FINAL}|<(?:channel\||\|end\|)>\s*",
     "special": rf"{_SPECIAL_END}\s*(?:<\|begin_of_solution\|>\s*)?",
+    "folded": r"</details>\s*",
+    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*$\s*",
+    "said": r"here(?:'s|’s| is) my (?:response|answer):\s*",
 }
 # What begins a thought inside one of the same marks; channels have none.
 _NESTED = {
-    "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"], "square": _MARKS["square"], "channel": r"(?!)",
-    "special": _MARKS["special"],
+    "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "plain": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"],
+    "square": _MARKS["square"], "channel": r"(?!)", "special": _MARKS["special"], "folded": r"<details\b",
+    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
 }  # fmt: skip
+_SQUARE = re.compile(_MARKS["square"])
 _ANY = "|".join(f"(?P<{mark}>{pattern})" for mark, pattern in _MARKS.items())
+_ANY_TAG = "|".join(f"(?P<{mark}>{_MARKS[mark]})" for mark in ("tag", "sign", "square", "channel", "special"))
 _ANY_END = (
-    rf"</\s*{_NAMES}\s*>|◁/think▷|\[/THINK\]|{_SPECIAL_END}|"
-    r"(?P<final>(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>\s*)"
+    rf"<\\?/\s*{_NAMES}\s*>|◁/think▷|\[/(?-i:THINK(?:ING)?|REASONING|THOUGHTS?)\]|{_SPECIAL_END}|"
+    rf"(?P<final>(?:<\|end\|>\s*)?{_FINAL})"
 )
-_SIGNS_OF_ENDS = ("</", "◁/", "[/", "|>", "<unused")
-_OPENS = re.compile(rf"\s*(?:\ufeff)?(?:{_ANY})", re.IGNORECASE)
+_SIGNS_OF_ENDS = ("</", "<\\/", "◁/", "[/", "|>", "<unused", "<ctrl")
+_OPENS = re.compile(rf"\s*(?:\ufeff)?(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
 _OPENS_LINE = re.compile(rf"^[ \t]*(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
-_ANY_MARK = re.compile(rf"(?P<end>{_ANY_END})|{_ANY}", re.IGNORECASE)
+_ANY_MARK = re.compile(rf"(?P<end>{_ANY_END})|{_ANY_TAG}", re.IGNORECASE)
 _LINE_END = re.compile(r"[ \t]*(?:\r?\n\s*|\Z)")
-_MAY_THINK = re.compile(r"think|thought|reasoning|reflect|scratchpad|monologue|channel|<unused9", re.IGNORECASE)
+_MAY_THINK = re.compile(
+    rf"think|thought|reasoning|reflect|scratch|monologue|channel|inner|<\\?/?\s*cot|<unused9|<ctrl9|<(?:{_WORDS})",
+    re.IGNORECASE,
+)

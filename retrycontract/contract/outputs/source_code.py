@@ -53,6 +53,11 @@ class Language(StrEnum):
         """Tell whether plain words, too, may be a file of this language."""
         return self in TAKES_PROSE
 
+    @property
+    def has_tags(self) -> bool:
+        """Tell whether a file may begin with any tag: text may be XML."""
+        return self in (Language.HTML, Language.MARKDOWN, Language.TEXT)
+
 
 @dataclass(frozen=True, slots=True)
 class Spelling:

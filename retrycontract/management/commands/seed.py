@@ -55,9 +55,7 @@ class Command(BaseCommand):
         planter.plant(calls, waiting=waiting, report=self._report)
         took = time.monotonic() - started
         each = (database_size() - size) / calls
-        self.stdout.write(
-            f"Planted {calls:,} calls in {took:.1f} s: {calls / took:,.0f} calls/s, {each:,.0f} bytes/call."
-        )
+        self.stdout.write(f"Made {calls:,} calls in {took:.1f} s: {calls / took:,.0f} calls/s, {each:,.0f} bytes/call.")
 
     def _report(self, done: int) -> None:
         if done % REPORTED_EVERY == 0:

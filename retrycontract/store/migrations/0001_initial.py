@@ -51,6 +51,7 @@ class Migration(migrations.Migration):
                 ('tokens_in', models.PositiveIntegerField(null=True)),
                 ('tokens_out', models.PositiveIntegerField(null=True)),
                 ('seconds', models.FloatField(null=True)),
+                ('finish_reason', models.CharField(max_length=200, null=True)),
                 ('sealed', models.BinaryField(null=True)),
                 ('is_dear', models.BooleanField(default=False)),
                 ('lease_token', models.CharField(blank=True, default='', max_length=40)),

@@ -348,6 +348,7 @@ class Attempt(models.Model):
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(null=True)
+    finish_reason = models.CharField(max_length=200, null=True)
 
     sealed = models.BinaryField(null=True)
     # Judged in a child process: by estimate more than the door's few milliseconds, or its version crashed before.

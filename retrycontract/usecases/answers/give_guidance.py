@@ -37,6 +37,7 @@ from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
+from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_guidance
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
@@ -211,6 +212,8 @@ def _give(
         count_guidance(call, guidance, source=source, now=now)
         tell_endpoints(WebhookEvent.GUIDANCE_GIVEN, call, now=now, decision=decision.value, granted=answer.grant)
         ring_after_commit(call=call)
+    opened, chosen = escalation.opened_at, decision.value
+    tell_step("wait_for_person", call, draft.base, start=opened, end=now, decision=chosen)
     return guidance
 
 
@@ -235,6 +238,8 @@ def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
             agent = guidance.call.agent.name
             _keep(guidance, GuidanceStage.DELIVERED, now, text=guidance.rendered)
             Event.record("guidance.delivered", call=guidance.call, actor=agent, door=Door.API, at=now)
+            given, chosen = guidance.given_at, str(guidance.decision)
+            tell_step("guidance", guidance.call, guidance.base, start=given, end=now, decision=chosen)
 
 
 def _keep_versions(guidance: Guidance, proposed: Any, now: datetime) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from retrycontract.config.installed_formatters import gather_formatters
+from retrycontract.config.telemetry import Attributes, add_span, is_on
 from retrycontract.contract import events
 from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
@@ -165,10 +166,15 @@ def _summary(call: Call, history: list[Attempt], *, now: datetime, held_attempt:
 
 
 def log_verdict(attempt: Attempt) -> None:
-    """Write the structured log events of a failed attempt; names and pointers only."""
+    """Tell of an attempt that was judged: its span, and of a failed one the log events; names and pointers only."""
+    call = attempt.call
+    if attempt.judged_at is not None:
+        tell_step(
+            "judge", call, attempt, start=attempt.judged_at - timedelta(microseconds=attempt.duration_us or 0),
+            end=attempt.judged_at, error=None if attempt.is_valid else "invalid",
+        )  # fmt: skip
     if attempt.is_valid:
         return
-    call = attempt.call
     fields = events.failure_fields(
         call.tool_name,
         attempt.errors,
@@ -182,6 +188,50 @@ def log_verdict(attempt: Attempt) -> None:
         logger.info(events.RETRIED, extra=fields)
     elif attempt.status == Status.BLOCKED and attempt.number == attempt.shown_max:  # not what is tried while Blocked
         logger.warning(events.ESCALATED, extra=fields)
+
+
+def tell_step(
+    step: str,
+    call: Call,
+    attempt: Attempt | None,
+    *,
+    start: datetime,
+    end: datetime,
+    error: str | None = None,
+    decision: str | None = None,
+) -> None:
+    """Tell the collector, where there is one, of a step of a call that is over, in the trace of the attempt."""
+    if not is_on():
+        return
+    named = call_attributes(call, attempt) | {"retrycontract.decision": decision}
+    parent = attempt.traceparent if attempt else None
+    add_span(f"{step} {call.tool_name}", named, start=start, end=end, parent=parent, error=error)
+
+
+def call_attributes(call: Call, attempt: Attempt | None) -> Attributes:
+    """Name a call, and one of its attempts, as the GenAI conventions do where they have a word."""
+    found: Attributes = {
+        "gen_ai.tool.name": call.tool_name,
+        "gen_ai.agent.name": call.agent.name,
+        "gen_ai.conversation.id": call.session_id,
+        "retrycontract.call.id": call.public_id,
+        "retrycontract.call.state": str(call.state),
+    }
+    if attempt is not None:
+        found |= {
+            "gen_ai.tool.call.id": attempt.tool_call_id,
+            "gen_ai.request.model": attempt.model,
+            "gen_ai.usage.input_tokens": attempt.tokens_in,
+            "gen_ai.usage.output_tokens": attempt.tokens_out,
+            "retrycontract.attempt.number": attempt.number,
+        }
+        if attempt.judged_at is not None:
+            found |= {
+                "gen_ai.evaluation.name": "retrycontract",
+                "gen_ai.evaluation.score.label": str(attempt.status),
+                "retrycontract.error_codes": ",".join(sorted({error.error_code for error in attempt.errors})),
+            }
+    return found
 
 
 def text_of(output: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.config.logs import follow
+from retrycontract.config.telemetry import span, told, traceparent_of
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.generation import UNTOLD, Generation
@@ -24,7 +25,14 @@ from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_here, estimated_seconds, is_quick
-from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation, text_of
+from retrycontract.usecases.calls.record_verdict import (
+    apply_verdict,
+    call_attributes,
+    fill_in,
+    log_verdict,
+    open_escalation,
+    text_of,
+)
 from retrycontract.usecases.calls.repeat_request import (
     RequestKey,
     made_before,
@@ -116,16 +124,27 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
         session_id=safe_identifier(new.session_id),
         task_id=safe_identifier(new.task_id),
         correlation_id=safe_identifier(new.correlation_id),
-        generation=replace(new.generation.kept_by(sanitizer()), model=safe_identifier(new.generation.model)),
+        generation=replace(
+            new.generation.kept_by(sanitizer()),
+            model=safe_identifier(new.generation.model),
+            finish_reason=safe_identifier(new.finish_reason),
+        ),
     )
     new = without_secrets
     is_named = new.call_id is not None or new.version is not None  # a version is asked for in vain if one is pinned
-    for race in range(MAX_RACES):
-        try:
-            return _submit(agent, new, now, looks_first=is_named or race > 0)
-        except LostRaceError:
-            continue
-    raise LostRaceError("the call kept changing while this attempt came in; send it again")
+    with span("submit", {"gen_ai.agent.name": agent.name}, parent=new.traceparent, kind="SERVER") as step:
+        # The verdict and the person's answer, which come later and from elsewhere, belong to the same trace.
+        new = replace(new, traceparent=traceparent_of(step) or new.traceparent)
+        for race in range(MAX_RACES):
+            try:
+                attempt = _submit(agent, new, now, looks_first=is_named or race > 0)
+            except LostRaceError:
+                continue
+            if step is not None:
+                step.update_name(f"submit {attempt.call.tool_name}")
+                step.set_attributes(told(call_attributes(attempt.call, attempt)))
+            return attempt
+        raise LostRaceError("the call kept changing while this attempt came in; send it again")
 
 
 def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) -> Attempt:

@@ -14,6 +14,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 
 from retrycontract.config.logs import forget
+from retrycontract.config.telemetry import is_on
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store import call_texts
@@ -34,6 +35,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
+from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_end
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
@@ -97,6 +99,10 @@ def _is_expired(call: Call, now: datetime) -> bool:
             ring_after_commit(call=call)
     except LostRaceError:
         return False  # answered this moment
+    waited = call.escalations.filter(closed_at=now).first() if is_on() else None
+    if waited is not None:
+        last = call.attempts.order_by("-number").first()
+        tell_step("wait_for_person", call, last, start=waited.opened_at, end=now, error="expired")
     return True
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from retrycontract.config.telemetry import Attributes, note_error, span
 from retrycontract.store.models import OutboxMessage
 from retrycontract.store.models.outbox import MAX_ERROR
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -49,6 +50,17 @@ class SendResult:
 
 def carry_out(message: OutboxMessage) -> SendResult:
     """Hand a message to the courier, outside of any transaction; whatever goes wrong is an outcome."""
+    named: Attributes = {"retrycontract.channel": str(message.channel), "messaging.message.id": message.public_id}
+    with span(f"deliver {message.channel}", named, kind="CLIENT") as step:
+        result = _carried_out(message)
+        if step is not None and result.status is not None:
+            step.set_attribute("http.response.status_code", result.status)
+        if result.problem:
+            note_error(step, str(result.status or "undelivered"))
+    return result
+
+
+def _carried_out(message: OutboxMessage) -> SendResult:
     try:
         return SendResult(status=courier().deliver(message))
     except UndeliveredError as error:

@@ -1,0 +1,229 @@
+"""Coding agents' hooks over HTTP, in the shape of Claude Code's: each tool call is judged before the agent runs it.
+
+What the agent's own rules would allow or ask stays theirs: a valid call is answered without a decision. Only arguments
+that a person has corrected or accepted are allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import httpx2
+
+from retrycontract.client import AsyncClient, ClientError, NotFoundError
+from retrycontract.client.clients import remembering
+from retrycontract.client.exchange import Submissions
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.checkpoint import Checkpoint, Forward, Refusal
+from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
+from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
+from retrycontract.mcp.visiting import HERE, KeyedVisit, answer
+
+logger = logging.getLogger("retrycontract.hooks")
+
+BODY_SECONDS: Final = 30.0  # for the whole payload; agents write it at once
+WAIT_SECONDS, LONGEST_WAIT = 45.0, 600.0  # for a person; agents end a hook after 60 seconds unless told otherwise
+MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the others are asked for again
+MAX_LISTED: Final = 20  # calls of one session and tool
+ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
+BEFORE, AFTER = "PreToolUse", ("PostToolUse", "PostToolUseFailure")
+
+
+class NoPayloadError(Exception):
+    """Raised for a request that no hook sends: `status` and reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status = status
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class HookOptions:
+    """Hold what the hook's address says: how long it waits for a person, and whom it asks when none answers."""
+
+    wait: float = WAIT_SECONDS
+    asks_user: bool = False
+
+    @classmethod
+    def of(cls, query: str) -> HookOptions:
+        """Read `wait=SECONDS` and `unanswered=ask`; raises NoPayloadError."""
+        given = parse_qs(query, keep_blank_values=True)
+        unanswered = given.get("unanswered", ["deny"])[-1]
+        try:
+            wait = float(given.get("wait", [WAIT_SECONDS])[-1])
+        except ValueError:
+            wait = -1
+        if not 0 <= wait <= LONGEST_WAIT or unanswered not in ("ask", "deny"):
+            raise NoPayloadError(422, f"wait is 0 to {LONGEST_WAIT:g} seconds, unanswered is ask or deny")
+        return cls(wait, unanswered == "ask")
+
+
+@dataclass(frozen=True, slots=True)
+class HookSession:
+    """Hold a session's open calls of one tool, and what was sent: a person may accept it, secrets and all."""
+
+    calls: OpenCalls = field(default_factory=OpenCalls)
+    sent: Submissions = field(default_factory=Submissions)
+
+
+class Sessions:
+    """Remember the sessions that came last; a service that was started again asks for their open calls."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, HookSession] = OrderedDict()
+
+    async def find(self, client: AsyncClient, key: str, session: str, tool: str) -> HookSession:
+        """Give a session's calls of one tool; without a session nothing is continued."""
+        if not session:
+            return HookSession()
+        place = hashlib.sha256(json.dumps([key, session, tool]).encode()).hexdigest()
+        if place not in self._found:
+            found = HookSession()
+            for call_id, state in await _open_calls(client, session, tool):
+                found.calls.put_back(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
+            self._found.setdefault(place, found)
+            if len(self._found) > MAX_SESSIONS:
+                self._found.popitem(last=False)
+        self._found.move_to_end(place)
+        return self._found[place]
+
+
+_sessions = Sessions()
+
+
+class HookVisit(KeyedVisit):
+    """Answer one hook."""
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
+        """Say what the agent is to do with a tool call; whatever is wrong is said in a problem document."""
+        try:
+            self._refuse_foreign_pages()
+            options = HookOptions.of(self._scope["query_string"].decode("latin-1"))
+            payload = await _payload(receive, max_body_bytes)
+        except NoPayloadError as wrong:
+            problem = {"title": str(wrong), "status": wrong.status}
+            await _answer_json(send, wrong.status, problem, b"application/problem+json")
+            return
+        asked = asyncio.ensure_future(self._decision(client, key, payload, options))
+        gone = asyncio.ensure_future(_gone(receive))
+        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+        gone.cancel()
+        if not asked.done():  # the agent waits no longer; the call stays open
+            asked.cancel()
+            return
+        if asked.exception() is None:
+            said = asked.result()
+        else:  # any other status than 200 would let the tool run
+            logger.error("A hook could not be answered", exc_info=asked.exception())
+            said = _decided("deny", "This call could not be checked. Nothing was executed.")
+        await _answer_json(send, 200, said, b"application/json")
+
+    def _refuse_foreign_pages(self) -> None:
+        origin = self._headers.get(b"origin", b"").decode("latin-1")
+        if origin and urlsplit(origin).netloc != self._headers.get(b"host", b"").decode("latin-1"):
+            raise NoPayloadError(403, "Hooks are sent by agents, not by pages of another origin.")
+
+    async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> dict[str, Any]:
+        event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
+        if not isinstance(tool, str) or not tool:
+            return {}
+        session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
+        if event in AFTER:
+            await self._has_run(client, key, session, tool, use_id)
+        if event != BEFORE:
+            return {}
+        try:
+            await client.tool(tool)
+        except NotFoundError:  # an agent has many tools, and only some of them a contract
+            return {}
+        except ClientError as error:
+            return _decided("deny", f"This call could not be checked: {error}. Nothing was executed.")
+        details = {"session_id": session, "turn": 0} if session else {}
+        found = await _sessions.find(client, key, session, tool)
+        judge = ServiceJudge(remembering(client, found.sent), use_id or "hook", details=details, is_patient=False)
+        sanitizer = ValueSanitizer(RetryConfiguration())
+        checkpoint = Checkpoint(judge, sanitizer, wait=options.wait, silent_wait=options.wait, calls=found.calls)
+        decision = await checkpoint.decide(tool, output_at(payload.text, "tool_input"), _tick, is_heard=False)
+        return _answered(decision, asks_user=options.asks_user)
+
+    async def _has_run(self, client: AsyncClient, key: str, session: str, tool: str, use_id: str) -> None:
+        """End the call whose last attempt was run all the same, as a user allowed it: nobody need answer it."""
+        if not (session and use_id):
+            return
+        async with httpx2.AsyncClient(transport=self._transport, headers={"Authorization": f"Bearer {key}"}) as http:
+            for call_id, _ in await _open_calls(client, session, tool):
+                found = (await http.get(f"{HERE}/api/v1/calls/{call_id}")).json()
+                if any(each["tool_call_id"].startswith(use_id) for each in found.get("attempts", ())[-1:]):
+                    await client.cancel(call_id)
+
+
+async def _open_calls(client: AsyncClient, session: str, tool: str) -> list[tuple[str, CallState]]:
+    """List a session's open calls of a tool, the oldest first; none for a key that may not read."""
+    found: list[tuple[str, CallState]] = []
+    try:
+        async for call in client.calls(session_id=session, tool=tool):
+            found.append((call.call_id, call.state))
+            if len(found) == MAX_LISTED:
+                break
+    except ClientError:
+        return []
+    return [(call_id, state) for call_id, state in reversed(found) if not state.has_ended]
+
+
+async def _payload(receive: Any, limit: int) -> Message:
+    parts: list[bytes] = []
+    with anyio.move_on_after(BODY_SECONDS) as patience:
+        more = True
+        while more:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+            if sum(map(len, parts)) > limit:
+                raise NoPayloadError(413, f"A payload may have {limit} bytes.")
+    if patience.cancelled_caught:
+        raise NoPayloadError(408, f"The payload did not arrive within {BODY_SECONDS:g} seconds.")
+    try:
+        read = read_line(b"".join(parts).decode("utf-8", "surrogateescape"))
+    except UnreadableMessageError as error:
+        raise NoPayloadError(400, f"The payload is {error}.") from None
+    if not isinstance(read, Message):
+        raise NoPayloadError(422, "The payload of a hook is an object with hook_event_name, tool_name and tool_input.")
+    return read
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _tick() -> None:
+    """Say nothing: a hook hears its answer only."""
+
+
+def _answered(decision: Forward | Refusal, *, asks_user: bool) -> dict[str, Any]:
+    if isinstance(decision, Refusal):
+        asks = decision.is_unanswered and asks_user
+        return _decided("ask" if asks else "deny", decision.result.content)
+    if decision.note is None:
+        return {}
+    return _decided("allow", decision.note, updatedInput=decision.arguments)
+
+
+def _decided(decision: str, reason: str, **more: Any) -> dict[str, Any]:
+    said = {"hookEventName": BEFORE, "permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": said | more}
+
+
+async def _answer_json(send: Any, status: int, body: dict[str, Any], media_type: bytes) -> None:
+    await answer(send, status, {b"content-type": media_type}, json.dumps(body).encode())

@@ -1,0 +1,78 @@
+"""One HTTP request of an agent, which is answered by asking the API in this process with the agent's own key."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from retrycontract.client import AsyncClient
+from retrycontract.judging.asking import PATIENCE, NoVerdictError
+
+HERE = "http://in.process"  # never looked up: the transport calls the application
+# What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
+HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"traceparent")
+
+
+class KeyedVisit(ABC):
+    """Answer one HTTP request whose key the API takes; `app` speaks the API."""
+
+    def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
+        self._app, self._scope, self._is_closing = app, scope, is_closing
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        self._transport = httpx2.ASGITransport(app=self._ask)
+
+    async def serve(self, receive: Any, send: Any, *, max_body_bytes: int) -> None:
+        """Check the key and let the kind of visit answer."""
+        if self._scope["method"] != "POST":  # a stream that nobody writes to would only be held open
+            await answer(send, 405, {b"allow": b"POST"})
+            return
+        authorization = self._headers.get(b"authorization", b"").decode("latin-1")
+        refused = await self._refused(authorization)
+        if refused is not None:
+            await _relay(refused, send)
+            return
+        key = authorization.partition(" ")[2]
+        async with AsyncClient(HERE, key, transport=self._transport, patience=PATIENCE, sleep=self._pause) as client:
+            await self.answer(client, key, receive, send, max_body_bytes)
+
+    @abstractmethod
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
+        """Answer an agent whose key is right; `client` asks in its name."""
+
+    async def _refused(self, authorization: str) -> httpx2.Response | None:
+        """Ask the API with the key; nobody else needs to know which keys, hosts and rates are right."""
+        async with httpx2.AsyncClient(transport=self._transport) as http:
+            headers = {"Authorization": authorization} if authorization else {}
+            found = await http.get(f"{HERE}/api/v1/calls?limit=1", headers=headers)
+        # A key that may not read may do other things here, and is told so where it may not.
+        return None if found.status_code in (200, 403) else found
+
+    async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
+        """Call the application in the name of who called us."""
+        mine = [pair for pair in scope["headers"] if not pair[0].startswith(HANDED_ON)]
+        theirs = [pair for pair in self._scope["headers"] if pair[0].startswith(HANDED_ON)]
+        outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
+        await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
+
+    async def _pause(self, seconds: float) -> None:
+        if self._is_closing():
+            raise NoVerdictError("the service is being restarted. Ask again in a moment.")
+        await asyncio.sleep(seconds)
+
+
+async def _relay(found: httpx2.Response, send: Any) -> None:
+    headers = {name.encode(): value.encode("latin-1") for name, value in found.headers.items()}
+    kept = {name: headers[name] for name in (b"content-type", b"retry-after", b"location") if name in headers}
+    challenge = {b"www-authenticate": b"Bearer"} if found.status_code == 401 else {}
+    await answer(send, found.status_code, kept | challenge, found.content)
+
+
+async def answer(send: Any, status: int, headers: dict[bytes, bytes], body: bytes = b"") -> None:
+    """Send a whole answer."""
+    sized = [*headers.items(), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": sized})
+    await send({"type": "http.response.body", "body": body})

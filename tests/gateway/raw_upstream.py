@@ -1,0 +1,51 @@
+"""A server that speaks the protocol by hand, so that it can say and hear what no SDK lets through.
+
+`python raw_upstream.py FOLDER` writes each line into FOLDER/heard as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+NAMES = ["write", "text", "strange", "torn", "deep", "crash"]
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOLS = [{"name": name, "inputSchema": TEXT if name == "text" else {"type": "object"}} for name in NAMES]
+STRANGE = '{"jsonrpc":"2.0" , "id":%s,"result":{"content":[{"type":"text","text":"cut \\ud83d"}],"a":1e400,"b":NaN,"c":1,"c":2},"x":[1]}'  # noqa: E501
+ANSWERS = {
+    "strange": STRANGE,
+    "torn": '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te',
+    "deep": '{"jsonrpc":"2.0","id":%s,"result":' + "[" * 3000 + "]" * 3000 + "}",
+}
+
+
+def answer(request: dict[str, object]) -> str:
+    written = json.dumps(request["id"])
+    method, params = request["method"], request.get("params")
+    if method == "tools/call" and isinstance(params, dict):
+        if params["name"] == "crash":
+            os._exit(7)
+        if params["name"] in ANSWERS:
+            return ANSWERS[params["name"]] % written
+    result = {"tools": TOOLS} if method == "tools/list" else {"content": [], "method": method}
+    return f'{{"jsonrpc": "2.0", "id": {written}, "result": {json.dumps(result)}}}'
+
+
+def main() -> None:
+    heard = (Path(sys.argv[1]) / "heard").open("ab", buffering=0)
+    for line in sys.stdin.buffer:
+        heard.write(line)
+        try:
+            read = json.loads(line)
+        except ValueError:
+            continue
+        asked = [request for request in (read if isinstance(read, list) else [read]) if "id" in request]
+        answers = [answer(request) for request in asked if "method" in request]
+        if answers:
+            print(f"[{', '.join(answers)}]" if isinstance(read, list) else answers[0], flush=True)
+
+
+if __name__ == "__main__":
+    main()

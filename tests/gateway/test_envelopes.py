@@ -1,0 +1,181 @@
+"""What arrives is what was sent, to the byte; and what nobody can read ends in an answer, never in silence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrycontract.mcp.messages import UnreadableMessageError, read_line
+from tests.gateway.connections import ROOT, gateway_command
+from tests.gateway.raw_upstream import STRANGE
+
+SCRIPT = str(ROOT / "tests/gateway/raw_upstream.py")
+
+
+def call(number: int, name: str, arguments: str) -> str:
+    return (
+        f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}'
+    )
+
+
+class Connection:
+    """Hold the pipes of a gateway in front of the server that is written by hand."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        command = gateway_command(*options, upstream=(sys.executable, SCRIPT, str(folder)))
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def send(self, *lines: str | bytes) -> None:
+        assert self.process.stdin is not None
+        whole = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
+        self.process.stdin.write(whole)
+        self.process.stdin.flush()
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().decode().rstrip("\n")
+
+    def ask(self, line: str | bytes) -> Any:
+        self.send(line)
+        return json.loads(self.line())
+
+    def heard(self) -> list[bytes]:
+        return [line for line in (self.folder / "heard").read_bytes().split(b"\n") if b"retrycontract-" not in line]
+
+
+@pytest.fixture
+def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
+    made = Connection(tmp_path, *getattr(request, "param", ()))
+    with made.process:
+        yield made
+        assert made.process.stdin is not None
+        made.process.stdin.close()
+
+
+observing = pytest.mark.parametrize("connection", [("--observe",)], indirect=True)
+STRANGE_ARGUMENTS = [
+    pytest.param('{"a": "cut \\ud83d"}', "a lone surrogate", id="surrogate"),
+    pytest.param('{"a": NaN}', "NaN", id="nan"),
+    pytest.param('{"a": 1, "a": 2}', "twice", id="twice"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), STRANGE_ARGUMENTS)
+def test_arguments_that_are_not_json_are_answered_with_feedback(
+    connection: Connection, arguments: str, said: str
+) -> None:
+    answer = connection.ask(call(1, "write", arguments))
+    assert answer["result"]["isError"]
+    assert said in answer["result"]["content"][0]["text"]
+    assert connection.ask(call(2, "write", "{}"))["id"] == 2
+
+
+@observing
+def test_what_is_let_through_arrives_to_the_byte(connection: Connection) -> None:
+    lines = [call(number, "write", str(param.values[0])) for number, param in enumerate(STRANGE_ARGUMENTS)]
+    lines += [
+        call(10, "write", '{"a": 1e400, "b": 123456789012345678901234567890, "c" :  1.0}'),
+        '{"id": 11, "method": "com.example/unheard", "params": [1e999, "\\udc00"], "x": {"x": 1}}',
+        '[{"jsonrpc":"2.0","id":12,"method":"ping"}, {"jsonrpc":"2.0","id":13,"method":"ping","n":NaN}]',
+        '{"jsonrpc":"2.0","method":"notifications/x","params":{"b":"\\ud800"}}',
+    ]
+    for line in lines[:-1]:
+        connection.send(line)
+        connection.line()
+    connection.send(lines[-1], call(14, "write", "{}"))
+    connection.line()
+    assert connection.heard()[: len(lines)] == [line.encode() for line in lines]
+
+
+def test_an_answer_arrives_to_the_byte(connection: Connection) -> None:
+    connection.send(call(1, "strange", "{}"))
+    assert connection.line() == STRANGE % 1
+    connection.send(call(2, "deep", "{}"))
+    assert connection.line().endswith("]" * 3000 + "}"), "too deep for us, not for everybody"
+
+
+def test_an_answer_that_nobody_can_read_ends_its_request(connection: Connection) -> None:
+    answer = connection.ask(call(1, "torn", "{}"))
+    assert answer["id"] == 1
+    assert answer["result"]["isError"]
+    assert "cannot be read" in answer["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id", "code"),
+    [
+        pytest.param('{"jsonrpc":"2.0","id":"a b","method":"tools/call","params":{"na', "a b", -32700, id="torn"),
+        pytest.param('{"method":"x","params":' + "[" * 90_000 + "]" * 90_000 + ',"id":7}', 7, -32700, id="deep"),
+        pytest.param(b'{"id": 8, "method": "ping", "a": "\xff\xfe"', 8, -32700, id="bytes"),
+        pytest.param("5", None, -32600, id="number"),
+        pytest.param('{"id": 9}', 9, -32600, id="no-method"),
+        pytest.param(call(10, "write", "{}").replace('"name"', '"name":"text","name"'), 10, -32600, id="two-names"),
+        pytest.param('{"method":"tools/call","params":{"name":"write"}}', None, -32600, id="call-without-id"),
+    ],
+)
+def test_a_line_that_nobody_can_read_is_answered(
+    connection: Connection, line: str | bytes, request_id: Any, code: int
+) -> None:
+    answer = connection.ask(line)
+    assert (answer["id"], answer["error"]["code"]) == (request_id, code)
+    assert connection.ask(call(99, "write", "{}"))["id"] == 99
+    assert len(connection.heard()) == 2, "one call, and the end of the file"
+
+
+def test_a_batch_with_a_wrong_call_runs_the_others(connection: Connection) -> None:
+    connection.send(f"[{call(1, 'text', '{}')}, {call(2, 'text', json.dumps({'text': 'a'}))}]")
+    answers = {answer["id"]: answer["result"] for answer in (json.loads(connection.line()) for _ in range(2))}
+    assert "(attempt 1/3)" in answers[1]["content"][0]["text"]
+    assert answers[2]["content"] == []
+
+
+def test_requests_with_one_id_and_any_depth_end_nothing(connection: Connection) -> None:
+    connection.send(*[call(1, "text", "{}")] * 3)
+    assert [json.loads(connection.line())["id"] for _ in range(3)] == [1] * 3
+    for depth in range(480, 1000, 3):
+        answer = connection.ask(call(depth, "write", '{"a":' * depth + "1" + "}" * depth))
+        assert answer["id"] == depth
+        assert "result" not in answer or answer["result"]["isError"]
+
+
+def test_a_server_that_always_dies_is_started_five_times(tmp_path: Path) -> None:
+    dying = (sys.executable, "-c", f"open({str(tmp_path / 'starts')!r}, 'a').write('x'); raise SystemExit(9)")
+    command = gateway_command("--restart", upstream=dying)
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as gateway:
+        assert gateway.wait(60) == 9
+    assert (tmp_path / "starts").read_text() == "x" * 6
+
+
+def test_calls_reach_the_server_in_the_order_in_which_they_were_sent(connection: Connection) -> None:
+    connection.send(*(call(number, "text", json.dumps({"text": "x" * (number % 7) * 900})) for number in range(300)))
+    for _ in range(300):
+        connection.line()
+    assert [json.loads(line)["id"] for line in connection.heard() if line] == list(range(300))
+
+
+def test_the_gateway_ends_as_its_server_ended_when_everybody_has_an_answer(connection: Connection) -> None:
+    dying = connection.ask(call(1, "crash", "{}"))
+    assert dying["result"]["isError"]
+    assert connection.line() == "", "its output is closed"
+    assert connection.process.wait(30) == 7
+
+
+def test_ids_are_made_out_of_what_cannot_be_read() -> None:
+    for text, found in {
+        '{"id": 5, "a": "': 5,
+        '{"a": {"id": 5}, ': None,
+        '{"a": "\\"id\\": 5", "id": "x"': "x",
+        '{"a": ["id", 5], "id"': None,
+        "no JSON": None,
+        '"' * 9 + "\\" * 100_001: None,
+    }.items():
+        with pytest.raises(UnreadableMessageError) as told:
+            read_line(text)
+        assert told.value.request_id == found

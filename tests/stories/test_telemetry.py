@@ -1,0 +1,208 @@
+"""What an OpenTelemetry collector is told by the service as a process; the collector reads OTLP over HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.serving.desk import Desk
+from tests.serving.receivers import Receiver, receiving
+from tests.serving.servers import free_port
+from tests.serving.service import ROOT, AgentClient, Service
+from tests.serving.threads import eventually
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SECRETS = ("ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "canary-argument", "canary-of-a-person", "canaryPathSecret")
+SCHEMA = {
+    "type": "object",
+    "properties": {"region": {"enum": ["eu", "us"]}, "password": {"type": "string"}},
+    "required": ["region"],
+}
+
+
+@dataclass
+class Collector:
+    """Hold what came: the bytes, the spans and the metrics."""
+
+    port: int = 0
+    raw: bytes = b""
+    spans: list[Any] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    resources: list[dict[str, str]] = field(default_factory=list)
+
+    def named(self, beginning: str) -> list[Any]:
+        """Find spans by how their names begin."""
+        return [span for span in self.spans if span.name.startswith(beginning)]
+
+    def take(self, path: str, body: bytes) -> None:
+        """Decode what was sent."""
+        self.raw += body
+        if path == "/v1/traces":
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                self.resources.append({pair.key: pair.value.string_value for pair in resource.resource.attributes})
+                self.spans += [span for scope in resource.scope_spans for span in scope.spans]
+        else:
+            assert path == "/v1/metrics"
+            for told in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                self.metrics |= {metric.name: metric for scope in told.scope_metrics for metric in scope.metrics}
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    kept = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            packed = self.headers.get("Content-Encoding") == "gzip"
+            kept.take(self.path, gzip.decompress(body) if packed else body)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        kept.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield kept
+        server.shutdown()
+        thread.join()
+
+
+def attributes_of(span: Any) -> dict[str, Any]:
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in span.attributes}
+
+
+@pytest.mark.parametrize("judge", ["auto", pytest.param("worker", marks=pytest.mark.soak)])
+def test_a_call_is_one_trace_from_the_agents_request_to_the_answer_of_a_person(
+    tmp_path: Path, collector: Collector, judge: str
+) -> None:
+    with receiving(Receiver()) as slack:
+        service = Service(
+            tmp_path / "data",
+            {
+                "RETRYCONTRACT_OTEL_ENDPOINT": f"http://127.0.0.1:{collector.port}",
+                "RETRYCONTRACT_NOTIFY_WEBHOOK_URL": slack.url,
+                "RETRYCONTRACT_ALLOW_PRIVATE_WEBHOOKS": "true",
+                "RETRYCONTRACT_JUDGE": judge,
+                "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test",
+            },
+        )
+        service.start()
+        try:
+            agent = AgentClient(service, service.new_key("deployer"))
+            agent.register("deploy", SCHEMA, max_attempts=1)
+            wrong = {"region": SECRETS[1], "password": SECRETS[0]}
+            sent = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01", "Prefer": "wait=60"}
+            body = {"tool": "deploy", "tool_call_id": "c1", "session_id": "s1", "arguments": wrong, "model": "m-1"}
+            verdict = agent.send("POST", "/calls", body, headers=sent).body
+            assert verdict["state"] == "blocked"
+            eventually(lambda: slack.posts)  # nobody is told of what was answered already
+            desk = Desk(service)
+            desk.log_in()
+            assert TRACE in desk.get(f"/calls/{verdict['call_id']}/")
+            desk.answer(verdict["call_id"], text=SECRETS[2])
+            assert agent.send("GET", f"/calls/{verdict['call_id']}/guidance").body["operator_text"] == SECRETS[2]
+            agent.submit("deploy", "c2", {"region": "eu"})
+        finally:
+            assert service.stop() == 0
+    [judged] = collector.named("judge deploy")[:1]
+    steps = {span.name: span for span in collector.spans if span.trace_id.hex() == TRACE}
+    assert set(steps) == {"submit deploy", "judge deploy", "wait_for_person deploy", "guidance deploy"}
+    submit = steps.pop("submit deploy")
+    assert submit.parent_span_id.hex() == "00f067aa0ba902b7"
+    assert {span.parent_span_id for span in steps.values()} == {submit.span_id}
+    named = attributes_of(judged)
+    assert named["gen_ai.tool.name"] == "deploy"
+    assert (named["gen_ai.agent.name"], named["gen_ai.conversation.id"]) == ("deployer", "s1")
+    assert (named["gen_ai.tool.call.id"], named["gen_ai.request.model"]) == ("c1", "m-1")
+    assert (named["gen_ai.evaluation.score.label"], named["error.type"]) == ("blocked", "invalid")
+    assert named["retrycontract.error_codes"] == "VAL-008"
+    assert attributes_of(steps["guidance deploy"])["retrycontract.decision"] == "hint"
+    waited = steps["wait_for_person deploy"]
+    assert waited.end_time_unix_nano > waited.start_time_unix_nano >= judged.end_time_unix_nano
+    [delivered] = collector.named("deliver ")
+    assert attributes_of(delivered)["http.response.status_code"] == 200
+    [alone] = [span for span in collector.named("submit ") if span.trace_id.hex() != TRACE]
+    assert alone.trace_id in {span.trace_id for span in collector.named("judge ")}, "a trace of its own, and one"
+    assert collector.resources[0]["service.name"] == "retrycontract"
+    assert collector.resources[0]["deployment.environment.name"] == "test"
+    for secret in SECRETS:
+        assert secret.encode() not in collector.raw, secret
+    check_metrics(collector.metrics)
+
+
+def check_metrics(metrics: dict[str, Any]) -> None:
+    """Look at what the service said last."""
+    attempts = {
+        tuple(sorted((pair.key, pair.value.string_value) for pair in point.attributes)): point.as_double or point.as_int
+        for point in metrics["retrycontract_attempts_total"].sum.data_points
+    }
+    assert metrics["retrycontract_attempts_total"].sum.is_monotonic
+    of = (("attempt", "1"), ("namespace", "deployer"))
+    assert attempts[(*of, ("result", "failed"), ("tool", "deploy"))] == 1
+    assert attempts[(*of, ("result", "valid"), ("tool", "deploy"))] == 1
+    [answers] = metrics["retrycontract_guidance_seconds"].histogram.data_points
+    assert (answers.count, sum(answers.bucket_counts)) == (1, 1)
+    assert len(answers.bucket_counts) == len(answers.explicit_bounds) + 1
+    assert metrics["retrycontract_open_calls"].gauge.data_points
+
+
+@pytest.mark.soak
+def test_a_collector_that_is_away_holds_nobody_up(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data", {"RETRYCONTRACT_OTEL_ENDPOINT": f"http://127.0.0.1:{free_port()}"})
+    service.start()
+    agent = AgentClient(service, service.new_key("deployer"))
+    agent.register("deploy", SCHEMA)
+    assert agent.submit("deploy", "c1", {"region": "eu"})["state"] == "valid"
+    assert service.stop() == 0
+
+
+def test_a_collector_without_the_extra_is_refused_at_the_start_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'opentelemetry.exporter': raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+    )
+    told = {"RETRYCONTRACT_OTEL_ENDPOINT": "http://127.0.0.1:9", "RETRYCONTRACT_DATA_DIR": str(tmp_path / "data")}
+    told |= {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    run = subprocess.run(
+        [sys.executable, "-m", "retrycontract", "doctor"],
+        cwd=ROOT,
+        env=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert 'RETRYCONTRACT_OTEL_ENDPOINT: needs the extra otel: pip install "retrycontract[server,otel]"' in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(("endpoint", "expected"), [("", "False"), ("http://127.0.0.1:9", "True")])
+def test_without_a_collector_nothing_of_it_is_imported(tmp_path: Path, endpoint: str, expected: str) -> None:
+    look = (
+        "import sys, django; django.setup(); from retrycontract.config.telemetry import span\n"
+        "with span('a', {}): pass\n"
+        "print(any(name.startswith('opentelemetry.sdk') for name in sys.modules))"
+    )
+    told = {"RETRYCONTRACT_OTEL_ENDPOINT": endpoint, "RETRYCONTRACT_DATA_DIR": str(tmp_path)}
+    told |= {"DJANGO_SETTINGS_MODULE": "retrycontract.settings", "PATH": "/usr/bin:/bin"}
+    run = subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=told, capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == expected, run.stderr
