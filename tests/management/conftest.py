@@ -24,6 +24,7 @@ from retrycontract.store.models import (
     HeldAnswer,
     Notice,
     OutboxMessage,
+    ProviderIdentity,
     Tool,
     WebhookDelivery,
 )
@@ -51,6 +52,9 @@ def fill() -> None:
     Group.objects.get(name="admin").permissions.set(Permission.objects.filter(codename__startswith="view_")[:3])
     begin_factor(mia, now=timezone.now())
     keep_preferences(mia, time_zone="Europe/Zurich", has_shortcuts=False)
+    ProviderIdentity.objects.create(
+        operator=mia, issuer="https://id.example", subject="mía|1", linked_at=timezone.now()
+    )
     agent = make_agent()
     ApiKey.create_for(agent, timezone.now())
     make_tool(agent, "deploy")

@@ -320,8 +320,8 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         else:
             engine += times * rate.scalar(item)
             python += times * (_reading(item) if item.__class__ is str else 0)
-    # What is refused is asked for a second time, for its mistakes.
-    explaining = NANOSECONDS["refusal"] + engine + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
+    # What is refused is asked for a second time, for its mistakes, and what stands in them is looked through again.
+    explaining = NANOSECONDS["refusal"] + engine + python + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
     explaining += told * NANOSECONDS["branch"]
     return Estimate(engine + python, explaining)
 
