@@ -10,7 +10,16 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from retrycontract.store.models import AnswerRecord, Claim, HeldAnswer, Mistake, SavedReply, Snooze, StandingHint
+from retrycontract.store.models import (
+    AnswerRecord,
+    Claim,
+    HeldAnswer,
+    Mistake,
+    ProviderIdentity,
+    SavedReply,
+    Snooze,
+    StandingHint,
+)
 from tests.factories import make_blocked, make_user
 
 
@@ -104,7 +113,15 @@ def try_a_hint_that_nobody_was_shown() -> None:
     standing(tried=1)
 
 
+def be_two_operators_at_the_provider() -> None:
+    for name in ("mia", "bo"):
+        ProviderIdentity.objects.create(
+            operator=make_user(name), issuer="https://id.example", subject="u-1", linked_at=timezone.now()
+        )
+
+
 DESK_BREAKS: list[tuple[str, Callable[[], None]]] = [
+    ("provideridentity_is_one_operator", be_two_operators_at_the_provider),
     ("heldanswer_sent_later", hold_an_answer_for_no_time),
     ("heldanswer_decision_known", hold_a_decision_that_nobody_knows),
     ("answerrecord_unique", record_an_answer_twice),
