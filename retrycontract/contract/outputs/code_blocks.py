@@ -33,7 +33,9 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     ]
     if not lines:
         return None  # nothing but comments: a placeholder, as its compiler says
-    if re.sub(rf"[\s*_`\"'>.!{INVISIBLE}]", "", text).casefold() in ONE_WORD:
+    # "- Done." is a word with a full stop, "- done" may be a list.
+    alone = re.sub(r"^\s*[-+#]+\s+(?=\S+[.!]\s*$)", "", text)
+    if re.sub(rf"[\s*_`\"'>.!{INVISIBLE}]", "", alone).casefold() in ONE_WORD:
         return FaultKind.ONLY_TALK
     if _STRUCTURE[language].match(lines[0]):
         return _doubt_structured(lines, text, language)
@@ -116,7 +118,7 @@ _STRUCTURE: dict[Language, re.Pattern[str]] = {
         r"---|%YAML|- |[{\[&!*?]|[\"']?[\w./$@{}<>*-]+[\"']?\s*:(\s|$)|[\"'][^\"'\n]+[\"']\s*:(\s|$)"
     ),
     Language.BASH: re.compile(
-        rf"#!|(?:{_COMMANDS})(?:\s|;|$)|\.{{0,2}}/\S|\.\s+\S|\w+=|\w[\w-]*\s*\(\)|\[\[?\s|\(\(|[({{]\s|~/|\$|"
+        rf"#!|(?:{_COMMANDS})(?:\s|;|$)|\.{{0,2}}/[^\s/*]|\.\s+\S|\w+=|\w[\w-]*\s*\(\)|\[\[?\s|\(\(|[({{]\s|~/|\$|"
         r"(?:if|for|while|until|case|select|function|local|declare|readonly|alias|return|then)\s|\w[\w.-]*\s+(?:-|\S*[|>$/=])"
     ),
     Language.HTML: re.compile(r"\s*(<[a-zA-Z!?/]|\{[%{#])"),
