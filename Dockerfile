@@ -1,5 +1,5 @@
 # One image for web, worker and the migration; docker-compose.yml says which is which.
-FROM python:3.11.14-slim-trixie
+FROM python:3.11.15-slim-trixie
 
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PYTHONPATH=/srv/retrycontract RETRYCONTRACT_DATA_DIR=/srv/data

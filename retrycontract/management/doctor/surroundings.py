@@ -24,8 +24,9 @@ from retrycontract.management.doctor import Finding, fail, ok, warn
 
 KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
 LUA: Final = "CVE-2025-49844, code execution through Lua, is open in older ones"
-POSTGRES: Final = "the security releases of November 2025 and February 2026 are missing in older ones"
-PYTHON: Final = "the security release of October 2025 is missing in older ones"
+UNBLOCK: Final = "CVE-2026-23479, code execution when a blocked client is evicted, is open in older ones"
+POSTGRES: Final = "CVE-2026-6473, code execution through a size that wraps, and ten more are open in older ones"
+PYTHON: Final = "the security releases of this series are missing in older ones"
 LITTLE = 1_000_000_000  # bytes: days of calls of a small service, hours of a large one
 TOO_LITTLE = 100_000_000  # a migration's copy, or the log of a busy minute, does not fit any more
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
@@ -36,9 +37,10 @@ SHORTEST_TOKEN = 16  # characters; fewer can be guessed by whoever may ask as of
 # The oldest patch of each series without a known hole, and what an older one brings back. Renew it with the images.
 OLDEST_PATCH: Final = {
     "redis:6.2": (20, LUA), "redis:7.2": (11, LUA), "redis:7.4": (6, LUA), "redis:8.0": (4, LUA), "redis:8.2": (2, LUA),
-    "postgres:15": (16, POSTGRES), "postgres:16": (12, POSTGRES), "postgres:17": (8, POSTGRES),
-    "postgres:18": (2, POSTGRES),
-    "python:3.11": (14, PYTHON), "python:3.12": (12, PYTHON),
+    "redis:8.6": (3, UNBLOCK),
+    "postgres:15": (18, POSTGRES), "postgres:16": (14, POSTGRES), "postgres:17": (10, POSTGRES),
+    "postgres:18": (4, POSTGRES),
+    "python:3.11": (15, PYTHON), "python:3.12": (12, PYTHON),
 }  # fmt: skip
 IMAGE: Final = Path("/srv/retrycontract")  # where the Dockerfile puts the service
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
