@@ -100,8 +100,8 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
             guard.require(client.register_tools([guard.function]))
         arguments = guard.arguments(positional, named)
         further: dict[str, Any] = guard.details(arguments)
-        # What a person corrected or accepted fits the schema and may fail the function's own validators: that is one
-        # attempt more, whose errors the service is told.
+        # What a person has put right may still fail the function's own validators: then it is one attempt more, whose
+        # errors the service is told.
         while True:
             outcome: Settlement[Any] = session.settle(guard.name, _new_id(guard), arguments, **further)
             if outcome.status is not Status.VALID:
