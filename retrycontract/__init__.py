@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# A second list beside the imports above, which are for type checkers: they would load everything at once.
 _HOMES = {
     "ErrorAggregator": "retrycontract.contract.feedback.hints",
     "ErrorCode": "retrycontract.contract.codes",

@@ -57,7 +57,10 @@ def _companions() -> list[ModuleType]:
 
 
 def _start() -> None:
+    # Before the collector is told to pass over what there is, so that the pages are among it.
     get_resolver().url_patterns  # noqa: B018 - reading it imports every page
+    # What is loaded by now stays for good: what is garbage of it goes first, and the rest is never looked through
+    # again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS)
@@ -138,6 +141,8 @@ def _with_proxy(app: Any) -> Any:
 
 
 _front = _front_of_house()
+# From the outside in: the id that every answer bears, then metrics and probes, which need none of Django's threads and
+# so answer while every page hangs.
 application = _with_proxy(
     RequestIds(
         Metrics(Health(_with_mcp(_front), _look), _metrics_reader(_front), token=settings.RETRYCONTRACT.metrics_token)

@@ -148,6 +148,7 @@ class RetryContract:
         Raises InvalidSchema that names the fault, and ConfigurationError for `max_attempts` out of range.
         """
         if tool.max_attempts is not None:
+            # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)
         self._tools[tool.name] = CompiledTool.of(tool, compiler_of)
 
@@ -194,6 +195,7 @@ class RetryContract:
             said=said,
         )
         findings = look() if self._is_new(submission, call_id) else None
+        # Looked at again: another thread may have begun the call while this output was checked.
         if findings is not None and findings.is_valid and self._is_new(submission, call_id):
             _log_faults(findings)
             return self._right_at_once(findings, max_attempts or self._allowed(tool, tool_name))
@@ -202,6 +204,7 @@ class RetryContract:
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
             call.last_turn = call.last_turn if turn is None else turn
+            # Before it is judged: the next attempt may be looked for while this one is.
             self._keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock(), feedback)
             call.last = outcome
@@ -260,6 +263,7 @@ class RetryContract:
             mode=self._mode(tool, call.tool_name),
             hold=tool is not None and tool.tool.hold,
         )
+        # Read here: the attempt is not recorded yet, and the call's end would forget what came before it.
         previous = [] if findings.is_valid else self._tracker.get_history(call.call_id)
         if not findings.is_valid and self._configuration.track_history:
             self._tracker.record_error(call.call_id, findings.errors, at=now)
@@ -324,6 +328,7 @@ class RetryContract:
     def _call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> _Call:
         with self._lock:
             if call_id is not None:
+                # One error for what ended and what never was: nothing is kept of a call that has ended.
                 if call_id not in self._calls:
                     raise UnknownCallError(call_id)
                 call = self._calls[call_id]
@@ -347,6 +352,7 @@ class RetryContract:
             last_tool_call_id=submission.tool_call_id,
         )
         if len(self._calls) >= MAX_OPEN_CALLS:
+            # The first one is the oldest, as calls are never put in anew.
             self._forget(next(iter(self._calls.values())))
         self._calls[call.call_id] = call
         self._buckets.setdefault(call.bucket, {})[call.call_id] = call

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    # Before staticfiles, whose `runserver` it replaces.
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
@@ -106,6 +107,7 @@ LOGOUT_REDIRECT_URL = LOGIN_URL
 SESSION_COOKIE_AGE = RETRYCONTRACT.session_idle_minutes * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RETRYCONTRACT.https
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+# No script reads it: forms and htmx take the token from the page.
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "dashboard.shared.forms.out_of_date"
 SECURE_SSL_REDIRECT = RETRYCONTRACT.https
@@ -120,6 +122,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
+        # The stylesheets hold small pictures as data.
         "img-src": [SELF, "data:"],
         "connect-src": [SELF],
         "font-src": [SELF],

@@ -84,6 +84,7 @@ class Login(LoginView):
         """Show the form again; to who must wait, say so to programs, too."""
         response = super().form_invalid(form)
         if not settings.RETRYCONTRACT.password_login:
+            # Nothing that is typed could be right, and a program should learn that.
             response.status_code = 403
         if form.pause is not None:
             response.status_code = TOO_MANY

@@ -81,6 +81,7 @@ def metadata(service: LoginSettings) -> dict[str, Any]:
         _registered.cache_clear()  # else the wrong one would be kept
         raise ProviderError("its configuration names another issuer")
     signed = told.get("id_token_signing_alg_values_supported") or ["RS256"]
+    # authlib takes the algorithms that it accepts from this very dict.
     told["id_token_signing_alg_values_supported"] = sorted(ALGORITHMS.intersection(signed))
     return told
 
@@ -132,6 +133,7 @@ def answer(request: HttpRequest) -> HttpResponse:
         return _refuse(request, error, str(error))
     except ValidationError as error:
         return _refuse(request, ProviderError("a claim cannot be shown"), " ".join(error.messages))
+    # The short time was for the way to the provider and back.
     request.session.set_expiry(None)
     login(request, operator, backend="django.contrib.auth.backends.ModelBackend")
     begin_session(request)
@@ -158,8 +160,10 @@ def _claims(request: HttpRequest, service: LoginSettings) -> dict[str, Any]:
         wanted = {service.oidc_name_claim, service.oidc_groups_claim, "email"} - claims.keys()
         if claims and wanted and told.get("userinfo_endpoint"):
             more = dict(client(service).userinfo(token=token))
+            # OpenID Connect Core, 5.3.2: else one person's token could be joined with another's claims.
             if more.get("sub") != claims.get("sub"):
                 raise ProviderError("the claims are of somebody else")
+            # What the signed token says wins over what was asked for afterwards.
             claims = more | claims
     except (AuthlibBaseError, JoseError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise ProviderError(f"{type(error).__name__} {getattr(error, 'error', '')}".strip()) from None
@@ -190,6 +194,7 @@ class Logout(LogoutView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Note where they came from before the session goes."""
+        # Before the logout, which empties the session.
         came_by_provider = request.session.get(BY_PROVIDER, False)
         response = super().post(request, *args, **kwargs)
         return redirect(f"{reverse('dashboard:login')}?left=1") if came_by_provider else response

@@ -74,6 +74,7 @@ class OperatorPreferences:
         try:
             return self._get_response(request)
         finally:
+            # The thread goes on to the next request, which may be of another operator.
             timezone.deactivate()
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
@@ -125,6 +126,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request)
     operator, now = cast(User, request.user), timezone.now()
+    # The form that begins has no field for a code, so that an empty code is a wrong one and begins nothing anew.
     if "code" not in request.POST:
         try:
             begin_factor(operator, now=now)

@@ -133,6 +133,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
         return render(request, "agents/new_agent.html", {"form": form})
     if form.is_valid():
         name, namespace = form.cleaned_data["name"], form.cleaned_data["namespace"]
+        # The use case takes an agent that is there as it is, which here would look as if a new one had been made.
         if Agent.objects.filter(name=name).exists():
             form.add_error("name", str(TakenNameError(name)) + ".")
     if form.is_valid():

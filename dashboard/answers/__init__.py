@@ -38,6 +38,7 @@ from retrycontract.usecases.tools.contracts import sanitizer
 
 PAGE: Final = 30
 SHOWN_ERRORS: Final = 3
+# Any number of so many digits fits into a key of the database.
 MAX_DIGITS: Final = 18
 
 

@@ -62,6 +62,7 @@ class EventChoices(TimedChoices):
     def search(self) -> Search[Event]:
         """Say how to find them: by the choice that leaves the fewest, and what else must fit."""
         rows = self.in_time(Event.objects.select_related("call"), "at")
+        # Nearly every event comes through the API: no index leads to those.
         indexed, others = list(self._indexed()), [Q(door=Door.API)] if self.door == Door.API else []
         if indexed:
             rows = rows.filter(indexed.pop(0))
@@ -76,6 +77,7 @@ class EventChoices(TimedChoices):
         if self.event:
             yield Q(name=self.event)
         if self.door and self.door != Door.API:
+            # With the very condition of its partial index, which the planner does not take otherwise.
             yield ~Q(door=Door.API.value) & Q(door=self.door)
 
 

@@ -51,6 +51,7 @@ class AttemptEntry:
     def changes(self) -> tuple[Change, ...] | None:
         """Tell what changed since the attempt before; None when there is nothing to compare."""
         before = self.before
+        # Text that is no JSON has no places that could be compared.
         if before is None or not before.is_parsed or not self.attempt.is_parsed:
             return None
         return compare(before.output, self.attempt.output)
@@ -255,6 +256,7 @@ class CallHistory:
         """Give the request that may be answered now; also the one that nobody answered in time."""
         newest = self.escalation
         waits = newest is not None and newest.state in (EscalationState.OPEN, EscalationState.EXPIRED)
+        # A held answer is an answer: who comes second is told so, as if it had been sent.
         may = waits and self.held is None
         return newest if may and self.call.state in ANSWERABLE else None
 

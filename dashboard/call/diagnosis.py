@@ -46,6 +46,7 @@ class Diagnosis:
         run = runs[worst.kind]
         lead = f"{ordinal(run)} time the same" if run > 1 else "A new mistake" if len(made) > 1 else ""
         error = worst.first
+        # Of the whole output, or where nothing certain is expected, the error's own words say more.
         if not worst.pattern or error.expected_value is None:
             said = ("", error.message, "")
         elif error.actual_value is None:

@@ -66,6 +66,7 @@ def read_at_hand(story: CallHistory, operator: User, *, now: datetime) -> AtHand
                 (
                     _proposal(story, guidance)
                     for guidance in suggest_guidance(call)
+                    # What was tried and never worked is no suggestion; what nobody has tried yet may be one.
                     if guidance.worked or not guidance.tried
                 ),
             )
@@ -80,6 +81,7 @@ def _proposal(story: CallHistory, guidance: SuggestedGuidance) -> Suggestion | N
     if not guidance.decision.entry.takes_arguments:
         return Suggestion(guidance)
     attempt = story.newest_judged
+    # A file is sent whole, and a patch needs a document that was parsed.
     if attempt is None or not attempt.is_parsed or story.call.kind == Kind.SOURCE_FILE:
         return None
     try:

@@ -46,6 +46,7 @@ def call(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         return _answer(request, found)
     if is_htmx(request):
+        # Told without reading the attempts, for an open page asks again and again.
         if request.GET.get("seen") == read_version(found):
             return HttpResponse(status=UNCHANGED)
         story = read_story(found)
@@ -135,6 +136,7 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
     goes_on = request.POST.get("then") == "next"
+    # After the answer was sent: a call is not taken on by somebody whose answer comes back refused.
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
     here = reverse("dashboard:call", args=[found.public_id])
     to = format_html('<a href="{}">{}</a>' if following else "{1}", here, bare(found.agent.name))

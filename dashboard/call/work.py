@@ -67,9 +67,11 @@ def read_work(call: Call, operator: int, *, now: datetime) -> Work:
 def snooze_choices(now: datetime) -> tuple[SnoozeChoice, ...]:
     """Offer times by the operator's clock; the afternoon only while it is to come."""
     local = timezone.localtime(now)
+    # `fold` is of the hour that is now: where clocks change it would stand for another moment tomorrow.
     at = local.replace(minute=0, second=0, microsecond=0, fold=0)
     choices = [SnoozeChoice("hour", "In an hour", now + timedelta(hours=1))]
     if local.hour < AFTERNOON - 1:
         choices.append(SnoozeChoice("afternoon", "This afternoon", at.replace(hour=AFTERNOON)))
+    # Times of one zone are added by the wall clock, so that nine stays nine when the clocks change.
     tomorrow = at.replace(hour=MORNING) + timedelta(days=1)
     return (*choices, SnoozeChoice("tomorrow", "Tomorrow morning", tomorrow))

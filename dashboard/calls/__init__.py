@@ -78,12 +78,14 @@ class CallChoices(TimedChoices):
         calls = Call.objects.select_related("agent")
         rows = self.in_time(calls.search(self.q) if self.q else calls, "created_at")
         indexed, others = list(self._indexed()), list(self._others())
+        # A search brings its own indexes: what else was chosen is looked for among what it finds.
         if indexed and not self.q:
             rows = rows.filter(indexed.pop(0))
         return Search(rows, reduce(and_, indexed + others, Q()))
 
     def _indexed(self) -> Iterator[Q]:
         """List what an index knows; what keeps few calls stands first."""
+        # Valid calls are most of all, so that this state narrows least and comes last.
         if self.state and self.state != CallState.VALID:
             yield Q(state=self.state)
         if self.tool:
@@ -93,6 +95,7 @@ class CallChoices(TimedChoices):
         if self.agent:
             yield Q(agent=Agent.objects.filter(name=self.agent).values("pk")[:1])
         if self.kind and self.kind != Kind.TOOL_CALL:
+            # With the condition of the partial index, which the planner does not take otherwise; so does HAS_FAILED.
             yield IS_RARE & Q(kind=self.kind)
         if self.code or self.field:
             yield HAS_FAILED

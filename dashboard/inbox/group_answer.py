@@ -188,6 +188,7 @@ def read_waiting(
 
 def corrector(fix: str, mistake: Mistake) -> Correct:
     """Give what corrects each call: its own near misses, or the change that worked for the same mistake before."""
+    # A record's key is a number; the near misses' fix has a name.
     if not fix.isdecimal():
         return proposed_arguments
     record = AnswerRecord.objects.about(mistake).filter(pk=int(fix[:18]), decision=Decision.CORRECTED).first()
@@ -285,6 +286,7 @@ def _answer(request: HttpRequest, found: Call, form: GroupForm, only: list[str])
     number = len(result.answered)
     if number:
         say_sent(request, result.held, f"Sent to {number} agent{'' if number == 1 else 's'}")
+    # Whoever has calls left reads why, before anything else comes.
     if request.POST.get("then") == "next" and not result.left:
         return redirect(_following(operator, found) + "#main")
     waiting = read_waiting(mistake, operator.pk, now=timezone.now())

@@ -83,6 +83,7 @@ class Filters(Choices):
             calls = calls.filter(updated_at__lte=now - AGES[self.age][1])
         if self.code:
             code = self.code
+            # The newest attempt has the number of all that were made, which needs no sorting within the subquery.
             newest = Attempt.objects.filter(call=OuterRef("pk"), is_valid=False, number=OuterRef("attempts_made"))
             calls = calls.filter(Exists(newest.filter(errors_json__contains=f'"{code}"')))
         return _like(calls, self.like) if self.like else calls

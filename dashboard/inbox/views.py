@@ -201,6 +201,7 @@ def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tu
 def _key(call: Call) -> str:
     """Write where a page of groups ends: the microsecond of blocking, then the primary key."""
     assert call.blocked_at is not None
+    # In whole microseconds, as the database has them: a place that was rounded could repeat or skip a call.
     return f"{(call.blocked_at - EPOCH) // timedelta(microseconds=1)}.{call.pk}"
 
 

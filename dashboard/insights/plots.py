@@ -140,6 +140,7 @@ def percent(part: float) -> str:
     """Write a part of one; what is nearly nothing or nearly all is not rounded to it."""
     if 0 < part < 0.01:
         return "<1%"
+    # `round` goes to the even number at a half.
     return f"{min(floor(part * 100 + 0.5), 99) if part < 1 else 100}%"
 
 

@@ -222,6 +222,7 @@ def _local(text: str, form: str) -> str:
 def _in_utc(text: str, zone: tzinfo) -> str:
     """Write a moment for an address; what is none is no choice."""
     try:
+        # A field for date and time sends no zone: its form says in which one it was filled in.
         at = datetime.fromisoformat(text.strip())
         moment = (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -266,6 +267,7 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
     if search.sieve:
         seen = rows.values("pk")[:look_at].aggregate(number=Count("pk"), lowest=Min("pk"))
         floor = seen["lowest"] if seen["number"] == look_at else None
+        # Bounded below as well: else the database would look on, through all rows, for enough that fit.
         rows = rows.filter(search.sieve, pk__gte=seen["lowest"] or 0)
     found = tuple(rows[: size + 1])
     if len(found) > size:

@@ -129,6 +129,7 @@ class LoginForm(AuthenticationForm):
             raise forms.ValidationError("Type your user name and your password.")
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
         login, now = LoginTry(self.cleaned_data.get("username", ""), address), timezone.now()
+        # So that guesses that come at once are no more than guesses that come one by one.
         self.pause = begin_login(login, now=now)
         if self.pause is not None:
             minutes = math.ceil(self.pause.total_seconds() / 60)
@@ -172,6 +173,7 @@ class AnswerForm(forms.Form):
         """Parse the corrected arguments as strictly as an agent's output is parsed."""
         cleaned = super().clean() or self.cleaned_data
         if _entry_of(cleaned).takes_arguments:
+            # As strictly as a model's output: what lax parsers let pass would be refused when it is submitted.
             cleaned["value"], self.fault = parse_json(cleaned.get("arguments") or "")
             if self.fault is not None:
                 # The reason names line and column where there are any

@@ -132,6 +132,7 @@ def _near(written: list[str]) -> list[str]:
     kept = set(range(HEAD))
     for index, line in enumerate(written):
         if BAD in line and len(kept) < MOST_NEAR:
+            # Whole neighbourhoods, so that the last one may go beyond the bound by some lines.
             kept.update(range(max(index - BESIDE, 0), min(index + BESIDE + 1, len(written))))
     lines: list[str] = []
     before = -1
@@ -216,6 +217,7 @@ def _nearest(value: Any, pointer: str) -> tuple[str, Any]:
     for token in pointers.tokens(pointer):
         if isinstance(at, dict) and token in at:
             at = at[token]
+        # `isdigit` alone takes digits of other scripts, which no pointer has.
         elif isinstance(at, list) and token.isascii() and token.isdigit() and int(token) < len(at):
             at = at[int(token)]
         else:

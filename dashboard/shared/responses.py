@@ -80,6 +80,7 @@ def undo_of(tags: str) -> dict[str, Any] | None:
     return {"batch": batch, "until": datetime.fromtimestamp(int(until), UTC)} if name == SENT and until else None
 
 
+# With these a spreadsheet takes a text for a formula, the fullwidth signs included.
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 

@@ -134,6 +134,7 @@ def list_tools(span: TimeRange, *, search: str = "") -> list[ToolLine]:
     found = tools.filter(name__icontains=search) if search else tools
     lines = [
         ToolLine(tool, rates.get((tool.namespace, tool.name), _unused(tool)))
+        # Schemas can be large, and the list shows none.
         for tool in found.defer("current_version__schema", "current_version__sealed")[:MOST_TOOLS]
     ]
     return sorted(lines, key=lambda line: (-(line.rate.judged - line.rate.valid), line.tool.name, line.tool.pk))
@@ -184,6 +185,7 @@ def draw_heat(heats: Iterable[Heat]) -> HeatMap:
 
 
 def _cell(amount: int, hottest: int) -> HeatCell:
+    # Rounded up: what failed at all is never as pale as what did not.
     return HeatCell(amount, -(-amount * HOTTEST // hottest))
 
 

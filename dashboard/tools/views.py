@@ -103,6 +103,7 @@ def line_of(schema: Any, field: str) -> int | None:
         return None
     marked = copy.deepcopy(schema)
     holder = _at(marked, place[:-1])
+    # A character of the private area, so that no text of the schema is taken for the mark.
     holder[place[-1]] = mark = "\ue000 the place"
     return written(marked).split(json.dumps(mark, ensure_ascii=False))[0].count("\n") + 1
 

@@ -84,6 +84,7 @@ def switch_webhook(request: HttpRequest, endpoint_id: str) -> HttpResponse:
     """Switch an endpoint on or off."""
     administrators_only(request.user)
     found, wanted = _get(endpoint_id), request.POST.get("switch") == "on"
+    # An empty address keeps the present one, which nobody is shown.
     change_endpoint(found, {"address": "", "events": found.events, "is_active": wanted}, **by(request))
     said = "on: it is sent what waits for it, and told of what happens from now on"
     messages.success(request, f"The endpoint is {said if wanted else 'off: it is told of nothing'}.")

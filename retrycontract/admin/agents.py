@@ -60,6 +60,7 @@ class KeyStateFilter(admin.SimpleListFilter):
         now = timezone.now()
         match self.value():
             case "active":
+                # `exclude` keeps keys without a date, which never expire; a filter by a later date would drop them.
                 return queryset.filter(revoked_at=None).exclude(expires_at__lte=now)
             case "revoked":
                 return queryset.filter(revoked_at__isnull=False)

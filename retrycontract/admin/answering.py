@@ -100,6 +100,7 @@ class AnswerRecordPage(Page):
 
     list_display = ("shown_tool", "decision", "given", "tried", "worked", "last_given_at")
     list_filter = ("decision",)
+    # Exact, here and below: a part of a name would be looked for in every row.
     search_fields = ("tool_name__exact", "namespace__exact")
     search_help_text = "Finds the exact name of a tool or of a namespace."
     fields = ("namespace", *list_display, "fingerprint", "shown_text", "shown_patch")

@@ -123,6 +123,7 @@ class CallAdmin(Page):
         """Show what the agent says of its task."""
         return json_block(call.context)
 
+    # Of Django's rights staff have only this one here; the change is the use case's.
     @admin.action(description="Cancel the selected calls: their agents are told to stop", permissions=["view"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Call]) -> None:
         """Call the use case for each; what has ended, or changed this moment, is left as it is."""
@@ -248,6 +249,7 @@ class GuidancePage(HistoryPage):
     )  # fmt: skip
     list_filter = ("decision",)
     list_select_related = ("call__agent", "operator")
+    # Last: every text begins with the empty one.
     searched = HistoryPage.searched | {"": "operator__username"}
     search_help_text = "Finds the exact id of a call, or an operator by name."
     fieldsets = (
@@ -286,6 +288,7 @@ class EventAdmin(HistoryPage):
     list_display = ("at", "name", "actor", "door", "call", "from_state", "to_state")
     list_filter = ("door",)
     list_select_related = ("call",)
+    # Last, as every text begins with the empty one.
     searched = HistoryPage.searched | {"": "name"}
     search_help_text = "Finds the exact id of a call, and events by name, such as key.revoked."
     fields = ("at", "name", "actor", "door", "call", "from_state", "to_state", "shown_data")

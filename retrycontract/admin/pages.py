@@ -80,6 +80,8 @@ class Page(_Admin):
         """Take our place among the writers first: Django opens its own transaction around the form."""
         if request.method in SAFE_METHODS:
             return super().changeform_view(request, *args, **kwargs)
+        # Else a use case within Django's transaction waits for our queue of writers, and the first of the queue for the
+        # lock that this transaction holds.
         with write_transaction():
             return super().changeform_view(request, *args, **kwargs)
 
@@ -168,6 +170,7 @@ def block(text: str | None) -> SafeString | str:
     """Show text of several lines that came from outside: escaped, nothing hidden."""
     if not text:
         return NOTHING
+    # Line by line, for `visible` would show the breaks between them as escapes.
     lines = elide_middle(text, MAX_SHOWN).split("\n")
     return format_html('<pre class="outside"><bdi>{}</bdi></pre>', "\n".join(visible(line) for line in lines))
 

@@ -68,6 +68,7 @@ class Site(AdminSite):
     ) -> HttpResponse:
         """Change one's own password, and note it in the audit trail."""
         response = super().password_change(request, extra_context)
+        # Only a change that was made leads on; a form with faults is shown again.
         if request.method == "POST" and isinstance(response, HttpResponseRedirect):
             change_operator(User.objects.get(pk=cast(User, request.user).pk), ["password"], **by(request))
         return response

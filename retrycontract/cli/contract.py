@@ -180,6 +180,7 @@ def hook(url: str, wait: float, unanswered: str) -> int:
     \b
     retrycontract hook --url https://desk.example < payload.json
     """
+    # The standard library alone: a hook needs no extra of the package where the agent runs.
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
@@ -191,6 +192,7 @@ def hook(url: str, wait: float, unanswered: str) -> int:
     address = f"{url.rstrip('/')}/hooks?wait={wait:g}&unanswered={unanswered}"
     request = Request(address, sys.stdin.buffer.read(), {"Authorization": f"Bearer {key}"})  # noqa: S310 - seen above
     try:
+        # Longer than the service may wait for a person: an answer that comes in time must not be cut off here.
         with urlopen(request, timeout=wait + ANSWER_SECONDS) as answer:  # noqa: S310 - the same
             click.echo(answer.read().decode())
     except HTTPError as refused:
@@ -203,6 +205,7 @@ def hook(url: str, wait: float, unanswered: str) -> int:
 def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
     from retrycontract.mcp import commands
 
+    # click says None of an option that was not given, which must not stand above its default.
     given = {name: value for name, value in options.items() if value is not None}
     run: Callable[[Namespace], int] = getattr(commands, runner)
     try:

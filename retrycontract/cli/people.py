@@ -30,6 +30,7 @@ def create_agent(name: str, as_json: bool, **options: str | None) -> None:
     """
     given = [f"--{option.replace('_', '-')}={value}" for option, value in options.items() if value is not None]
     key = _printed("create_agent", name, *given)
+    # To stderr: standard output holds the key alone, for `$(…)` to take.
     click.echo(f"The API key of {name}, shown this once; the agent reads it from RETRYCONTRACT_API_KEY.", err=True)
     click.echo(json.dumps({"agent": name, "api_key": key}) if as_json else key)
 
@@ -59,8 +60,10 @@ def revoke_agent_key(key: str) -> None:
     from retrycontract.store.models import ApiKey, Door
     from retrycontract.usecases.people.admit import revoke_key
 
+    # Whoever pastes the whole key is understood as well: its secret part is not looked at.
     found = list(ApiKey.objects.filter(prefix="_".join(key.split("_")[:2])).select_related("agent"))
     if len(found) != 1:
+        # Repeats no more than a prefix has, since a whole key may have been pasted.
         raise click.ClickException(f"no key begins with {key[:11]}: 'retrycontract agent list' shows them.")
     was_good = revoke_key(found[0], now=timezone.now(), actor="retrycontract", door=Door.COMMAND)
     said = "revoked" if was_good else "was revoked before"

@@ -43,6 +43,7 @@ class Program(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"retrycontract.cli.{COMMANDS[cmd_name]}")
+        # `import` is a word of Python's, so that the function cannot bear it.
         command: click.Command = getattr(module, cmd_name.replace("-", "_").replace("import", "import_"))
         return command
 
@@ -72,6 +73,7 @@ def program() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done or valid, 1 not valid or failing, 2 wrong use."""
     try:
+        # Not in click's own mode, which prints errors in several lines and ends the process itself.
         result = program.main(args=arguments, prog_name="retrycontract", standalone_mode=False)
     except NoArgsIsHelpError as alone:
         click.echo(alone.format_message(), err=True)
@@ -86,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(err=True)  # after the terminal's ^C
         return INTERRUPTED
     except BrokenPipeError:  # who reads has read enough
+        # The interpreter flushes standard output once more at its end, and would fail again.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - closed by the interpreter
         return 0
     except Exception as error:
@@ -103,6 +106,7 @@ def _say(reason: str) -> int:
 
 def _foreseen(error: Exception) -> str | None:
     """Say in one line what is wrong and what to do; None for what nobody foresaw, which keeps its traceback."""
+    # Told by name: importing Django for its classes would fail wherever only the contract is installed.
     name = type(error).__module__.split(".")[0] + "." + type(error).__name__
     match error:
         case ModuleNotFoundError() if (error.name or "").split(".")[0] in SERVER_PACKAGES:

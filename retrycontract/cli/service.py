@@ -22,6 +22,7 @@ def _first_words(what: str) -> None:
     said = f"retrycontract {__version__}: {what}"
     if not sys.stderr.isatty():  # whoever reads the log reads JSON, from the first line on
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        # The log's own formatter comes with the framework, which is not loaded yet.
         said = json.dumps({"message": said, "level": "info", "logger": "retrycontract", "time": now})
     click.echo(said, err=True)
 
@@ -66,6 +67,7 @@ def web(host: str, port: int, workers: int) -> None:
 
     from retrycontract.management.commands.up import GRACE_SECONDS, check_free
 
+    # Before the server begins: a port that is taken is told in one line, whatever uvicorn would write.
     check_free(host, port)
     proxies = settings.RETRYCONTRACT.trusted_proxies
     uvicorn.run(
@@ -87,6 +89,7 @@ def worker(concurrency: int) -> None:
     start_django()
     logging.captureWarnings(capture=True)
     celery: Any = import_module("worker.celery")
+    # Workers need not know of each other: the database says who has which attempt.
     options = ("--without-gossip", "--without-mingle", "--concurrency", str(concurrency))
     celery.app.start(["--quiet", "worker", *options])
 

@@ -118,6 +118,7 @@ class Client:
         if function is None:
             return partial(self.guard, timeout=timeout)
         if inspect.iscoroutinefunction(function):
+            # Its checks would hold up the event loop, for as long as a person takes to answer.
             raise TypeError(f"{function.__name__!r} is a coroutine function: let an AsyncClient guard it")
         return guarded(self, Guard(function, timeout))
 
@@ -216,6 +217,7 @@ class Client:
                 if request.after:
                     self._sleep(request.after)
                 request = conversation.send(self._send(request))
+        # A generator hands its result over in the exception that ends it.
         except StopIteration as done:
             result: T = done.value
             return result
@@ -223,6 +225,8 @@ class Client:
     def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
+            # `whole` first: headers are read while the stream opens, and those reads have to end with the request as
+            # well.
             with whole, self._http.stream(**to_httpx(request)) as response:
                 for chunk in response.iter_bytes():
                     whole.take(chunk)
@@ -247,6 +251,7 @@ class AsyncClient:
     ) -> None:
         connection = Connection.of(url, api_key)
         self.url = connection.url
+        # Not `bound`: `asyncio.timeout` in `_send` ends a request as a whole, which nothing can do for a thread.
         self._http = httpx2.AsyncClient(transport=transport, **connection.options)
         self._operations = _operations(connection, Patience(patience, clock, random))
         self._feed = partial(Feed, connection.url, self._operations.patience)
@@ -390,6 +395,7 @@ class AsyncClient:
     async def _send(self, request: Request) -> Reply | Lost:
         whole = Whole(self._operations.patience.clock, request)
         try:
+            # Around the opening too, so that headers that trickle are bounded like the body.
             async with asyncio.timeout(whole.left()), self._http.stream(**to_httpx(request)) as response:
                 async for chunk in response.aiter_bytes():
                     whole.take(chunk)

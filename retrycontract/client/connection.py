@@ -34,13 +34,17 @@ class Connection:
 
         Raises MissingKeyError, and ValueError for an address that is none.
         """
+        # Without its slash: the API's path, which begins with one, is put behind it.
         address = (url or os.environ.get("RETRYCONTRACT_URL") or DEFAULT_URL).rstrip("/")
         key = (api_key or os.environ.get("RETRYCONTRACT_API_KEY") or "").strip()
+        # A user name or password in the address would stand in every error that names it; for the same reason what is
+        # refused here is not repeated.
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise ValueError("the service's address is http:// or https:// and a host, with no user name in it")
         if not key:
             raise MissingKeyError("no API key")
+        # A header cannot carry it: said here, where it is known that the key is what is wrong.
         if not key.isascii() or not key.isprintable() or " " in key:
             raise MissingKeyError("the API key holds characters that none has")
         return cls(address, key)
@@ -122,10 +126,12 @@ class _Bound:
     def connect_tcp(self, *args: Any, **options: Any) -> _Bound:
         return _Bound(self._inner.connect_tcp(*args, **options))
 
+    # TLS puts another stream in the place of the first, whose reads must end in time as well.
     def start_tls(self, *args: Any, **options: Any) -> _Bound:
         return _Bound(self._inner.start_tls(*args, **options))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # Without one a stream of events is read, which has no end that it could be late for.
         if (awaited := AWAITED.get()) is not None:
             timeout = awaited.left()
         found: bytes = self._inner.read(max_bytes, timeout=timeout)

@@ -20,12 +20,14 @@ def tool_list(tools: Any) -> Any:
     """
     if isinstance(tools, Mapping):
         return tools
+    # A string and an enum class can be iterated over, and are meant as one thing all the same.
     if not isinstance(tools, Iterable) or isinstance(tools, str | type):
         raise ToolDeclarationError(_name(tools), "give a list of tools, even of one")
     return [_declared(tool) for tool in tools]
 
 
 def _declared(tool: Any) -> Any:
+    # First: a pydantic class has `model_dump` as well, and stands for a tool itself.
     if callable(tool):
         return _described(tool)
     if hasattr(tool, "model_dump"):  # what the providers' SDKs return are pydantic models
@@ -35,11 +37,13 @@ def _declared(tool: Any) -> Any:
 
 def _described(tool: Any) -> dict[str, Any]:
     name = _name(tool)
+    # A `functools.partial`, or an object that can be called, has none.
     if not hasattr(tool, "__name__"):
         raise ToolDeclarationError(name, "it has no name")
     schema = _schema(tool, name)
     if schema.get("type") == "array":
         raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
+    # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
     described = schema.get("description") or (None if isinstance(tool, type) else inspect.getdoc(tool))
     return {"name": name, "input_schema": schema} | ({"description": described} if described else {})
 
@@ -51,6 +55,7 @@ def _schema(tool: Any, name: str) -> dict[str, Any]:
         raise ImportError(NO_PYDANTIC) from None
     try:
         return pydantic.TypeAdapter(tool).json_schema()
+    # NameError comes of an annotation in quotes that names what is not there.
     except (pydantic.errors.PydanticUserError, NameError) as error:
         raise ToolDeclarationError(name, str(error).partition("\n")[0]) from error
 

@@ -183,6 +183,7 @@ def _problem(reply: Reply) -> dict[str, Any]:
     """Read a problem document (RFC 9457); what is none says nothing."""
     try:
         problem = json.loads(reply.body)
+    # Whatever stands before the service may have answered: JSON that nests deeper than Python's parser goes, too.
     except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}

@@ -71,16 +71,19 @@ class Feed:
         if media_type != STREAM:
             raise UnexpectedAnswerError(self._url, response.status_code, f"no events ({media_type[:80]})")
         self._fields = {}  # a frame that was cut off is sent again
+        # Patience is for one break, and a stream that opens has ended it.
         self._failures, self._give_up = 0, None
 
     def take(self, line: str) -> Event | None:
         """Read one line; gives the event that it ends, unless it came before."""
         if line:
+            # The service's heartbeats are comments: lines with an empty name, which nobody looks up.
             name, _, value = line.partition(":")
             self._fields[name] = value.removeprefix(" ")
             return None
         fields, self._fields = self._fields, {}
         if fields.get("retry", "").isdecimal():
+            # Nine digits are eleven days, far beyond the bound; Python refuses to read integers of thousands.
             self._come_back = min(int(fields["retry"][:9]) / 1000, LONGEST_COME_BACK)
         event = self._event(fields) if "data" in fields else None
         self._last_id = fields.get("id", self._last_id)
@@ -139,6 +142,7 @@ def follow(http: httpx2.Client, feed: Feed, sleep: Callable[[float], None]) -> I
                     failure = from_httpx(response, response.content)
         except httpx2.RequestError as error:
             failure = lost(error)
+        # Behind the `with`: the connection goes back before the pause begins.
         sleep(feed.pause_after(failure))
 
 

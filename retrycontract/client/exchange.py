@@ -47,9 +47,11 @@ class Reply:
     def retry_after(self) -> float:
         """Give how many seconds the answer asks to wait, 0 when it does not; a date counts from the answer's own."""
         asked = self.headers.get("retry-after", "").strip()
+        # `isdigit` alone takes superscripts and the digits of other scripts.
         if asked.isascii() and asked.isdigit():
             return float(asked)
         try:
+            # From the answer's own date: this machine's clock may be wrong, or the service's.
             until, now = parsedate_to_datetime(asked), parsedate_to_datetime(self.headers.get("date", ""))
             return max(0.0, (until - now).total_seconds())
         except (TypeError, ValueError):  # no dates, or one of them without a time zone
@@ -83,6 +85,7 @@ class Submissions:
         """Remember an attempt."""
         with self._lock:
             attempts = self._calls.setdefault(call_id, {})
+            # So that the call that was silent longest gives way, and not the one that began first.
             self._calls.move_to_end(call_id)
             attempts[number] = text
             if len(attempts) > MAX_ATTEMPTS:

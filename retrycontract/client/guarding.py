@@ -95,14 +95,18 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
     @functools.wraps(guard.function)
     def call(*positional: Any, **named: Any) -> Any:
         session: Any = conversation_of(client, guard.name)
+        # Two threads may both find it so: registering the same schema twice changes nothing.
         if not guard.is_registered:
             guard.require(client.register_tools([guard.function]))
         arguments = guard.arguments(positional, named)
         further: dict[str, Any] = guard.details(arguments)
+        # What a person has put right may still fail the function's own validators: then it is one attempt more, whose
+        # errors the service is told.
         while True:
             outcome: Settlement[Any] = session.settle(guard.name, _new_id(guard), arguments, **further)
             if outcome.status is not Status.VALID:
                 return outcome.tool_result.content
+            # Read again, for a person may have put other arguments in the place of those that were submitted.
             found, errors = guard.read(outcome.arguments)
             if not errors:
                 return guard.function(**found)

@@ -40,6 +40,7 @@ from retrycontract.contract.webhooks import ResponseStatus
 WAIT = 60.0  # seconds for a verdict; most come at once
 PAGE = 100  # calls; the most that the service lists at once
 MAX_OWN_WORDS = 4_000  # characters of what an agent's own check says
+# As the API takes the place of an error.
 MAX_POINTER = 1_000
 OURS = frozenset({"keyword", "patch"})  # what an agent does not say of its own errors
 # As the service takes or keeps them.
@@ -140,12 +141,18 @@ class Operations:
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
     ) -> Conversation[Outcome]:
         """Submit an attempt, which its key makes repeatable, and wait for its verdict with requests of their own."""
+        # None is what a caller passes on who has nothing to say: it is left out, and not sent as null.
         known = {name: _sendable(name, value) for name, value in details.items() if value is not None}
         body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
+        # Not held open: the verdict is waited for by bounded GETs, which break off and are asked again without
+        # consequence.
         headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
         reply = yield from self._asked(_post("/calls", body, **headers))
         call_id, number = self._read(reply, reading.place)
+        # Whatever the verdict: a correction comes as a patch of exactly this text, since redacted values never travel
+        # back.
         self.sent.keep(call_id, number, _text(arguments))
+        # 202 says that the attempt is stored and not judged yet.
         if reply.status == 200 or wait <= 0:
             return self._outcome(reply)
         return (yield from self._verdict(call_id, number, wait))
@@ -161,6 +168,8 @@ class Operations:
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
     ) -> Conversation[Outcome]:
         outcome = yield from self._judged(tool, tool_call_id, arguments, details, wait, timeout)
+        # What a person corrected is judged like any attempt, and may leave the call Blocked: then a person is asked
+        # again.
         while outcome.status is Status.BLOCKED:
             guidance = yield from self.wait_for_guidance(outcome, timeout)
             if guidance.decision is not None:
@@ -271,7 +280,9 @@ class Operations:
         deadline = math.inf if timeout is None else self.patience.clock() + timeout
         pause = 0.0
         while True:
+            # Less the pause, which passes before the question is asked.
             left = max(0.0, deadline - self.patience.clock() - pause)
+            # `Prefer: wait` takes whole seconds.
             wait = math.ceil(min(LONGEST_POLL, left))
             request = Request("GET", path, headers={"Prefer": f"wait={wait}"}, wait=wait, after=pause)
             reply = yield from self._asked(request)

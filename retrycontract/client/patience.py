@@ -31,6 +31,7 @@ class Patience:
 
     def until_answered(self, request: Request) -> Conversation[Reply | Lost]:
         """Send a request, again where that helps, and give what came of it in the end."""
+        # How long the service may hold an answer back is asked for, and uses up no patience.
         give_up = self.clock() + request.wait + max(self.seconds, SHORTEST_ANSWER)
         for failures in count():
             left = max(give_up - self.clock() - request.wait, SHORTEST_ANSWER)
@@ -38,6 +39,7 @@ class Patience:
             if isinstance(result, Reply) and result.status not in PASSING:
                 break
             now = self.clock()
+            # From the first failure on: a long wait that went well until then has cost nothing.
             give_up = min(give_up, now + self.seconds) if failures == 0 else give_up
             pause = self.pause(failures, result)
             if now + pause > give_up:
@@ -47,6 +49,8 @@ class Patience:
 
     def pause(self, failures: int, result: Reply | Lost) -> float:
         """Back off, jittered on top of what the service asks for, so that a crowd does not come back at once."""
+        # Bounded before the power is taken: beyond 2**1023 there is no float.
         backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 10))
         asked = result.retry_after if isinstance(result, Reply) else 0.0
+        # Half of it is certain, so that chance never makes anybody ask again at once.
         return asked + backoff * (0.5 + 0.5 * self.random())

@@ -70,6 +70,7 @@ class Session:
         return Session(self.client, self.place.one_turn())
 
     def __enter__(self) -> Self:
+        # A new tuple: tasks copy the context and not what lies in it, so that a list would be shared by all of them.
         CONVERSATIONS.set((*CONVERSATIONS.get(), self))
         return self
 

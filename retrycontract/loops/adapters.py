@@ -98,6 +98,7 @@ def _openai_tool(tool: OfferedTool) -> dict[str, Any]:
 
 
 def _openai_message(message: Message) -> Message:
+    # Anthropic's word for a failed call; OpenAI refuses members that it does not know.
     message = {name: value for name, value in message.items() if name != "is_error"}
     if "tool_calls" not in message:
         return message
@@ -116,6 +117,7 @@ def _openai_completion(answer: Any) -> Completion:
     if not getattr(answer, "choices", None):  # compatible servers report their own failures so
         raise ModelApiError("the answer holds no choice")
     choice = answer.choices[0]
+    # A call of a custom tool has no function; none was offered here.
     calls = [call for call in choice.message.tool_calls or () if getattr(call, "function", None)]
     return Completion(
         text=choice.message.content or "",
@@ -137,6 +139,7 @@ def _anthropic_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
         blocks = list(_blocks(message))
+        # Anthropic wants the results of all calls of a turn in the one message that follows it.
         if translated and translated[-1]["role"] == role:
             translated[-1]["content"] += blocks
         else:
@@ -162,6 +165,7 @@ def _blocks(message: Message) -> Iterator[dict[str, Any]]:
 def _object(arguments: Any) -> dict[str, Any]:
     """Give the arguments as the object that Anthropic asks for."""
     value = parse_json(arguments)[0] if isinstance(arguments, str) else arguments
+    # The model's own mistake has to go back into the conversation, where the API takes nothing but an object.
     return value if isinstance(value, dict) else {"arguments": arguments}
 
 

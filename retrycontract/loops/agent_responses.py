@@ -81,6 +81,7 @@ def validate(raw: Any, *, schema: Schema = AGENT_RESPONSE_SCHEMA) -> Valid | Inv
 
     Raises InvalidSchema for a schema that is none.
     """
+    # As text: a dict cannot be the key of a cache.
     return _verdict(_examiner(json.dumps(schema)).examine(raw), raw, schema)
 
 

@@ -39,6 +39,7 @@ class ApiPatience:
 
     def pause(self, number: int, chance: float) -> float:
         """Give the seconds to wait after error `number`, counted from 1; `chance` is random, 0 to 1."""
+        # The exponent is bounded, for a power that is no float any more raises; `longest` is reached long before.
         whole = min(self.longest, self.delay * self.factor ** min(number - 1, 64))
         return whole * (1 - self.jitter * chance)
 
@@ -120,6 +121,7 @@ class Account:
         """Count a request before it is made."""
         self.calls += 1
         declared = ({"name": each.name, "description": each.description, "schema": each.parameters} for each in tools)
+        # `default`: contents may be objects of a provider's package.
         self.sent += sum(len(json.dumps(part, default=str)) for part in (*messages, *declared))
 
     def note_answer(self, messages: Sequence[Message], completion: Completion, seconds: float) -> None:
@@ -134,6 +136,7 @@ class Account:
         prompts, completions, seconds = zip(*self.untold, strict=True)
         self.untold = []
         usages = [completion.usage for completion in completions if completion.usage is not None]
+        # A sum of some would pass for the sum of all.
         is_measured = len(usages) == len(completions)
         name = getattr(model, "name", None)
         return {

@@ -142,6 +142,7 @@ class _Correction:
             raise ValueError("max_retries must not be negative")
         self._answers = options.get("max_attempts", None if retries is None else retries + 1)
         self._task_id, self._turn = options.get("task_id"), options.get("turn")
+        # Whatever is no contract of this process is the client of a service, which keeps every reply.
         is_kept = options.get("on_attempt") or not isinstance(self._contract, RetryContract | None)
         if is_kept and (self._task_id is None or self._turn is None):
             raise TypeError("task_id= and turn= are needed where replies are logged or a service keeps them")
@@ -155,6 +156,7 @@ class _Correction:
         """Judge the reply that came, then ask for corrections; it takes no part in their budget."""
         run = self._run(model, uncounted=1)
         with run.ending():
+            # A call that is taken up again has had this reply judged by an earlier run.
             if run.call_id is None:
                 yield from run.begin()
                 verdict = yield from run.submit(raw, raw=raw)
@@ -191,6 +193,7 @@ class _Correction:
             if mistake is None:
                 return messages
             words = [mistake.feedback, run.guidance] if run.guidance else [mistake.feedback]
+            # The newest mistake alone: a correction turn is about the last reply, and holds nothing of what led to it.
             return (*messages, {"role": "user", "content": "\n\n".join(words)})
 
         return compose
@@ -202,6 +205,7 @@ class _Correction:
             return
         assert self._task_id is not None
         assert self._turn is not None
+        # The judge may be a service, whose verdict holds no redacted output for the log.
         findings = self._examiner.examine(trial.output)
         on_attempt(
             ResponseRecord(

@@ -129,6 +129,8 @@ class Run:
         configured = yield from self.judge.register(self.tool)
         self.answers = self.judge.max_attempts or configured
         if self.uncounted:
+            # To the judge the reply that came is an attempt as well, and needs room beside the answers that are still
+            # to come.
             self.judge.max_attempts = min(self.answers + self.uncounted, MOST_ATTEMPTS)
         if self.call_id is None:
             return None
@@ -153,12 +155,14 @@ class Run:
                 completion: Completion = yield (partial(complete, tools=tools) if tools else complete)
             except Exception as error:
                 failure = failure_of(error, now=asking.now())
+                # No failure of the call but a bug of the caller's: their error goes on, and leaves no open call behind.
                 if failure is None:
                     yield from self.give_up()
                     raise
                 errors += 1
                 self.account.api_errors += 1
                 if failure.is_final:
+                    # Counted although nothing follows: else the call would stay open at the service.
                     yield from self.submit(None, api_error=failure.reason, gives_up=True)
                     raise self._unusable(failure) from error
                 if not (yield from self._waited(failure, errors)):
@@ -179,6 +183,7 @@ class Run:
     ) -> Steps[Verdict]:
         """Have one attempt judged and counted; with `callback_error` it fails, and without an output it says why."""
         call_id = self.verdict.call_id if self.verdict else None
+        # No output came of it: what the turns before it took is told with the first attempt that follows.
         report = {} if api_error is not None else self.account.report(self.asker.model)
         verdict = yield from self.judge.judge(
             ModelOutput(
@@ -204,6 +209,7 @@ class Run:
             raise Exhausted(self.history)
         while self.is_blocked:
             assert self.verdict is not None
+            # A wait of 0 is one, too: it takes an answer that is there already.
             waits = self.asker.wait_for_guidance if wait is None else wait
             answer = yield from self.judge.guidance(self.verdict.call_id, waits)
             if answer is None or answer.decision is None or answer.decision.status is Status.BLOCKED:
@@ -291,6 +297,7 @@ def _of_the_answer(answer: Any) -> Any:
     """Give the arguments that an answer leads to; None where they rest on what another process sent."""
     try:
         return answer.arguments
+    # By its base class: the client, which defines it, brings an HTTP package that the loops do without.
     except ValueError:  # CorrectionError
         return None
 

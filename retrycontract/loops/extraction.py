@@ -165,6 +165,7 @@ class _Extraction:
             told = [run.earlier.feedback, run.guidance] if run.guidance else [run.earlier.feedback]
             self._messages.append({"role": "user", "content": "\n\n".join(told)})
         # An API error is no turn of the model's.
+        # Looking at examples and valid trials use no attempt: without this bound a model could do that for ever.
         while run.calls - run.account.api_errors < self._max_turns:
             completion = yield from run.ask(tuple(self._messages), self._tools)
             settled = None if completion is None else (yield from self._answer(completion))
@@ -180,6 +181,7 @@ class _Extraction:
         settled = yield from self._run.settle()
         if was_blocked and settled is None:
             assert self._run.verdict is not None
+            # A person's answer grants attempts, and each of them comes with its turns.
             self._max_turns = (
                 self._run.calls
                 - self._run.account.api_errors
@@ -204,8 +206,10 @@ class _Extraction:
 
     def _answer_call(self, call: ToolCall, completion: Completion) -> Steps[tuple[str, bool, Verdict | None]]:
         if self._run.is_blocked:
+            # Every call of a turn needs an answer, or the provider refuses the conversation.
             return NOT_LOOKED_AT, True, None
         match call.name:
+            # With a guard, as a bare name in a pattern would be bound instead of compared.
             case name if name == EXAMPLE:
                 return self._example(), False, None
             case name if name in (VALIDATE, SUBMIT):
@@ -231,6 +235,7 @@ class _Extraction:
         if on_submit is None:
             return None
         try:
+            # As a step, so that a coroutine function is awaited in an event loop.
             yield partial(on_submit, self._value(value))
         except Rejected as rejected:
             return rejected.reason or "it was rejected"
@@ -260,6 +265,7 @@ class _Extraction:
         except ValueError as error:
             if not hasattr(error, "errors"):
                 raise
+            # Without the input, which may hold a secret and has no place in an error.
             for found in error.errors(include_input=False, include_url=False)[:MAX_LOCATED]:
                 yield _located(found["loc"], found["msg"])
 

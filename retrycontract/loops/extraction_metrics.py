@@ -29,6 +29,7 @@ def measure(account: Account, *, attempts: int, seconds: float) -> ExtractionMet
     """Sum up a run."""
     usages = [completion.usage for completion in account.completions]
     reported = [usage for usage in usages if usage is not None]
+    # One completion without a report and all is estimated: a part that was reported is no total.
     is_estimated = len(reported) < len(usages) or not usages
     if is_estimated:
         written = sum(_written(completion) for completion in account.completions)

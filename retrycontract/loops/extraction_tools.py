@@ -23,6 +23,7 @@ TASK = (
 def offered(schema: Schema) -> tuple[OfferedTool, ...]:
     """Declare the tools; `data` has the schema itself where it can stand inside another one."""
     takes = data_input(schema)
+    # An object without members, as Anthropic demands a schema of every tool.
     nothing: Schema = {"type": "object", "properties": {}}
     return (
         OfferedTool(VALIDATE, "Say what is wrong with the data, without ending the task.", takes),

@@ -96,6 +96,7 @@ def failure_of(error: Exception, *, now: datetime | None = None) -> ApiFailure |
     if isinstance(error, ModelApiError):
         return ApiFailure(str(error) or name, retry_after=after)
     code, status = _code(error), _status(error)
+    # Before the status: botocore says some of what passes with a status of 400.
     if code in PASSING_CODES:
         return ApiFailure(f"{code} ({name})", status, retry_after=after)
     if status is not None:
@@ -121,6 +122,8 @@ def _status(error: Exception) -> int | None:
     if isinstance(response, Mapping):
         found.append(_member(response, "ResponseMetadata", "HTTPStatusCode"))
     for each in found:
+        # To Python a flag is an integer, too; and foreign classes use these names as they like: gRPC's `code` is a
+        # method.
         is_number = isinstance(each, int) and not isinstance(each, bool)
         if (is_number and 100 <= each < 600) or (isinstance(each, str) and _DIGITS.fullmatch(each)):
             return int(each)
@@ -147,12 +150,14 @@ def _retry_after(error: Exception, now: datetime | None) -> float:
     if isinstance(seconds, int | float) and seconds > 0:
         return float(min(seconds, FOR_EVER))
     for headers in _headers(error):
+        # The finer of the two, where a provider sends both.
         if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
             return milliseconds / 1000
         asked = headers.get("retry-after")
         if (seconds := _number(asked)) is not None:
             return seconds
         with suppress(TypeError, ValueError, OverflowError):  # no date, or one of them without a time zone
+            # The answer's own date first: clocks of two machines differ.
             since = parsedate_to_datetime(headers["date"]) if "date" in headers else now
             if asked is not None and since is not None:
                 return max(0.0, (parsedate_to_datetime(asked) - since).total_seconds())

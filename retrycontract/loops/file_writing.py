@@ -35,9 +35,12 @@ def write_whole(path: Path, text: str) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
             file.flush()
+            # Before it is renamed: else a crash of the machine can leave the new name with nothing in it.
             os.fsync(file.fileno())
+        # `mkstemp` makes files that only their owner reads.
         Path(name).chmod(_permissions(path))
         Path(name).replace(path)
+    # Ctrl-C as well must leave no half of a file beside the old one.
     except BaseException:
         with suppress(OSError):
             Path(name).unlink()
@@ -47,6 +50,7 @@ def write_whole(path: Path, text: str) -> None:
 def _permissions(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_mode & 0o7777
+    # The mask can only be read by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return NEW_FILE & ~mask

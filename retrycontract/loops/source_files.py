@@ -123,6 +123,7 @@ class _Generation:
         given = options.get("max_attempts", options.get("max_retries"))
         self._max_attempts = budget(given)
         target = options.get("write_to")
+        # Looked at before the model is asked: a folder that is missing should cost no tokens.
         self._target: Path | None = None if target is None else writable(target)
         self._language = language_of(filepath, options.get("language"))
         self._prompts: list[str] = []
@@ -155,9 +156,11 @@ class _Generation:
                 verdict = (yield from run.begin()) or (yield from pursue(run, self._compose, _text))
             except Exhausted as end:
                 raise ImplementationError(self._file, end.history, end.answer, run.metrics) from None
+        # By identity: a person's acceptance makes a verdict of its own beside the one that the judge gave.
         passed = verdict is run.verdict  # and else a person took it as it is
         source = str(verdict.value) if passed else self._accepted(str(verdict.value))
         if passed and self._target is not None:
+            # A step, as is everything that touches the outside: an error of the disk is raised in the loop.
             yield partial(write_whole, self._target, source)
         self._tell(run, passed=passed)
         return source, passed

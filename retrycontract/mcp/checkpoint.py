@@ -70,6 +70,7 @@ class Checkpoint:
         call = self._calls.take(tool_name)
         patience = ClientPatience.of(self._wait if is_heard else self._silent_wait, tick)
         try:
+            # An answer that came after the client had given up waiting is given with its next call.
             if call.is_blocked and call.call_id is not None:
                 answer = await guidance_on(self._judge, call.call_id, wait=0)
                 if answer is not None and answer.decision is not None:
@@ -78,6 +79,7 @@ class Checkpoint:
         except NoVerdictError as error:
             return _told(f"This call could not be checked: {error} {NOTHING_RAN}")
         finally:
+            # Also when the client gives up meanwhile: its next attempt continues this call.
             self._calls.put_back(call)
 
     async def _submit(
@@ -116,6 +118,7 @@ class Checkpoint:
         call.is_blocked = answer.decision is None
         if answer.decision is None:  # its text says that the time for an answer is over
             return _told(answer.text)
+        # Before the arguments are looked at: the call has ended even where they are not held here.
         call.has_ended = answer.decision.leads_to.has_ended
         if not (answer.decision.entry.takes_arguments or answer.decision.entry.keeps_output):
             return _told(answer.text)

@@ -100,6 +100,7 @@ def _configuration(options: argparse.Namespace) -> RetryConfiguration:
     if options.config is not None:
         options.config.stat()  # a file that was asked for must be there, the default one need not
     configuration = load_configuration(options.config or DEFAULT_PATH, os.environ)
+    # Strictness is a tool's own and goes along with its registration; a configuration has no such setting.
     asked = {name: value for name, value in _asked_settings(options).items() if name != "strict"}
     return replace(configuration, **asked)
 

@@ -36,6 +36,7 @@ class ExtractionStep(StrEnum):
         """Name the tool; what clients would not take in the extraction's name is replaced by a hash of it."""
         room = MAX_NAME - len(self) - 1
         name = re.sub(r"[^a-zA-Z0-9_-]", "_", extraction)[:room]
+        # Without the hash, names that differ in what was replaced or cut off would become one tool.
         if name != extraction:
             name = f"{name[: room - 9]}_{hashlib.sha256(extraction.encode()).hexdigest()[:8]}"
         return f"{self}_{name}"
@@ -91,6 +92,7 @@ class Extractions:
 
     async def find(self, tool_name: str) -> ExtractionRequest | None:
         """Tell which step of which extraction a tool is."""
+        # Most calls are of no extraction, and need not ask the judge which there are.
         if not tool_name.startswith(tuple(f"{step}_" for step in ExtractionStep)):
             return None
         asked = _steps(await settled(self._judge.tools(Kind.EXTRACTION))).get(tool_name)

@@ -83,6 +83,7 @@ class Gateway:
         self._turns = CallOrder()
         self._greeting: list[Message] = []
         self._upstream_listens = anyio.Event()
+        # Set from the start: the gateway is made once the upstream runs, and only a restart has to be waited for.
         self._upstream_listens.set()
 
     async def from_client(self, line: str) -> None:
@@ -113,6 +114,7 @@ class Gateway:
             self._tasks.start_soon(self._judge_call, message, self._turns.take(), scope)
         elif message.method == "notifications/cancelled":
             await self._cancel(message)
+        # What was sent behind a call reaches the server behind it; a ping only asks whether anybody is there.
         elif message.is_request and message.method != "ping" and self._being_judged:
             self._tasks.start_soon(self._forward_in_turn, message, self._turns.take())
         elif message.is_request:
@@ -126,6 +128,7 @@ class Gateway:
 
     async def _cancel(self, message: Message) -> None:
         key = messages.key_of(message.params.get("requestId"))
+        # What was cancelled is owed no answer, and none of ours must be given when the upstream ends.
         self._forwarded.pop(key, None)
         if key in self._being_judged:
             self._being_judged[key][1].cancel()
@@ -138,6 +141,7 @@ class Gateway:
                 await self._decide(request, turn)
         finally:
             self._turns.end(turn)
+            # A client that uses one id twice has put another call in this one's place: that one still needs its entry.
             if self._being_judged.get(request.key, (None, None))[1] is scope:
                 del self._being_judged[request.key]
 
@@ -152,10 +156,12 @@ class Gateway:
         except NoVerdictError as error:
             await self._refuse(request, f"This call could not be checked: {error} Nothing was executed.")
             return
+        # A schema that cannot be judged by is its server's fault: without the gateway the tool could be called.
         if self._toolbox.is_unchecked(name):
             await self._forward_in_turn(request, turn)
             return
         token = request.meta.get("progressToken")
+        # MCP lets progress be sent only to who gave a token with the request.
         tick = self._signs_of_life(token, turn)
         decision = await self._checkpoint.decide(name, request.output, tick, is_heard=token is not None)
         if not isinstance(decision, Forward):
@@ -261,17 +267,20 @@ class Gateway:
     async def refuse_all(self) -> None:
         """Answer every call that is being judged: there will be nobody to run it."""
         for request, scope in list(self._being_judged.values()):
+            # First: else the verdict could come in between, and the call be answered twice.
             scope.cancel()
             await self._refuse(request, NEVER_SENT)
 
     async def greet_again(self) -> None:
         """Tell an upstream that was started again what the first one was told."""
+        # It may be another version of the server, with other tools.
         self._toolbox.has_changed()
         for message in self._greeting:
             if message.is_request:
                 await self._listing.ask(message, self._to_upstream)
             else:
                 await self._to_upstream(message.text)
+        # Last: a server takes no request before it has been initialized.
         self._upstream_listens.set()
 
     async def _give_up(self, key: str, text: str) -> None:

@@ -87,11 +87,13 @@ class Sessions:
         """Give a session's calls of one tool; without a session nothing is continued."""
         if not session:
             return HookSession()
+        # The agent's key is part of it: sessions are named by agents, and two of them may use one name.
         place = hashlib.sha256(json.dumps([key, session, tool]).encode()).hexdigest()
         if place not in self._found:
             found = HookSession()
             for call_id, state in await _open_calls(client, session, tool):
                 found.calls.put_back(ConnectionCall(tool, call_id, state in ASKED_OF_A_PERSON))
+            # Not replaced: a call of the same session may have come first while the service was asked.
             self._found.setdefault(place, found)
             if len(self._found) > MAX_SESSIONS:
                 self._found.popitem(last=False)
@@ -115,6 +117,7 @@ class HookVisit(KeyedVisit):
             problem = {"title": str(wrong), "status": wrong.status}
             await _answer_json(send, wrong.status, problem, b"application/problem+json")
             return
+        # Two tasks, for only a read of the connection tells that the agent has left.
         asked = asyncio.ensure_future(self._decision(client, key, payload, options))
         gone = asyncio.ensure_future(_gone(receive))
         await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -149,10 +152,12 @@ class HookVisit(KeyedVisit):
             return {}
         except ClientError as error:
             return _decided("deny", f"This call could not be checked: {error}. Nothing was executed.")
+        # One turn for all of the session, so that a call is continued by its call_id only.
         details = {"session_id": session, "turn": 0} if session else {}
         found = await _sessions.find(client, key, session, tool)
         judge = ServiceJudge(remembering(client, found.sent), use_id or "hook", details=details, is_patient=False)
         sanitizer = ValueSanitizer(RetryConfiguration())
+        # Both waits are the address's: a hook hears no signs of life, and who set it up knows how long its agent waits.
         checkpoint = Checkpoint(judge, sanitizer, wait=options.wait, silent_wait=options.wait, calls=found.calls)
         decision = await checkpoint.decide(tool, output_at(payload.text, "tool_input"), _tick, is_heard=False)
         return _answered(decision, asks_user=options.asks_user)
@@ -194,6 +199,7 @@ async def _payload(receive: Any, limit: int) -> Message:
     if patience.cancelled_caught:
         raise NoPayloadError(408, f"The payload did not arrive within {BODY_SECONDS:g} seconds.")
     try:
+        # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
         read = read_line(b"".join(parts).decode("utf-8", "surrogateescape"))
     except UnreadableMessageError as error:
         raise NoPayloadError(400, f"The payload is {error}.") from None

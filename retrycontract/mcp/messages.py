@@ -33,6 +33,8 @@ def _integer(digits: str) -> float:
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
 _SPACE = re.compile(r"[ \t\r\n]*")
+# For lines that break off: a string counts although the line ends in it, a number only where something follows that
+# ends it, for the rest of an id would make it another one.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{},:]|-?\d+(?=[\s,}])', re.DOTALL)
 
 
@@ -73,6 +75,7 @@ class Message:
     def id(self) -> RequestId | None:
         """Give the id, if it is one that can be answered."""
         found = self.value.get("id")
+        # To Python `true` is an integer, to JSON-RPC it is no id.
         return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
 
     @property
@@ -116,6 +119,7 @@ class Message:
         start = _start(self.text, ("params", "arguments"), any_value=True)
         if start is None:
             return read_message(self._with_first(("params",), f'"arguments": {written}'))
+        # Decoded for its end alone: what stands around the arguments stays as it was written.
         end = _DECODER.raw_decode(self.text, start)[1]
         return read_message(self.text[:start] + written + self.text[end:])
 
@@ -176,6 +180,7 @@ def refusal(request: Message, result: ToolResult) -> Message:
     """Answer a tools/call with our feedback: a result with isError, never a protocol error."""
     rendered = result.render("mcp")
     if PROTOCOL_VERSION in request.meta:
+        # The stateless protocol demands it of every result; earlier versions do not know it.
         rendered["resultType"] = "complete"
     return _written({"id": request.id, "result": rendered})
 
@@ -204,6 +209,7 @@ def _written(value: dict[str, Any]) -> Message:
 
 
 def _read(text: str) -> Any:
+    # Counted first, which is quick: few lines have so many brackets, and only those are walked through.
     if text.count("[") + text.count("{") > DEEPEST and depth_of(text) > DEEPEST:
         raise UnreadableMessageError(text, is_too_deep=True)
     try:
@@ -217,6 +223,7 @@ def _start(text: str, path: tuple[str, ...], *, any_value: bool = False) -> int 
     start: int | None = _skip(text, 0)
     for name in path:
         found = [begins for key, begins, _ in _members(text, start) if key == name]
+        # Of equal names the last one counts, as in the value that Python reads.
         start = found[-1] if found else None
     return start if start is None or any_value or text[start] == "{" else None
 
@@ -248,6 +255,7 @@ def _skip(text: str, at: int) -> int:
 def _id_in(text: str) -> RequestId | None:
     """Make out the id of a line that cannot be read, so that whoever waits for its answer gets one."""
     depth, before = 0, ["", ""]
+    # Depth by depth, since `params` may hold an "id" of its own.
     for token in _TOKEN.findall(text):
         depth += (token in "{[") - (token in "]}")
         if depth == 1 and before == ['"id"', ":"] and token not in "[]{},:":

@@ -20,6 +20,7 @@ def connection_details(session: str, model: str | None = None) -> dict[str, Any]
     return {"session_id": f"{session}-{uuid.uuid4().hex}", "turn": 0} | ({"model": model} if model else {})
 
 
+# Compared by identity: two calls of one tool may read alike, and the right one has to be taken out of the queue.
 @dataclass(slots=True, eq=False)
 class ConnectionCall:
     """Hold a call between its attempts."""
@@ -48,6 +49,7 @@ class OpenCalls:
 
     def take(self, tool_name: str, call_id: str | None = None) -> ConnectionCall:
         """Take out the call to continue, the one with that id if one is given; or begin a new one."""
+        # The one that failed longest ago first: parallel calls fail in their order and are retried in it.
         waiting = self._idle.get(tool_name, deque())
         call = next((call for call in waiting if call_id in (None, call.call_id)), None)
         if call is None:

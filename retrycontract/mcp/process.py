@@ -86,6 +86,7 @@ class GatewayProcess:
 
     def __init__(self, upstream: UpstreamProcess, *, restart: bool) -> None:
         self._upstream, self._restart = upstream, restart
+        # As if five restarts were long ago: the list is a window that slides, and the first ones are free.
         self._status, self._restarts = 0, [-PER_SECONDS] * MOST_RESTARTS
 
     async def run(self, make: MakeGateway) -> int:
@@ -127,13 +128,16 @@ class GatewayProcess:
         while True:
             async with anyio.create_task_group() as reading:
                 reading.start_soon(self._read, gateway)
+                # A thread that waits cannot be woken; it ends when the upstream is stopped on the way out.
                 self._status = await run_sync(self._upstream.wait, abandon_on_cancel=True)
                 reading.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
             await gateway.upstream_ended()
             if not (self._restart and self._may_restart()):
+                # Before the tasks are cancelled: whoever waits gets an answer, and only then does the process end.
                 await gateway.refuse_all()
                 tasks.cancel_scope.cancel()
                 return
+            # An end that a restart follows is not the gateway's own.
             self._status = 0
             self._upstream.start()
             self._connect()

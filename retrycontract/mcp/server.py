@@ -108,6 +108,7 @@ class ContractServer:
 
     async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
+            # First: an extraction's tools are no tools of ours, whose inputs are checked below.
             if request := await self._extractions.find(params.name):
                 return await self._extract(request, params.arguments or {})
         except NoVerdictError as error:
@@ -157,6 +158,7 @@ class ContractServer:
             )
             call.take_over(verdict)
         except CallNotOpenError:
+            # So that it is not put back: the next attempt without an id must begin a new call.
             call.has_ended = True
             text = f"The call {call.call_id} has ended: try again without call_id to begin a new one."
             return _result(ToolResult("", text))

@@ -24,8 +24,11 @@ class Lines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._loop = descriptor, asyncio.get_running_loop()
+        # Without a bound of its own, so that a send from the loop never fails; the semaphore keeps what is read ahead
+        # bounded.
         self._send, self._receive = anyio.create_memory_object_stream[bytes](float("inf"))
         self._room = threading.Semaphore(CHUNKS_AHEAD)
+        # A daemon: a read that nobody answers must not keep the process alive.
         threading.Thread(target=self._read, daemon=True).start()
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -85,6 +88,7 @@ class LineWriter:
 
     def _takes_at_once(self, data: bytes) -> bool:
         """Tell whether a write cannot block; a thread for each short line would take longer than the line."""
+        # Up to this size POSIX writes to a pipe whole or not at all, and a pipe that is ready has room for it.
         if self._poll is None or len(data) > select.PIPE_BUF:
             return False
         return [event for _, event in self._poll.poll(0)] == [select.POLLOUT]

@@ -32,6 +32,7 @@ class Toolbox:
 
     async def look_up(self, name: str, meta: Mapping[str, Any]) -> None:
         """See to it that the judge has the tool's present schema; raises NoToolListError and NoVerdictError."""
+        # Calls that come together would each ask the upstream for its list, and show the same tools to the judge.
         async with self._one_at_a_time:
             if name not in self._tools or self._as_of != self._changes:
                 as_of = self._changes  # it may change again while the upstream answers
@@ -52,6 +53,7 @@ class Toolbox:
         result = response.value.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return
+        # A page of several says what there is, and not what is gone.
         if request.params.get("cursor") is None and result.get("nextCursor") is None:
             self._replace(tools, self._changes)
         else:
@@ -88,6 +90,7 @@ def _declared(tool: dict[str, Any]) -> DeclaredTool:
 
 
 PAGE_SECONDS = 30.0  # for one page of the upstream's tools
+# A server whose cursors never end must not be read for ever.
 MAX_PAGES = 100
 
 Send = Callable[[Message], Awaitable[bool]]
@@ -155,6 +158,7 @@ class ToolListing:
 
 
 def _own_id() -> str:
+    # The client numbers its own requests as it likes, and the upstream sees both.
     return f"retrycontract-{uuid.uuid4().hex}"
 
 

@@ -23,6 +23,7 @@ class UpstreamProcess:
     def start(self) -> None:
         """Start it, or start it again."""
         self._process = subprocess.Popen(  # noqa: S603 - what the user has asked for
+            # Unbuffered, as both pipes are used by their descriptors.
             self._command, env=dict(self._environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
             start_new_session=True,  # so that its children, as npx has them, end with it
         )  # fmt: skip

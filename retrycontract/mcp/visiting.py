@@ -54,6 +54,7 @@ class KeyedVisit(ABC):
     async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
         """Call the application in the name of who called us."""
         mine = [pair for pair in scope["headers"] if not pair[0].startswith(HANDED_ON)]
+        # So that the application refuses, limits and logs this request as if its sender had asked it directly.
         theirs = [pair for pair in self._scope["headers"] if pair[0].startswith(HANDED_ON)]
         outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
         await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)

@@ -61,6 +61,7 @@ class AnthropicMessages:
 
     def continued(self, request: wire.Body, answer: wire.ModelAnswer, replies: Sequence[wire.CallReply]) -> wire.Body:
         """Repeat the model's blocks, thoughts and signatures too, and answer each call; results come first."""
+        # Anthropic refuses an empty block of text, although it may have sent one.
         said = [_sent(block) for block in answer.body["content"] if block.get("type") != "text" or block.get("text")]
         results = [
             {"type": "tool_result", "tool_use_id": reply.call.id, "content": reply.text, "is_error": reply.is_error}
@@ -163,6 +164,7 @@ class MessageStream:
 
     def body(self) -> wire.Body | None:
         """Give the message; without its stop reason it broke off."""
+        # Without an end nobody knows whether another block was still to come.
         if self._end.get("stop_reason") is None:
             return None
         blocks = [_whole(self._blocks[index].members) for index in sorted(self._blocks)]
@@ -170,6 +172,7 @@ class MessageStream:
 
     def events(self, final: wire.FinalAnswer, *, begun: bool) -> Iterator[bytes]:
         """Write text and calls as blocks that follow those which the client has."""
+        # The client has had the beginning of the first answer, and a message begins once.
         if not begun:
             yield wire.event({"type": "message_start", "message": self._message}, "message_start")
         index = len(self._blocks) if self._held_from is None else self._held_from
@@ -177,6 +180,7 @@ class MessageStream:
         if final.text:
             blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": final.text}))
         for entry in map(_entry, final.calls):
+            # As the API does it: a block begins with an empty object, and its arguments follow as deltas.
             written = {"type": "input_json_delta", "partial_json": json.dumps(entry["input"])}
             blocks.append(({**entry, "input": {}}, written))
         for place, (block, delta) in enumerate(blocks, index):

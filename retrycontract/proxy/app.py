@@ -62,6 +62,7 @@ class Proxy:
                 task.cancel()
             if left:
                 await asyncio.wait(left)
+        # A task keeps its exception to itself: the server, which logs it and closes the connection, has to see it.
         if not work.cancelled() and (error := work.exception()) is not None:
             raise error
 

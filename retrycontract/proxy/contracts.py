@@ -103,7 +103,9 @@ class Contracts:
             self._known[key] = asyncio.create_task(self._made(terms))
             if len(self._known) > MAX_CONTRACTS:
                 self._known.popitem(last=False)
+        # By use: an agent that asks all day keeps its contract, however many others come once.
         self._known.move_to_end(key)
+        # Shielded, for awaiting a task hands a cancellation on to it.
         contract = await asyncio.shield(self._known[key])
         if contract.service is None is not self._service:
             self._known.pop(key, None)  # the service may be back for the next request
@@ -112,11 +114,15 @@ class Contracts:
     async def _made(self, terms: Terms) -> RequestContract:
         contract = RetryContract(configuration=self._settings.configuration)
         local = InProcessJudge(contract, ORIGIN, run=asyncio.to_thread)
+        # Schemas are compiled in a thread, for they may take long; outputs are judged at once, as most take less than a
+        # thread.
         made = RequestContract(replace(local, run=_here))
         groups: dict[tuple[Kind, Mode], list[DeclaredTool]] = {}
         for tool in terms.tools:
+            # Settings go along with a whole list, so that tools of one mode are registered together.
             groups.setdefault((Kind.TOOL_CALL, self._settings.mode_of(tool.name)), []).append(tool)
         if terms.output is not None:
+            # Both are names of one registry, where the output's schema would replace the tool's.
             is_taken = any(tool.name == terms.output.name for tool in terms.tools)
             output = replace(terms.output, name=f"output {terms.output.name}") if is_taken else terms.output
             groups.setdefault((Kind.EXTRACTION, self._settings.mode_of(output.name)), []).append(output)

@@ -100,10 +100,13 @@ class Conversations:
         places = list(chained(owner, history))
         here = places[-1] if places else owner
         if name:
+            # Under the owner: two clients may give their conversations the same name.
             place = _hashed(owner, f"named {name}")
             found = self._places.get(place) or Conversation(f"proxy-{place.hex()[:32]}")
             self._keep(place, found)
             return found, here
+        # From the end: the newest messages are the client's, and before them stands the last answer of ours. A request
+        # that continues a response repeats nothing.
         known = [_hashed(owner, f"response {response_id}")] if response_id else reversed(places)
         for place in known:
             if place in self._places:
@@ -139,6 +142,8 @@ class Conversations:
 
     def _keep(self, place: bytes, conversation: Conversation) -> None:
         before = self._places.get(place, conversation)
+        # Two conversations that read alike up to here cannot be told apart: then it is nobody's, for a guess could hand
+        # one person's answer to another.
         self._places[place] = conversation if before is conversation else None
         self._places.move_to_end(place)
         if len(self._places) > MAX_PLACES:
@@ -186,6 +191,7 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 def _told(message: Any) -> str | None:
     """Give what a message says, whichever API it is of; clients repeat messages with fields more or less."""
+    # Clients may leave thoughts out when they repeat an answer.
     if not isinstance(message, dict) or message.get("type") == "reasoning":
         return None
     content = message.get("content")

@@ -16,6 +16,7 @@ MAX_TEXT: Final = 100_000  # characters that are looked through
 MAX_OPENINGS: Final = 200  # places that are tried: each may look as far as the text's end
 NAME_KEYS: Final = ("name", "tool_name", "tool")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args")
+# Reads a value and says where it ends; what follows it in a text is no fault.
 JSON: Final = json.JSONDecoder()
 
 # Schemas of the declared tools by their names; None where nobody says which there are.
@@ -73,6 +74,7 @@ def _read_with(rows: tuple[Dialect, ...], text: str, tools: Tools) -> Reading | 
         if not readings:
             continue
         name, (calls, position) = readings[0]
+        # Where two readings are possible neither is certain, and a call that nobody meant must not be run.
         if any(read[0] != calls for _, read in readings):
             return None
         if not found:
@@ -86,6 +88,7 @@ def _may_be(call: Call, row: Dialect, tools: Tools) -> bool:
     name, arguments = call
     if not name or not isinstance(arguments, dict):
         return False
+    # Behind a mark a misspelt name is meant as a call and gets feedback; without one it is text that looks like JSON.
     return tools is None or name in tools or (row.is_marked and did_you_mean(name, sorted(tools)) is not None)
 
 
@@ -331,6 +334,7 @@ def _opening(pattern: str) -> re.Pattern[str]:
 
 MARKED: Final = tuple(_rows(
     ("hermes", r"<tool_call>\s*(?=\{)", json_calls),
+    # Two dialects open alike: what follows tells parameters in XML from JSON.
     ("qwen3_coder_xml", r"<function=(?P<name>[^>\s{]+)>(?!\s*\{)", tagged(r"</function>")),
     ("functionary_v3_1", r"<function=(?P<name>[^>\s{]+)>\s*(?=\{)", named_json),
     ("minicpm5_xml", r"<function name=\"(?P<name>[^\"]+)\">", tagged(r"</function>")),
@@ -367,6 +371,7 @@ MARKED: Final = tuple(_rows(
 UNMARKED: Final = (
     Dialect("fenced_json", re.compile(r"```(?:json|tool_call|tool_code)?\s*(?=[\[{])"), json_calls, is_marked=False),
     Dialect("json", re.compile(r"[\[{](?=\s*[\[{\"])"), lambda text, match, tools: json_calls(
+        # An empty match where the opening stands: the bracket by which it was found is part of the value.
         text, re.compile("").match(text, match.start()) or match, tools), is_marked=False),
     Dialect("pythonic", re.compile(r"\[(?=\s*[A-Za-z_][\w.-]{0,200}\()"), pythonic(), is_marked=False),
     Dialect("mistral_args", _opening(r"(?<![\w.-])%NAME%\[ARGS\]\s*(?=\{)"), named_json, is_marked=False),

@@ -153,6 +153,7 @@ class Exchange:
             logger.warning("An answer is passed on unchecked: %s", error)
             self.report.outcome = "unchecked"
             return Settled(answer)
+        # Where the attempts or MAX_ANSWERS are used up, too: what is wrong then never reaches the client as a call.
         return self._end()
 
     def _note_repeated(self) -> None:
@@ -209,6 +210,7 @@ class Exchange:
 
     def _output(self, one: DueCall, account: Mapping[str, Any], finish_reason: str | None) -> ModelOutput:
         call = one.call
+        # A call without arguments may come as an empty text, which is no JSON.
         is_text, call_id = not call.id and call.absent is None, one.verdict.call_id if one.verdict else one.call_id
         arguments = call.arguments if is_text or not isinstance(call.arguments, str) else call.arguments.strip() or "{}"
         return ModelOutput(
@@ -227,6 +229,7 @@ class Exchange:
     async def _ask_again(self) -> ModelAnswer:
         """Let the model read what is wrong; an upstream that fails costs one of its tries, as it does in a loop."""
         newest = self._answers[-1]
+        # By the entries themselves, as a server may give its calls no ids.
         told = {id(one.call.source): one.reply for one in self._due if one.call.source is not None}
         replies = [told.get(id(call.source)) or CallReply(call, KEPT, is_error=False) for call in newest.calls]
         # What has no call in the newest answer is said in words: a missing call, an output, a call of an answer before.
@@ -273,6 +276,8 @@ class Exchange:
             waiting.remove(heir)
             # A call keeps its tool; what was no call, or of no tool, becomes whatever comes instead.
             same = heir.call.name == call.name or not self._contract.knows(heir.call.name)
+            # With the verdict goes the call_id, and so the count of attempts; a repeated call was valid, and its count
+            # has ended.
             mended[id(heir)] = DueCall(call, heir.verdict if same and not heir.is_repeated else None)
         await self._judge([*mended.values(), *added], answer)
         for one in waiting:  # the model has thought better of it

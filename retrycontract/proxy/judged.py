@@ -90,6 +90,7 @@ class JudgedRequest:
             faults = "; ".join(f"{name}: {why}" for name, why in contract.faults.items())
             await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
             return
+        # Only where it is enforced: to take a call out of a text is to change the answer, which observing never does.
         terms = replace(terms, rescues=self._settings.rescue and contract.enforces and bool(terms.tools))
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
@@ -129,6 +130,7 @@ class JudgedRequest:
         return Exchange(
             self._wire, terms, request, contract, ask, conversation=self._conversation,
             prompt=_last_words(self._wire.history(request)), delay=self._settings.delay, wait=self._settings.wait,
+            # A stream has signs of life around all of it.
             waiting=nullcontext if terms.streams else self._visit.waited, repeats=self._settings.repeats,
             tells_repeats=self._settings.tells_repeats,
         )  # fmt: skip
@@ -152,6 +154,8 @@ class JudgedRequest:
         conversations, headers, final = self._doorway.conversations, self._visit.request.headers, settled.final
         if final is not None:
             arrived = {call.id for call in final.calls}
+            # An upstream that keeps the conversation waits for an output of every call, those that the client never saw
+            # included.
             left = (call.id for call in settled.newest.calls if call.id not in arrived)
             conversations.leave_unanswered(headers, settled.newest.body, left)
         if self._here is None:
@@ -223,6 +227,7 @@ class JudgedRequest:
         except (UpstreamError, AnswerTooLargeError) as error:
             self._report(exchange.report, UNAVAILABLE)
             await self._break_off(getattr(error, "status", 502), str(error))
+        # Where only is observed, the client's answer has ended before it was judged.
         if not self._visit.has_ended:
             await self._visit.end()
 
@@ -271,6 +276,7 @@ class Passage:
     async def _pass(self, events: list[bytes], chunk: bytes) -> None:
         free = []
         for event in events:
+            # A comment among held events is held with them, so that nothing overtakes what came before it.
             data = data_of(event)
             if (self._stream.feed(data) if data is not None else bool(self._held)) and self._holds:
                 self._held.append(event)

@@ -88,6 +88,7 @@ class ProxyMount:
 
     def _api(self, scope: Any) -> Any:
         """Give the application as whoever asks reaches it: by the same host, and through the same proxies."""
+        # Without the names of request and trace: the client made here outlives this request.
         theirs = [pair for pair in scope["headers"] if pair[0].startswith(HANDED_ON[:3])]
         outer = {name: scope[name] for name in ("scheme", "client", "server") if name in scope}
 

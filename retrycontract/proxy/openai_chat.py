@@ -196,6 +196,7 @@ class ChatStream:
         message = self._message.members
         if self._calls:
             message["tool_calls"] = [call.entry for call in self._calls]
+        # An empty second one is enough for `read` to leave several choices to the client.
         choices = [{"index": 0, **self._finish.members, "message": message}] + ([{}] if self._has_several else [])
         return {**self._envelope, "object": "chat.completion", "choices": choices}
 

@@ -103,9 +103,12 @@ class Upstream:
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request and give the answer, unread; raises UpstreamError."""
         headers = request.sent_on(is_judged=is_judged)
+        # Else a body that comes piece by piece would go on in chunks, although its length was told.
         if not isinstance(body, bytes) and (length := dict(request.headers).get(b"content-length")):
             headers.append((b"content-length", length))
+        # Made by hand: the client's own way adds headers, and the upstream is to get those that came.
         asked = httpx2.Request(request.method, self._address(request.target), headers=headers, content=body)
+        # A request that the client did not build has none of its defaults.
         asked.extensions["timeout"] = self._http.timeout.as_dict()
         try:
             response = await self._http.send(asked, stream=True, follow_redirects=False)

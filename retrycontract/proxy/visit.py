@@ -28,6 +28,7 @@ class ClientVisit:
         target = (raw + (b"?" + query if query else b"")).decode("latin-1")
         self.request = ClientRequest(scope["method"], target, self._headers)
         self.path: str = scope["path"]
+        # `gone` listens only once the body is read: two readers of one channel would take each other's messages.
         self._is_read = asyncio.Event()
         self.has_begun = self.has_ended = False
         self._wrote = 0.0
@@ -47,6 +48,7 @@ class ClientVisit:
             more = message.get("more_body", False)
             if not more:
                 self._is_read.set()
+            # Behind the flag: whoever takes the last piece may never ask for another.
             yield message.get("body", b"")
 
     async def body(self, limit: int) -> bytes:
@@ -119,4 +121,5 @@ class ClientVisit:
             yield
         finally:
             signs.cancel()
+            # Until it has ended, so that no sign of life is written into what follows.
             await asyncio.wait([signs])

@@ -185,6 +185,7 @@ def summed(usages: Sequence[Any]) -> Any:
         names = dict.fromkeys(name for usage in told for name in usage)
         return {name: summed([usage.get(name) for usage in told]) for name in names}
     numbers = [usage for usage in told if isinstance(usage, int | float) and not isinstance(usage, bool)]
+    # What is no number (a tier, a flag) is told as the newest answer has it.
     return sum(numbers) if len(numbers) == len(told) else told[-1]
 
 
