@@ -17,6 +17,7 @@ def main() -> bool:
 
     from retrycontract.store.models import WorkerBeat
 
+    # By the machine: the check is a process beside the worker, and cannot know its number.
     return WorkerBeat.objects.alive(timezone.now()).filter(name__startswith=f"{socket.gethostname()}:").exists()
 
 

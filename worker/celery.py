@@ -27,6 +27,7 @@ def judge(*, attempt_id: int, **_: Any) -> None:
     """Judge one attempt, or leave it to whoever has it; further arguments are those of other releases."""
     from retrycontract.usecases.calls.sweep import judge_or_leave
 
+    # Connections are kept over many tasks (CELERY_DB_REUSE_MAX): one that is too old or broken is replaced here.
     close_old_connections()
     judge_or_leave(attempt_id, clock=timezone.now)
 
@@ -40,23 +41,36 @@ def make_app(service: ServiceSettings) -> Celery:
     made.conf.update(
         task_default_queue=QUEUE,
         task_serializer="json",
+        # Pickle would run the code of whoever can write to Redis.
         accept_content=["json"],
+        # The verdict is in the database; what Celery keeps of a task would lie in Redis, readable, for a day.
         result_backend=None,
         task_ignore_result=True,
         # The database remembers: a message that comes twice finds nothing to do, one that is lost is rung again.
         task_acks_late=True,
         task_reject_on_worker_lost=True,
+        # What a worker takes in advance waits behind the check in hand, though another worker is free.
         worker_prefetch_multiplier=1,
+        # Ends Python code by an exception, which is logged; native code hears of it too late, and is killed at the
+        # limit itself.
         task_soft_time_limit=limit * 0.9,
         task_time_limit=limit,
+        # What libraries leak ends with the child.
         worker_max_tasks_per_child=2_000,
         worker_max_memory_per_child=300_000,  # kilobytes
+        # Tasks in hand are finished at a SIGQUIT, too: without it each waits for its lease to run out and is done
+        # again.
         worker_soft_shutdown_timeout=20,
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
+        # For ever: while Redis is away the sweep judges, and a worker that gave up would hear no ring afterwards.
         broker_connection_max_retries=None,
         broker_transport_options={
+            # Longer than any task may take: with a shorter one Redis hands out a task again that is still being worked
+            # on.
             "visibility_timeout": 60,
+            # By default kombu looks each tenth time only, with ten seconds in between: what a dead worker had was back
+            # after 100.
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
             # Without these a connection that died in silence is waited for for ever.

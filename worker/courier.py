@@ -46,6 +46,7 @@ class OutboxDrain:
 
         while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX):
             try:
+                # These threads belong to no request, after which Django would look after the connection.
                 close_old_connections()
                 drain_outbox(now=timezone.now(), clock=timezone.now)
                 while not self._stopping.is_set() and drain_endpoints(now=timezone.now(), clock=timezone.now):

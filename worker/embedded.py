@@ -84,6 +84,7 @@ class EmbeddedWorker:
         self._courier.stop(max(end - time.monotonic(), 0))
 
     def _run(self, sweeps: bool) -> None:
+        # 0 switches the sweep off: then rings alone wake the threads.
         pause = settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX
         heard, swept = 0, 0.0
         while not self._stopping.is_set():
@@ -94,6 +95,7 @@ class EmbeddedWorker:
             try:
                 close_old_connections()
                 judge_waiting(clock=timezone.now)
+                # By the clock as well: under load rings never pause, and the sweep would never come.
                 if sweeps and (not rung or time.monotonic() - swept >= pause):
                     send_held(now=timezone.now())
                     expire_overdue(now=timezone.now())
@@ -108,6 +110,8 @@ class EmbeddedWorker:
                     swept = time.monotonic()
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")
+                # Rings would wake it at once: a database that is away must not be asked, and the log not be filled,
+                # without a pause.
                 self._stopping.wait(pause)
         connection.close()
 

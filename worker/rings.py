@@ -41,6 +41,7 @@ class CatchUp:
         waited_for = self._bells.waited_for()
         found = self._look(waited_for) if waited_for else {}
         for key, newest in found.items():
+            # Of a key that is new here nothing is known to compare with: whoever waits for it has just asked.
             if self._seen.get(key, newest) != newest:
                 self._bells.ring(key)
         self._seen = found
@@ -84,6 +85,7 @@ class RingListener:
                     self._listen()
                 was_lost = False
             except (RedisError, OSError):
+                # Said once for each gap: it is tried again every second.
                 if not was_lost:
                     logger.warning("Redis cannot be heard; agents are woken by the catch-up query")
                 was_lost = True

@@ -94,6 +94,7 @@ class Sweeper:
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
+        # Ends with the first ring that nobody hears: the others would fail as well, each after its time.
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
             self._judge_alone()
         send_held(now=now)

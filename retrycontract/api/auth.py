@@ -34,6 +34,7 @@ class RateLimiter:
         """Take one request from a key's bucket; returns the seconds to wait when it is empty, else 0."""
         with self._lock:
             now = self._clock()
+            # Taken out and put back below, so that the order is that of the last use.
             left, seen = self._buckets.pop(key, (per_minute, now))
             left = min(left + (now - seen) * per_minute / 60, per_minute)
             taken = left >= 1

@@ -23,6 +23,7 @@ class StrictParser(Parser):
         """Return the parsed body; raises Problem 400 or 415."""
         if request.content_type != "application/json":
             raise Problem(415, "not-json", "Send the body as application/json.")
+        # Bodies are bounded as they come in: unpacked, a small one could be of any size.
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
             raise Problem(415, "encoded-body", "Send the body as it is, without a Content-Encoding.")
         value, fault = parse_json(request.body)
@@ -31,6 +32,7 @@ class StrictParser(Parser):
         try:
             members = _members(request.body.decode("utf-8"))
         except (ValueError, RecursionError):
+            # What cannot be taken apart is the client's mistake, whatever else is wrong in it.
             members = {}
         arguments = members.pop("arguments", None)
         rest = {name: parse_json(text) for name, text in members.items()}

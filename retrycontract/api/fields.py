@@ -41,6 +41,7 @@ TOOL_LISTS: Final[dict[str, Any]] = {
 }
 
 
+# The largest whole number that every reader of JSON keeps exactly (RFC 8259, 6).
 MAX_TURN = 2**53 - 1
 MAX_SECONDS = 365 * 86_400
 # Admission says the rest; what a validator of JSON could say of it is the metaschema, in several drafts.

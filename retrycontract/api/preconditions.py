@@ -48,6 +48,7 @@ def may_replace(if_match: str | None, if_none_match: str | None) -> Callable[[st
 
     def holds(revision: str | None) -> bool:
         tag = entity_tag(revision) if revision else None
+        # RFC 9110 compares If-Match strongly (13.1.1) and If-None-Match weakly (13.1.2).
         is_as_known = if_match is None or _names(if_match, tag)
         is_other = if_none_match is None or not _names(if_none_match, tag, weakly=True)
         return is_as_known and is_other
@@ -57,6 +58,7 @@ def may_replace(if_match: str | None, if_none_match: str | None) -> Callable[[st
 
 def _names(header: str, tag: str | None, *, weakly: bool = False) -> bool:
     """Tell whether a list of tags names one; a list that cannot be read names none."""
+    # Before the asterisk, which stands for whatever is there: nothing is.
     if tag is None:
         return False
     if header.strip() == "*":

@@ -33,6 +33,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
         call_id=call.public_id,
         state=call.state,
         status=Status(attempt.status) if attempt.status else None,
+        # Stored with the verdict, for a grant changes what is allowed. Until then they are as the call stands.
         attempt=attempt.shown_attempt or min(attempt.number, call.attempts_allowed),
         max_attempts=attempt.shown_max or call.attempts_allowed,
         attempt_number=attempt.number,

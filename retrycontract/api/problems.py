@@ -158,6 +158,7 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> HttpR
     }
     response = HttpResponse(json.dumps(body), status=status, content_type=CONTENT_TYPE)
     if status == 401:
+        # RFC 9110 asks for it with every 401.
         response["WWW-Authenticate"] = 'Bearer realm="retrycontract"'
     if status == 503:
         response["Retry-After"] = "1"
@@ -326,6 +327,7 @@ def _race(_: HttpRequest, __: LostRaceError) -> HttpResponse:
 
 
 def _no_database(_: HttpRequest, error: OperationalError) -> HttpResponse:
+    # The class alone: a driver's words may quote what was to be stored.
     logger.error("The database did not do what it was asked", extra={"reason": type(error.__cause__).__name__})
     detail = "The database does not answer, or not in time; send the request again."
     return problem_response(503, "database-unavailable", detail)

@@ -39,6 +39,7 @@ PENDING_HEADER = "Retrycontract-Pending"
 LastEventId = Annotated[
     str | None,
     Header(
+        # Eighteen digits are the most that always fit into a bigint.
         None, alias="Last-Event-ID", pattern=r"^[0-9]{1,18}$",
         description="The newest id that was seen; 0 begins with the first event of all. Without it: from now on.",
     ),

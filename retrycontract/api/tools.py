@@ -177,6 +177,8 @@ def get_tools(
     return _unless_known(response, if_none_match, tag_of(page), page)
 
 
+# An address is found before its method: that of `POST /tools/import` would answer 405 here, and never reach the route
+# by name.
 @router.get("/tools/import", auth=READ, response=FOUND)
 def get_tool_named_import(
     request: HttpRequest, response: HttpResponse, if_none_match: IfNoneMatch = None
@@ -188,6 +190,7 @@ def get_tool_named_import(
 @router.get("/tools/{path:name}", auth=READ, response=FOUND)
 def get_tool(request: HttpRequest, response: HttpResponse, name: str, if_none_match: IfNoneMatch = None) -> Status[Any]:
     """Read a tool with its present schema; 304 when If-None-Match names its ETag."""
+    # What is not printable cannot have been registered, and PostgreSQL refuses to look for a NUL.
     tool = Tool.objects.of(agent_of(request).namespace).filter(name=name).first() if name.isprintable() else None
     if tool is None or tool.current_version is None:
         raise Http404

@@ -33,7 +33,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, *, memory: int) -> None:
     """Answer until nobody asks any more."""
     _job("judge")  # on a busy machine importing takes seconds, which must not be those of the first job
     _bound("RLIMIT_AS", memory)
+    # A core dump would leave an agent's output on the disk.
     _bound("RLIMIT_CORE", 0)
+    # A check writes no file; pipes, through which it answers, are none.
     _bound("RLIMIT_FSIZE", 0)
     with suppress(AttributeError, OSError):
         os.nice(NICENESS)
@@ -59,6 +61,7 @@ def _job(name: str) -> Callable[[Any], Any]:
 
 
 def _do(job: Callable[[Any], Any], request: Any) -> dict[str, Any]:
+    # Both are an output's doing. What else is raised is a mistake of ours: it ends the child, which counts as a crash.
     try:
         return {"done": job(request)}
     except MemoryError:

@@ -56,6 +56,7 @@ class Turns:
         """Give the free places away: the key that was served last comes last."""
         while self._free:
             key = next((key for key in self._waiting if key is None or self._held[key] < self._most), None)
+            # Not `is None`: that is also the key of callers that are not told apart.
             if key not in self._waiting:
                 return
             waiting = self._waiting.pop(key)
@@ -133,6 +134,7 @@ class Pool:
         try:
             done = process.run(job, request, cpu_seconds=cpu_seconds)
         except BaseException:
+            # Stopped whatever it was: an answer that is still to come would be read as that of the next job.
             process.stop()
             # The next caller shall not wait for a start that takes longer than most jobs.
             threading.Thread(target=self.warm, name="retrycontract-child", daemon=True).start()
@@ -175,6 +177,7 @@ def _forget() -> None:
     global _shared, _sharing
     if _shared is not None:
         _shared.let_go()
+    # A new lock: the old one may have been held when the process was forked, by a thread that is not here.
     _shared, _sharing = None, threading.Lock()
 
 

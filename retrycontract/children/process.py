@@ -125,6 +125,7 @@ class ChildProcess:
         assert self._child.stdout is not None
         late = threading.Event()
         watchdog = threading.Timer(seconds, self._stop_late, (late,))
+        # A job under way must not keep the service from ending.
         watchdog.daemon = True
         watchdog.start()
         try:
@@ -135,6 +136,7 @@ class ChildProcess:
             answer = b""
         finally:
             watchdog.cancel()
+        # Half a line is no answer: the child was ended while it wrote.
         if not answer.endswith(b"\n"):
             self._child.kill()  # it closed its pipe, or is about to end: `wait` must not wait for ever
             return b"", late.is_set()

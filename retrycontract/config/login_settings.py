@@ -63,6 +63,8 @@ class LoginSettings(BaseModel):
     @classmethod
     def _over_tls(cls, issuer: str) -> str:
         parts = urlsplit(issuer)
+        # OpenID Connect trusts what it fetches there, keys among it, because of TLS; on the machine itself nobody
+        # stands in between.
         is_safe = parts.scheme == "https" or parts.hostname in LOOPBACK
         if issuer and not (is_plain_url(issuer) and is_safe and not parts.query):
             raise ValueError("must be an address such as https://id.example.com; http only on this machine itself")

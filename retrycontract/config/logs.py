@@ -110,4 +110,5 @@ def _without_request(_: object, __: str, event: structlog.typing.EventDict) -> s
 
 def _redacted(text: str) -> str:
     """Redact as the contract is configured; the settings are there whenever a line is written."""
+    # Not the sanitiser that the use cases share: they import this module.
     return ValueSanitizer(settings.CONTRACT).redact_text(text)

@@ -361,6 +361,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     faults = [*_misspelt(environ)]
     for name in ServiceSettings.model_fields:
         variable = f"{PREFIX}{name.upper()}"
+        # Docker and Kubernetes hand secrets over as files; a variable can be read by whoever may inspect the container.
         if path := environ.get(f"{variable}_FILE"):
             if environ.get(variable):
                 faults.append(f"{variable} and {variable}_FILE are both set: keep one")
@@ -374,6 +375,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     try:
         settings = ServiceSettings.model_validate(values)
     except ValidationError as error:
+        # `hide_input_in_errors` keeps values out of the text of the exception only: here they would still be.
         faults += [_worded(fault) for fault in error.errors(include_input=False)]
     if faults:
         raise WrongSettingError(faults)

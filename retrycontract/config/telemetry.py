@@ -111,6 +111,7 @@ def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], 
 
     def stop() -> None:
         ended.set()
+        # Bounded: a collector that is away must not hold up the end of the service.
         thread.join(5)
 
     return stop

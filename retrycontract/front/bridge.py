@@ -207,6 +207,8 @@ def _call(app: WSGIApplication, environ: WSGIEnvironment, *, head: bool) -> Resp
     try:
         chunks.extend(iterable)
     finally:
+        # WSGI demands it, and Django ends a request here: without it connections to the database would never be looked
+        # after.
         close = getattr(iterable, "close", None)
         if close is not None:
             close()
@@ -229,10 +231,12 @@ def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
     host, port = scope.get("server") or ("localhost", None)
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": scope["method"],
+        # Bytes as latin-1 text, whatever they encode: that is how PEP 3333 carries them.
         "SCRIPT_NAME": scope.get("root_path", "").encode().decode("latin-1"),
         "PATH_INFO": _path(scope).decode("latin-1"),
         "QUERY_STRING": scope.get("query_string", b"").decode("latin-1"),
         "SERVER_NAME": host,
+        # A socket file has none, and WSGI wants one.
         "SERVER_PORT": str(port or 80),
         "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
         "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
@@ -253,6 +257,7 @@ def _environ(scope: Scope, body: bytes) -> WSGIEnvironment:
         key = name.decode("latin-1").upper().replace("-", "_")
         key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
         text = value.decode("latin-1")
+        # HTTP/2 may split cookies over several fields, which are joined so (RFC 9113, 8.2.3).
         separator = "; " if name == b"cookie" else ","
         variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
     return environ | variables

@@ -83,6 +83,7 @@ class Doorkeeper:
 
     def forget(self, connection: GuardedConnection, address: str) -> None:
         """Count a connection out."""
+        # One that was refused was never counted, and its end is told all the same.
         if connection in self._open:
             self._open.discard(connection)
             self._of_address[address] -= 1

@@ -30,6 +30,8 @@ class Looking(Generic[Seen]):
         """Give what is seen, or None when it takes too long."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(asyncio.to_thread(self._look))
+        # Not `wait_for`, which would cancel the look: whoever asks next joins it, and a database that hangs keeps one
+        # thread only.
         await asyncio.wait((self._task,), timeout=self._timeout)
         return self._task.result() if self._task.done() else None
 

@@ -95,6 +95,7 @@ class SafeQueries:
             asked = [(name, value) for name, values in request.GET.lists() for value in values]
             safe = [(safe_identifier(name), safe_identifier(value)) for name, value in asked]
             if safe != asked:
+                # Both: the request keeps the GET that was read above, and links are written from the text.
                 request.META["QUERY_STRING"] = urlencode(safe)
                 request.GET = QueryDict(urlencode(safe))
         return self._get_response(request)
@@ -113,6 +114,7 @@ class HeadOfApi:
         response = self._get_response(request)
         request.method = "HEAD"
         response.content = b""
+        # Else the answer would be waited for, though a HEAD has no body to wait for.
         del response[PENDING_HEADER]
         return response
 
@@ -153,8 +155,11 @@ class PagesOnly:
         self._views: list[Callable[..., HttpResponseBase | None]] = []
         for path in reversed(settings.PAGE_MIDDLEWARE):
             middleware = import_string(path)(self._pages)
+            # As Django wraps each of its own, so that every middleware sees a response and no exception of the next
+            # one.
             self._pages = convert_exception_to_response(middleware)
             if hasattr(middleware, "process_view"):
+                # The chain is built from the inside, and Django asks `process_view` from the outside.
                 self._views.insert(0, middleware.process_view)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -30,6 +30,7 @@ class Pending:
 def question(scope: Scope, target: str) -> Scope:
     """Ask for another address in the name of a request."""
     path, _, query = target.partition("?")
+    # These speak of the body of the first request, and the question has none.
     headers = [pair for pair in scope["headers"] if not pair[0].startswith((b"content-", b"expect"))]
     return {
         **scope,

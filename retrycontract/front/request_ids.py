@@ -35,6 +35,7 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Of several ones none is chosen: together they hold a comma, which no usable id has.
         presented = b",".join(value for name, value in scope["headers"] if name == _NAME).decode("latin-1")
         named = (_NAME, usable_request_id(presented).encode())
         others = [pair for pair in scope["headers"] if pair[0] != _NAME]

@@ -108,6 +108,7 @@ class Streams:
 
     async def follow(self, scope: Scope, receive: Receive, send: Send, first: Response, ticket: int) -> None:
         """Send a stream until its reader leaves, its key ends or the server stops; `ticket` is older than `first`."""
+        # The length is that of the first page, and the stream has none.
         dropped = (PENDING, b"content-length", b"cache-control")
         kept = [pair for pair in first.headers if pair[0] not in dropped]
         # The second one is for nginx, which would gather the stream before it sends it on.
@@ -130,6 +131,7 @@ class Streams:
             self.open -= 1
             for task in (writing, gone, closing):
                 task.cancel()
+        # Cancelled, it may still be about to write: nothing else is written before it has ended.
         await asyncio.wait((writing,))
         come_back = random.randrange(*COME_BACK)  # noqa: S311 - spreads a crowd, keeps no secret
         with suppress(TimeoutError):
@@ -165,6 +167,7 @@ class Streams:
             coming.readers -= 1
             if not coming.readers:
                 coming.page.cancel()
+                # Another page may have come into its place under the same key.
                 if self._coming.get(key) is coming:
                     del self._coming[key]
 
@@ -185,6 +188,7 @@ class Streams:
                 return response, ticket
             if response.status < 500 and response.status != TOO_MANY_REQUESTS:
                 return None  # its reader asks again, and is told why
+            # The reader is not told: the stream stays open, and goes on once the service answers again.
             await asyncio.sleep(self._rhythm.heartbeat)
 
     async def _ask(self, scope: Scope) -> Page:

@@ -78,6 +78,7 @@ class Bells:
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with self._lock:
+            # Looked at and entered under one lock: a ring between the two would be lost.
             if since < self._forgotten or self._rung.get(key, 0) > since:
                 return True
             self._waiters.setdefault(key, set()).add(waiter)
@@ -97,6 +98,7 @@ class Bells:
 
 
 def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
+    # Futures are not thread-safe: each is resolved on its own loop, all of a loop in one call.
     loops: defaultdict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = defaultdict(list)
     for waiter in waiters:
         loops[waiter.get_loop()].append(waiter)
@@ -107,6 +109,7 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
 
 def _resolve(waiters: Iterable[asyncio.Future[None]]) -> None:
     for waiter in waiters:
+        # Its wait may have timed out since, or been cancelled.
         if not waiter.done():
             waiter.set_result(None)
 
@@ -209,6 +212,7 @@ class FrontOfHouse:
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> Response | None:
         asked = asked_wait(scope["headers"])
         wait = self._default_wait if asked is None else min(asked, self._longest_wait)
+        # Before the first question: what that takes is a part of what the client is ready to wait.
         deadline = asyncio.get_running_loop().time() + wait
         ticket = self._bells.ticket()
         response: Response | None = await self._bridge.ask(scope, body)

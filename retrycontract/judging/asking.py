@@ -118,6 +118,7 @@ async def ask(judge: Judge, call_id: str, patience: ClientPatience) -> Guidance 
             answer = await guidance_on(judge, call_id, wait=patience.left)
         except NoVerdictError as error:  # it would leave the group as one of several
             failure = error
+        # The signs of life never end by themselves, and the group waits for all of its tasks.
         signs.cancel_scope.cancel()
     if failure is not None:
         raise failure

@@ -86,6 +86,7 @@ class InProcessJudge:
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:  # noqa: ARG002 - nobody is asked
         """Return None at once: there is no desk."""
+        # Nothing is waited for, but a judge's methods are generators, and this makes the function one.
         yield from ()
         return None
 

@@ -59,6 +59,7 @@ class ServiceJudge:
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
         """Import the list in one request; settings or a kind of their own need one more for each tool."""
+        # Taken out here, since the service refuses the whole list for one name that it cannot read.
         refused = {tool.name: "its name cannot be registered" for tool in tools if not _is_name(tool.name)}
         named = [tool for tool in tools if tool.name not in refused]
         listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.schema} for tool in named]
@@ -75,6 +76,7 @@ class ServiceJudge:
         """Submit one attempt and wait for its verdict."""
         tool = self.registered.get(output.tool_name)
         outcome = yield partial(
+            # A new id for each attempt: in a session, one that came before would continue its call.
             self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
             callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
@@ -151,6 +153,7 @@ def _value(tool: Tool | None, output: ModelOutput, outcome: Outcome) -> Any:
     """Give the parsed output; a file is taken out of the words around it again, as the service returns no source."""
     if tool is None or tool.kind is not Kind.SOURCE_FILE or outcome.status is not Status.VALID:
         return outcome.arguments
+    # Without the tool's own checks: they have run before the output was sent.
     return Examiner(replace(tool, checks=())).examine(output.value, output.finish_reason).parsed
 
 

@@ -51,6 +51,7 @@ async def drive_async(steps: Steps[T]) -> T:
             try:
                 result = step()
                 result = await result if inspect.isawaitable(result) else result
+            # Not BaseException: a cancellation is for the task, and no loop may go on after it.
             except Exception as error:  # noqa: BLE001 - the loop decides what it means
                 step = steps.throw(error)
             else:

@@ -120,6 +120,7 @@ class SqliteCopies:
         with _reading(copy) as source, closing(sqlite3.connect(self.database, timeout=BUSY_SECONDS)) as target:
             target.execute("PRAGMA schema_version")  # raises for what is no database, before anything is written
             source.backup(target)
+            # VACUUM INTO writes a file without a write-ahead log, and a database that is new here has none either.
             target.execute("PRAGMA journal_mode=WAL")
 
 
@@ -193,8 +194,11 @@ class PostgresqlCopies:
         with tempfile.TemporaryDirectory() as folder:  # its owner's alone
             drop, fill = Path(folder, "drop.sql"), Path(folder, "fill.sql")
             drop.write_text(DROP, encoding="utf-8")
+            # Written out for psql: pg_restore drops only what the dump holds, and tables of a newer release must go in
+            # the same transaction.
             self._run("pg_restore", "--no-owner", "--no-privileges", f"--file={fill}", str(copy))
             self._run(
+                # Without ON_ERROR_STOP psql rolls back on an error, and ends with status 0 all the same.
                 "psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
                 "--output", os.devnull, "--file", str(drop), "--file", str(fill),
             )  # fmt: skip
@@ -204,6 +208,7 @@ class PostgresqlCopies:
         if found is None:
             raise _MissingProgramError(program)
         run = subprocess.run(
+            # Password and place in the environment: everybody on the machine can read a program's arguments.
             [found, *arguments], env=os.environ | self._environment(), stdout=out or subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
@@ -330,6 +335,7 @@ def _ours(tables: Iterable[str]) -> list[str]:
 
 def _free_name(beginning: Path, suffix: str) -> Path:
     """Give a name that nothing has: what was kept before may be what is restored now."""
+    # Two restores may fall into one second, which is all that the name says of the time.
     names = (Path(f"{beginning}{number}{suffix}") for number in ("", *(f"-{count}" for count in range(2, 1000))))
     return next(name for name in names if not name.exists())
 
@@ -356,5 +362,6 @@ def _what_is_there() -> str:
     except Exception as error:  # noqa: BLE001 - a broken database is a reason to restore, and is kept as it is
         return f"something that cannot be read ({error})"
     finally:
+        # A broken database is replaced by deleting its files: a connection that stayed open would go on in those.
         connection.close()
     return ""

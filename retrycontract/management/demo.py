@@ -119,6 +119,8 @@ def _agent_key() -> Path:
 
 def write_private(path: Path, text: str) -> None:
     """Write a secret that only its owner may read."""
+    # Removed first: the mode counts only for a file that is made, and O_EXCL follows no link that somebody has put
+    # there.
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text + "\n")

@@ -31,6 +31,7 @@ def new_private_file(path: Path) -> Iterator[Path]:
     try:
         yield draft
         draft.chmod(0o600)
+        # A link fails where the name is taken; a rename would put the draft into its place.
         os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
@@ -77,6 +78,7 @@ def write_keys(keys: Sequence[str]) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("\n".join(keys))
         file.flush()
+        # On the disk before it takes the place of the old keys: after a power cut an empty file would open nothing.
         os.fsync(file.fileno())
     Path(draft).replace(path)
     return path
@@ -99,6 +101,7 @@ def sole_service(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; raises DataInUseError. The file stays, it is the lock on it that counts."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
+    # Not "w", which would empty the file of the service that holds the lock, and so lose its number.
     with path.open("a+", encoding="ascii") as file:
         try:
             if sys.platform == "win32":
@@ -108,6 +111,8 @@ def sole_service(folder: Path) -> Iterator[None]:
             else:
                 import fcntl
 
+                # The system gives the lock back with its process, however that ends: no file of a crashed service has
+                # to be removed.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise DataInUseError(folder, _read(path)) from None

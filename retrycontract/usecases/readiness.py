@@ -55,6 +55,7 @@ def _write(now: datetime) -> bool:
         with write_transaction():
             WorkerBeat.objects.probe(now)
     except DatabaseError as error:
+        # The class alone: a driver's words may quote what was to be stored.
         logger.warning("The database takes no writes", extra={"reason": type(error.__cause__).__name__})
         return False
     return True
@@ -70,6 +71,7 @@ def look(*, now: datetime) -> Readiness:
         logger.warning("The database did not answer a probe")
         return Readiness(is_database_there=False)
     finally:
+        # Each look has another thread of a pool: left open, there would be a connection for each of them.
         connection.close()
     waited = (now - oldest).total_seconds() if oldest else 0.0
     return Readiness(

@@ -60,6 +60,7 @@ def note_keys(name: str, *, known: int, now: datetime, actor: str, door: Door) -
 
 def _batches(model: type[Model], column: str) -> Iterator[dict[int, bytes]]:
     """Read what the newest key did not seal, in the order of the keys."""
+    # No query can tell which key sealed a row, so all are read, and each run looks at all of them again.
     rows = model._base_manager.filter(**{f"{column}__isnull": False}).order_by("pk")
     after = 0
     while chunk := list(rows.filter(pk__gt=after).values_list("pk", column)[:BATCH]):

@@ -39,6 +39,8 @@ class Command(BaseCommand):
         is_piped = str(file) == STANDARD
         try:
             if is_piped:
+                # As in a file: by default the encoding is the locale's, and Windows writes two characters for each end
+                # of a line.
                 sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]  # a file, or a pipe
             counts = export_into(sys.stdout, **asked) if is_piped else export_to(file, **asked)
         except FileExistsError:

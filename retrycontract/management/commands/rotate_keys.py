@@ -40,6 +40,7 @@ class Command(BaseCommand):
         if len(keys) > 1:
             raise CommandError("There is an older key already: 'rotate-keys reseal' and 'retire' it first.")
         self._keep([Fernet.generate_key().decode(), *keys], "keys.made")
+        # Workers first: what a web process seals with the new key must be open to whoever judges it.
         self.stdout.write("Restart the service, workers before web processes; then: retrycontract rotate-keys reseal")
 
     def _reseal(self, keys: list[str]) -> None:

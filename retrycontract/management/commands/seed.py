@@ -51,6 +51,7 @@ class Command(BaseCommand):
             raise CommandError("The database holds real calls; --beside-real-calls plants others among them.")
         last = Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         now, size, started = timezone.now(), database_size(), time.monotonic()
+        # With the newest key: planted a second time, the same seed must not make the same ids again.
         planter = Planter(now - timedelta(days=days), now, random.Random(f"{seed}:{last}"))  # noqa: S311 - no secret
         planter.plant(calls, waiting=waiting, report=self._report)
         took = time.monotonic() - started

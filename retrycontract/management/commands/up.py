@@ -182,6 +182,7 @@ def check_free(host: str, port: int) -> None:
     """Raise CommandError for an address that cannot be listened on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
+        # As the server's own socket: else the port of a service that was just stopped would look taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -81,6 +81,8 @@ class Planter:
         told_of = [(agent, tool) for agent, tools in owners for tool in tools]
         tools_wanted = LEAST_TOOLS + number // CALLS_OF_TOOL + waiting // WAITING_OF_TOOL
         told_of = self.chance.sample(told_of, min(len(told_of), tools_wanted))
+        # Told by the real use cases and then rolled back: what stays is how their rows look, and the trail holds
+        # nothing of it.
         with quiet(), write_transaction(longest=600), transaction.atomic():
             for story in STORIES:
                 for agent, tool in told_of if story.share >= COMMON else told_of[:LEAST_TOOLS]:
@@ -98,6 +100,7 @@ class Planter:
             report(done)
         with write_transaction():
             with connection.cursor() as cursor:
+                # The rows brought their own keys, of which PostgreSQL's sequences know nothing.
                 for statement in connection.ops.sequence_reset_sql(no_style(), list(COPIED)):
                     cursor.execute(statement)
             Summary.objects.forget_from(self.begin)
@@ -165,6 +168,7 @@ class Planter:
                 values[place] = self.records[old] if model is AnswerRecord else keys[model, old]
             if row.identifier is not None:
                 prefix = PREFIXES[str(row.model._meta.model_name)]
+                # As `new_id` makes them, with the time of the copy and the chance of the seed.
                 number = int(at.timestamp() * 1000) << 80 | self.chance.getrandbits(80)
                 values[row.identifier] = (
                     f"{prefix}_{''.join(ALPHABET[number >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))}"

@@ -90,6 +90,7 @@ def export_into(
 
 
 def _write(file: TextIO, line: dict[str, Any]) -> None:
+    # ASCII: lone surrogates, which outputs may hold, have no form in UTF-8.
     file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
 
 
@@ -160,6 +161,7 @@ def import_from(path: Path, *, now: datetime) -> dict[str, int]:
                 last = chunk[-1][0]
         _check_complete(expected, counts, last)
         _check_forward(path)
+        # Both databases look at references at the commit otherwise, which is too late to say what is wrong.
         connection.check_constraints()
         _continue_numbering()
         file, count = sanitizer().redact_identifier(path.name), sum(counts.values())
@@ -225,6 +227,7 @@ def _insert(model: type[Model], chunk: list[_Numbered]) -> None:
         _name_the_line(model, chunk)
     for reference in references(model):
         if not _points_forward(reference):
+            # Reversed: of several lines with one reference, the first is the one that is named.
             wanted = {getattr(row.instance, reference.attname): number for number, _, row in reversed(chunk)}
             _check_there(reference.related_model, wanted, reference.attname)
     for link in links(model):

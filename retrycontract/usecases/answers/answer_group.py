@@ -74,6 +74,7 @@ def answer_group(
     What somebody else has claimed is left to them. `correct` writes corrected arguments for each call from its own
     newest attempt, in the place of `arguments`; they are checked against the schema that the call is pinned to.
     """
+    # One more than is answered: whether there is one tells whether calls are left.
     found = _calls(mistake, only, most + 1)
     calls = found[:most]
     taken = _claims([call.pk for call in calls], operator, now)

@@ -99,6 +99,7 @@ def draft_guidance(
     base = judged.first() if base_number is None else judged.filter(number=base_number).first()
     if base is None:
         raise RefusedAnswerError("The call has no judged attempt to answer.")
+    # Measured after redaction: with its marks the text is what is sent.
     text = sanitizer().redact_text(text.strip())
     if len(text) > MAX_TEXT:
         raise RefusedAnswerError(f"The text has {len(text)} characters; at most {MAX_TEXT} can be sent.")
@@ -187,6 +188,8 @@ def _give(
             raise AlreadyAnsweredError(escalation)
         if (locked.state, locked.budget) != (call.state, call.budget):
             raise LostRaceError(f"{call} has changed")
+        # Counted from the attempts made, not from those allowed: what was tried while Blocked must not use up what is
+        # granted.
         call.move(decision.leads_to, now, attempts_allowed=call.attempts_made + answer.grant, expires_at=None)
         if call.has_ended:
             call.attempts.discard()
@@ -230,6 +233,7 @@ def acknowledge_guidance(guidance: Guidance, *, now: datetime) -> bool:
 
 def mark_delivered(guidance: Guidance, *, now: datetime) -> None:
     """Note when the agent was first handed the guidance."""
+    # Each poll for guidance comes by here, and only the first one needs the lock.
     if guidance.delivered_at is not None:
         return
     with write_transaction():
@@ -262,6 +266,8 @@ def _corrected(call: Call, base: Attempt, answer: Answer, arguments: Any) -> Ans
     if not base.is_parsed or not has_redaction(base.output):
         broken_marks = []
     else:
+        # A mark that somebody typed into is a mark no longer: sent as it stands, it would take the place of the agent's
+        # own secret.
         broken_marks = [
             str(operation["path"]) or ROOT
             for operation in make_patch(base.output, arguments)
@@ -312,6 +318,7 @@ def _secret_places(call: Call, arguments: Any) -> str:
     """Name the places whose values or names the sanitiser would redact; empty when there are none."""
     contract = _contract(call)
     marked = sensitive_pointers(contract.index, arguments) if contract else ()
+    # One more than is named, which then stands for the rest.
     places = list(islice(_differences(arguments, sanitizer().redact(arguments, marked=marked)), MAX_PLACES + 1))
     return _named(places)
 
@@ -325,6 +332,7 @@ def _differences(value: Any, redacted: Any, pointer: str = "") -> Iterator[str]:
     if isinstance(value, dict) and isinstance(redacted, dict):
         for key, member in value.items():
             place = pointers.join(pointer, key)
+            # A name that is not there any more was redacted itself.
             yield from _differences(member, redacted[key], place) if key in redacted else (place,)
     elif isinstance(value, list) and isinstance(redacted, list):
         for index, (item, other) in enumerate(zip(value, redacted, strict=True)):

@@ -54,6 +54,7 @@ def save_reply(
         if is_new and shelf.count() >= MOST:
             raise UnusableReplyError(f"There are {MOST} replies already: delete one that nobody uses.")
         try:
+            # A savepoint: on PostgreSQL an insert that fails would end the whole transaction.
             with transaction.atomic():
                 reply.save()
         except IntegrityError:
@@ -136,6 +137,7 @@ def set_hint(
         raise UnusableHintError("There is no mistake that it could be for.")
     text = _hint_text(text)
     with write_transaction():
+        # The one before goes first: a constraint lets one hint of a mistake be on.
         StandingHint.objects.on().about(mistake).update(off_at=now)
         hint = StandingHint(
             namespace=mistake.namespace, tool_name=mistake.tool_name, fingerprint=mistake.fingerprint, text=text,

@@ -57,6 +57,7 @@ def send_answer(
     call = Call.objects.select_related("agent", "tool", "version").get(pk=escalation.call_id)
     if mistake not in (None, call.fingerprint):
         raise OtherMistakeError(f"{call} has made another mistake meanwhile")
+    # Before the transaction: corrected arguments may be checked in a child process, for seconds.
     draft = draft_guidance(call, decision, **answer)
     with write_transaction():
         locked = Call.objects.select_for_update().get(pk=call.pk)
@@ -73,6 +74,7 @@ def send_answer(
             batch=batch or new_batch(),
             decision=decision,
             text=draft.answer.text,
+            # As they were typed: the draft has made sure that they hold no secret.
             arguments=answer.get("arguments"),
             grant=answer.get("grant", 0),
             # What the agent tries until it is sent does not make it another answer: without the hold it would have

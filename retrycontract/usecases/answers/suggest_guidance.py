@@ -48,6 +48,7 @@ class SuggestedGuidance:
     @property
     def worth(self) -> float:
         """Give what it is likely worth: one success says less than five of six."""
+        # Laplace's rule of succession.
         return (self.worked + 1) / (self.tried + 2)
 
 

@@ -27,6 +27,7 @@ def cancel_call(call: Call, *, now: datetime, actor: str | None = None, door: Do
         try:
             _cancel(call, now, actor or call.agent.name, door)
         except LostRaceError:
+            # Read again: the move compares with the state that was seen, and it may have ended since.
             call.refresh_from_db()
         else:
             return True

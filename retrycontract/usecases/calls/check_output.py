@@ -59,6 +59,8 @@ def check(submitted: Submitted, contract: PinnedContract | None, *, key: object)
 
 def check_here(submitted: Submitted, contract: PinnedContract | None) -> Checked:
     """Check an output in this very thread."""
+    # Two clocks: the account is charged for what this thread computed, whatever others did meanwhile; people are told
+    # how long it took.
     began, started = perf_counter_ns(), thread_time()
     examined = examine_and_redact(
         submitted.output,
@@ -116,6 +118,7 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
     """
     if contract is None:
         value = submitted.output
+        # Estimates stop once they are over the bound: to estimate all of a huge value would hold up the door by itself.
         return _is_short(value) or ANYTHING.estimate(value, stop=DOOR_SECONDS * SECOND).seconds <= DOOR_SECONDS
     if contract.is_dear_to_compile or contract.declared.kind is Kind.SOURCE_FILE:
         return False
@@ -128,6 +131,7 @@ def is_quick(submitted: Submitted, contract: PinnedContract | None) -> bool:
     schema = contract.compiled.schema
     return (
         estimate.valid <= DOOR_SECONDS * SECOND
+        # The engine knows no bound of depth: alone it would call valid what the checks refuse.
         and depth_fault(value, schema.max_depth) is None
         and bool(schema.validator.is_valid(value))
     )

@@ -39,6 +39,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
     What somebody else let run out is taken over.
     """
     with write_transaction():
+        # Locks are taken in one order everywhere, the call before the escalation: nobody waits in a circle.
         call.hold()
         escalation = open_escalation_of(call)
         held = Claim.objects.select_related("operator").filter(escalation=escalation).first()
@@ -47,6 +48,7 @@ def claim_call(call: Call, operator: User, *, now: datetime, door: Door = Door.D
         if held is None or held.until <= now:
             taken_over = {"from_operator": held.operator.get_username()} if held else {}
             Event.record("call.claimed", call=call, actor=operator.get_username(), door=door, at=now, **taken_over)
+            # An escalation has one row for its claim, so one that ran out is overwritten.
             held = Claim(pk=held.pk if held else None, escalation=escalation, operator=operator, claimed_at=now)
         held.until = now + patience()
         held.save()
@@ -82,6 +84,7 @@ def renew_claim(call: Call, operator: User, *, now: datetime) -> bool:
     until = now + patience()
     if until - claim.until >= RENEWED_EVERY:
         with write_transaction():
+            # With the operator once more: the row may have run out and been taken over since it was read.
             return bool(Claim.objects.filter(pk=claim.pk, operator=operator).update(until=until))
     return True
 

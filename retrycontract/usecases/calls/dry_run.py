@@ -85,6 +85,7 @@ def dry_run(
     if agent is None:
         checked = ask_child(submitted, tool, DESK)
     else:
+        # Few at once: each holds a thread of the web process while it waits for a child.
         checked = ask_child(submitted, tool, agent.pk, at_once=AT_ONCE)
         charge(agent.pk, checked.cpu_seconds, now=timezone.now())
     findings = checked.examined.findings

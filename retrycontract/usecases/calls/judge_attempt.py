@@ -36,6 +36,8 @@ UNFINISHED = "The checker could not finish: its work on this output crashed or t
 def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     """Judge one attempt; False when somebody else has it, it is not its turn, or the lease was lost meanwhile."""
     now = clock()
+    # A lease that runs out stops nobody: a worker that stalled comes back and finishes. The token tells it from the
+    # worker that took the attempt over meanwhile.
     token = secrets.token_hex(16)
     until = now + timedelta(seconds=settings.RETRYCONTRACT.lease_seconds)
     attempt = Attempt.claim(attempt_id, token=token, now=now, until=until)
@@ -47,6 +49,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         correlation_id=attempt.call.correlation_id,
         traceparent=attempt.traceparent,
     )
+    # The claim has counted this delivery already, so one more than the limit means that the limit was used up before.
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
         return _give_up(attempt, token, now)
     try:
@@ -66,6 +69,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         callback_error=[ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed,
         said=payload.get("said"),
     )
+    # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
     if not attempt.is_dear:
         return _finish(attempt, token, check_here(submitted, contract), payload, clock())
     # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may be.
@@ -90,6 +94,7 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
         _conclude(attempt, verdict, now)
     if attempt.is_dear:
         agent_id = attempt.call.agent_id
+        # The estimate was charged when the attempt came in: only the difference is left, and it may be negative.
         charge(agent_id, checked.cpu_seconds - payload.get("reserved", 0), now=now)
         # One at a time of each agent: whoever was rung for the next one has found this one in hand, and left it.
         following = Attempt.objects.claimable(now).filter(is_dear=True, call__agent=agent_id).first()
@@ -109,8 +114,10 @@ def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
             return False
         _quarantine(call, now)
         attempt.call = call
+        # With the budget ended here the verdict is Blocked. A retry would bring the same output, and the same crash.
         call.attempts_allowed = min(call.attempts_allowed, attempt.number)
         verdict = fill_in(attempt, Examined(unfinished_check(UNFINISHED), ""), "", now=now, duration_us=0)
+        # After `fill_in`, which writes the state of a check that was finished.
         attempt.state = AttemptState.DEAD
         _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
     log_verdict(attempt)
@@ -125,12 +132,15 @@ def _send_again(attempt: Attempt, token: str, now: datetime) -> bool:
             return False
         attempt.call = call
         source = CallState(call.state)
+        # The attempt was counted when it came in, so one more is allowed in its place. A Blocked call has none left to
+        # return, and what is tried meanwhile counts against nothing.
         if source is not CallState.BLOCKED:
             call.attempts_allowed += 1
         verdict = Move(CallState.RETRYING if source is CallState.PENDING else source, Status.RETRY)
         unread = Examined(unfinished_check(UNREADABLE, SEND_AGAIN), "")
         fill_in(attempt, unread, "", now=now, duration_us=0, verdict=verdict)
         attempt.state, attempt.is_valid, attempt.judged_at = AttemptState.DISCARDED, None, None
+        # Nothing was judged, so this is no mistake of the model: the call keeps the fingerprint that it had.
         attempt.fingerprint = ""
         _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
     return True
@@ -155,6 +165,7 @@ def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) ->
     apply_verdict(attempt, verdict, now=now, door=Door.WORKER, **changes)
     attempt.lease_until, attempt.lease_token = None, ""
     attempt.save()
+    # After the attempt is saved: the text of the request is written from the attempts that are stored.
     if verdict.opens_escalation:
         open_escalation(call, now=now, door=Door.WORKER)
     if verdict.state.has_ended:
@@ -167,6 +178,8 @@ def _fenced_call(attempt: Attempt, token: str) -> Call | None:
     # The call first, as everywhere: who locks in one order never waits in a circle.
     calls = Call.objects.select_for_update(of=("self",)).select_related("agent", "tool", "version")
     call = calls.get(pk=attempt.call_id)
+    # An update that changes nothing, in the place of a read: it locks the row, so that the lease cannot be taken over
+    # between this look and the verdict.
     mine = Attempt.objects.filter(pk=attempt.pk, lease_token=token, state=AttemptState.LEASED)
     if not mine.update(state=AttemptState.LEASED):
         return None

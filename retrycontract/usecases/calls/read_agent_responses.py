@@ -47,6 +47,7 @@ def read_agent_responses(filters: ResponseFilters, *, after: str | None, size: i
     found = (log if filters.status is None else log.with_status(filters.status)).page(
         Call.objects.filter(**_given(agent=filters.agent, public_id=filters.call_id, tool_name=tool, task_id=task)),
         after=place,
+        # One more than is shown: whether there is one tells whether another page follows.
         size=size + 1,
     )
     shown = tuple(found[:size])
@@ -65,6 +66,7 @@ def _place(agent: Agent | None, cursor: str) -> tuple[Call, int]:
     call_id, _, number = cursor.rpartition(".")
     calls = Call.objects.all() if agent is None else Call.objects.of(agent)
     call = calls.filter(public_id=call_id).first()
+    # `isdecimal` takes digits of every script, and `int` refuses numbers without end. Nine digits fit the column.
     if call is None or not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise UnknownCursorError(cursor)
     return call, int(number)

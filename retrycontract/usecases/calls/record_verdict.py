@@ -72,12 +72,14 @@ def fill_in(
     )
     kept = examined.kept
     attempt.state = AttemptState.JUDGED
+    # The raw text is purged with the verdict; a constraint holds that only what waits has one.
     attempt.sealed = None
     attempt.judged_at = now
     attempt.is_valid = findings.is_valid
     attempt.status = verdict.status
     attempt.errors_json = [error.to_json() for error in findings.errors]
     attempt.output, attempt.is_parsed, attempt.is_redacted = kept, findings.is_parsed, has_redaction(kept)
+    # Keyed: from a plain hash a short value is found by trying, although the value itself was redacted.
     attempt.output_hash = keyed_hash(text_of(output))
     attempt.feedback = result.content if result else ""
     attempt.shown_attempt, attempt.shown_max = budget.shown
@@ -98,6 +100,7 @@ def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door,
     """Move the call as the verdict says and write the events; the attempt itself is saved by the caller."""
     call = attempt.call
     source = call.state
+    # A valid attempt has none. The call keeps that of its last mistake, by which it is found among those that failed.
     changes["fingerprint"] = attempt.fingerprint or call.fingerprint
     if verdict.opens_escalation:
         changes |= {"blocked_at": now, "expires_at": now + expires_after(call.tool, call.tool_name)}
@@ -132,6 +135,7 @@ def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door,
 def open_escalation(call: Call, *, now: datetime, door: Door) -> Escalation:
     """Ask for a person: write the whole history down, once for each time the attempts ran out."""
     history = _failures(call)
+    # Counting rounds is safe: the call was moved in this transaction, which holds its row until the end.
     escalation = Escalation.objects.create(
         call=call,
         round=call.escalations.count() + 1,

@@ -88,6 +88,7 @@ class RequestKey:
     @classmethod
     def of(cls, key: str, *request: str) -> Self:
         """Hash what came in; `request` is everything that makes it another one: method, address, body."""
+        # Hashed, since clients may put anything into a key, and a body holds what must not be at rest.
         return cls(keyed_hash(key), keyed_hash("\n".join(request)))
 
 
@@ -110,6 +111,7 @@ def remember_attempt(agent: Agent, key: RequestKey | None, attempt: Attempt, *, 
     try:
         _create(agent, key, now, attempt=attempt)
     except IntegrityError:
+        # The whole transaction goes with it, so that the next try finds what the other one has made.
         raise LostRaceError("the same request came in twice at once") from None
 
 
@@ -126,6 +128,7 @@ def answer_once(agent: Agent, key: RequestKey | None, answer: Callable[[], Any],
         with write_transaction():
             # The key comes first: who made the tool, or cancelled the call, is the one whose answer all are told.
             try:
+                # A savepoint: on PostgreSQL an insert that fails would end the whole transaction.
                 with transaction.atomic():
                     kept = _create(agent, key, now, answer={})
             except IntegrityError:
@@ -141,6 +144,7 @@ def answer_once(agent: Agent, key: RequestKey | None, answer: Callable[[], Any],
 
 def forget_requests(*, now: datetime) -> int:
     """Forget the keys of yesterday; returns how many."""
+    # Keys first: Django deletes no slice of a query.
     outdated = list(IdempotencyKey.objects.outdated(now).values_list("pk", flat=True)[:BATCH])
     if not outdated:
         return 0

@@ -117,6 +117,8 @@ def submit_attempt(agent: Agent, new: NewAttempt, *, now: datetime) -> Attempt:
     Raises CallNotFoundError, CallEndedError, CallOfOtherToolError, OtherKindError, UnknownVersionError,
     AmbiguousCallError and IdempotencyConflictError.
     """
+    # First of all: identifiers are stored and compared in their safe form only, so one that was not changed here would
+    # match no call of its own.
     without_secrets = replace(
         new,
         tool=safe_tool_name(new.tool),
@@ -153,6 +155,8 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     Which call an attempt continues is settled within the transaction, and most begin one: the look beforehand is left
     out until one has found a call there that is to be judged in another way.
     """
+    # A look without a lock. Of two requests that come at once the unique key of the stored one decides
+    # (`remember_attempt`).
     if made := made_before(agent, new.key):
         return made
     tool = Tool.named(agent.namespace, new.tool)
@@ -181,6 +185,7 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
         charge(agent.pk, reserved, now=now)
     if is_dear or settings.RETRYCONTRACT.judge == "worker" or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now, is_dear=is_dear, reserved=reserved)
+    # Before the transaction: on SQLite every writer would wait until the check is done.
     checked = check_here(submitted, contract)
     note_work(agent.pk, checked.cpu_seconds, now=now)
     return _record(agent, new, tool, version, call, checked, now=now)
@@ -213,6 +218,7 @@ def _record(
         verdict = fill_in(
             attempt, checked.examined, new.output, now=now, duration_us=checked.duration_us, options=new.feedback
         )
+        # The move comes first: it inserts the row of a new call, to which the attempt refers.
         apply_verdict(attempt, verdict, now=now, door=Door.API, attempts_made=attempt.number, **changes)
         attempt.call = call
         attempt.save(force_insert=True)
@@ -339,6 +345,7 @@ def _take(
         return None  # each such attempt begins a call of its own: there is nothing to look for, and nobody to wait for
     agent.lock()  # of submissions that may begin the same call one after the other looks for it
     found = _find(agent, new)
+    # What was prepared outside of the lock, the check and the version, was prepared for another call than this one.
     if found is not None and (found.version_id != (version and version.pk) or (not may_wait and _has_waiting(found))):
         raise LostRaceError("the submission continues a call that is judged in another way")
     return found
@@ -387,6 +394,7 @@ def _context(new: NewAttempt) -> dict[str, Any] | None:
     """Redact and bound what the agent says of its task."""
     if not new.context:
         return None
+    # Redacted before it is shortened: of a secret that was cut, the rest is no longer recognised.
     redacted: dict[str, Any] = sanitizer().redact(new.context)
     return {
         elide_middle(name, MAX_CONTEXT_VALUE): _bounded(value)
@@ -419,6 +427,7 @@ def _may_be_judged_here(new: NewAttempt, version: ToolVersion | None) -> bool:
     """Tell whether an output is worth a look at what it would cost: not what is large, or has crashed a check."""
     if version is not None and version.quarantined_at is not None:
         return False
+    # JSON can write lone surrogates, which UTF-8 refuses: here they are only to be counted.
     return len(text_of(new.output).encode("utf-8", "surrogatepass")) <= settings.RETRYCONTRACT.door_max_bytes
 
 

@@ -44,6 +44,8 @@ from retrycontract.usecases.tools.contracts import on_expiry
 logger = logging.getLogger("retrycontract")
 
 BATCH = 200  # rows of each kind that are taken at once
+# Rows are sorted as they are read, so the order of the columns is the order of the work: whose account owes least, then
+# who came first.
 FAIR = ("call__agent__work_until", "pk", "is_dear")
 
 
@@ -71,6 +73,7 @@ def judge_or_leave(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         logger.exception("An attempt could not be judged; it is tried again when its lease has run out")
         return False
     finally:
+        # The ids of this attempt must not stand in what the thread logs of the next one.
         forget()
 
 
@@ -111,6 +114,7 @@ def tidy_queue(*, now: datetime) -> int:
 
     Whoever reads looks at the times themselves: nothing waits for this.
     """
+    # Django leaves sessions that ended in its table until somebody runs `clearsessions`.
     if (ended := Session.objects.filter(expire_date__lt=now)).exists():  # also those of log-ins that nobody finished
         ended.delete()
     return _clear(Claim.objects.run_out(now), "claim.expired", now) + _clear(
@@ -147,6 +151,7 @@ def _clear(run_out: QuerySet[Any], event: str, now: datetime) -> int:
                     at=now,
                     operator=row.operator.get_username(),
                 )
+        # By their keys: asked again, the query could find more, of which no event was written.
         run_out.model._default_manager.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
 
@@ -176,6 +181,8 @@ LOOKED_AT_AGAIN: Final = 500  # of the newest, and of the newest Blocked: they m
 
 def index_calls(*, clock: Callable[[], float] = monotonic) -> int:
     """Take the words of new calls, and of Blocked ones that failed again, to be searched; returns how many calls."""
+    # By the sweep and not by a migration: what it holds is made from what is stored, so it may be thrown away at any
+    # time.
     if not call_texts.is_there():
         with write_transaction():
             call_texts.prepare()
@@ -213,6 +220,8 @@ def _words(call: Call, output: Any) -> list[str]:
 
 
 def _values(output: Any) -> Iterator[str]:
+    # A stack gives back last what it was given first. Reversed, the values come as they were written, and of a long
+    # output the first words are kept.
     left = [output]
     while left:
         match left.pop():
@@ -231,6 +240,7 @@ def _forget_batch(now: datetime) -> int:
     if not days:
         return 0
     before = now - timedelta(days=days)
+    # Asked outside of a transaction, which on SQLite would take the lock of all writers with each sweep.
     if not Call.objects.ended_before(before).exists() and not OutboxMessage.objects.ended_before(before).exists():
         return 0
     with write_transaction():
@@ -242,6 +252,7 @@ def _forget_batch(now: datetime) -> int:
         OutboxMessage.objects.filter(pk__in=chosen).delete()
         messages = len(chosen)
         # Locked: a late answer may reopen a call that expired.
+        # In no order, since that of the model would have all that ended sorted for each batch.
         old = Call.objects.ended_before(before).order_by().select_for_update(of=("self",))
         calls = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
         if call_texts.is_there():
@@ -262,5 +273,6 @@ def _delete_calls(calls: list[int]) -> dict[str, Any]:
         _, with_guidance = Guidance.objects.filter(call__in=calls).delete()
         Escalation.objects.filter(call__in=calls).delete()
         attempts.delete()
+    # Triggers guard what happened to calls, not the calls themselves, so this needs no leave to forget.
     Call.objects.filter(pk__in=calls).delete()
     return {"attempts": count, "guidance": with_guidance.get(Guidance._meta.label, 0), "events": events}

@@ -76,6 +76,7 @@ def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:
         raise WorkUsedUpError(ceil(wait))
 
 
+# Lost when the process ends, and then not charged: less than `NOTED` for each agent.
 _noted: defaultdict[int, float] = defaultdict(float)
 _noting = threading.Lock()
 
@@ -183,6 +184,7 @@ def work_on(given: Guidance, events: Iterable[Event]) -> timedelta:
         if event.at > given.given_at:
             break
         if event.name in (CLAIMED, RELEASED):
+            # Cut as `Event.record` cuts the name of an actor.
             is_theirs = event.name == CLAIMED and event.actor == given.operator.get_username()[:200]
             taken = event.at if is_theirs else None
     return min(given.given_at - taken, LONGEST_WORK) if taken else timedelta()

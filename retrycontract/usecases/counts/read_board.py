@@ -291,6 +291,7 @@ def _first_seen(scope: CountScope, here: Counter[Detail], before: Counter[Detail
     for detail in here:
         seen[detail.source.model] = min(detail.at, seen.get(detail.source.model, detail.at))
     begin = min((at for name, at in seen.items() if name), default=scope.start)
+    # Where the period before knew no names at all, its agents named no models: the first names are no new models then.
     return {name: at for name, at in seen.items() if name and name not in known and (known - {""} or at > begin)}
 
 

@@ -151,6 +151,7 @@ def read_points(scope: CountScope) -> Counter[Point]:
     """Read every counter but those of places, by step; three queries."""
     sources, steps = _Sources.of(scope), _Steps(scope.span)
     found: Counter[Point] = Counter()
+    # All tools together have sums of their own: one row for each step, instead of one for each tool in it.
     for at, counts in sources.sums(is_whole=not scope.names).values_list(_written("at"), "counts"):
         for measure, labels in counts.items():
             for label, amount in labels.items():
@@ -213,6 +214,7 @@ def _days(scope: CountScope, reach: Stretch | None) -> tuple[Stretch | None, lis
     """SourceCut a scope into the whole days that are summed up, unless hours are shown, and what lies around them."""
     if scope.span is SummarySpan.HOUR:
         return None, [(scope.start, scope.end)]
+    # Rounded up: of the day in which a scope begins a part lies before it.
     begin = SummarySpan.DAY.beginning(scope.start + SummarySpan.DAY.length - timedelta.resolution)
     end = min(SummarySpan.DAY.beginning(scope.end), reach[1]) if reach else begin
     if end <= begin:

@@ -154,6 +154,7 @@ def _of_tools(totals: Totals, wanted: Measure, label_name: str = "") -> Iterator
 def _times(totals: Totals) -> Iterator[Sample]:
     counts = _by_label(totals, Measure.GUIDANCE_TIME)
     limits = [*map(str, BUCKETS), LONGEST]
+    # Prometheus counts in each bucket those of all smaller ones as well.
     for limit, amount in zip(limits, accumulate(counts[limit] for limit in limits), strict=True):
         yield Sample(amount, (("le", "+Inf" if limit == LONGEST else limit),), "_bucket")
     yield Sample(_by_label(totals, Measure.GUIDANCE_SECONDS)[""], suffix="_sum")

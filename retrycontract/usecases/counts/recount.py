@@ -121,6 +121,8 @@ def recount(*, since: datetime) -> Tally:
         "tokens_out",
         "api_error",
     )
+    # What is counted moves its call or counts an attempt of it: a call that was touched last before `start` adds
+    # nothing.
     calls = Call.objects.filter(updated_at__gte=start).select_related("agent").order_by("pk")
     whole = calls.prefetch_related(
         Prefetch("attempts", attempts), "events", "guidance__escalation", "guidance__operator"
@@ -129,6 +131,7 @@ def recount(*, since: datetime) -> Tally:
     for call in whole.iterator(chunk_size=CHUNK):
         for _, added in tallies_of_call(call):
             tally.update(added)
+    # Calls that began before `start` brought all their events along.
     return Counter({count: amount for count, amount in tally.items() if count.hour >= start})
 
 
@@ -152,6 +155,8 @@ def first_whole_hour() -> datetime | None:
 def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
     """Say what each event of a call adds, and when."""
     attempts = {attempt.number: attempt for attempt in call.attempts.all()}
+    # Both come by their keys, and each answer was stored with its event: the next answer belongs to the next such
+    # event.
     answers = iter(call.guidance.all())
     tool, last = tool_of_call(call), None
     events = list(call.events.all())

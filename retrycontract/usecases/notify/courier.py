@@ -68,6 +68,7 @@ def _carried_out(message: OutboxMessage) -> SendResult:
         return SendResult(reason or "it was not taken", error.status, error.retry_after)
     except Exception as error:
         logger.exception("The courier failed")
+        # The class alone is kept as the reason: foreign words may quote the address, which is as good as a password.
         return SendResult(f"the courier failed ({type(error).__name__})")
 
 

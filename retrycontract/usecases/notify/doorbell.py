@@ -66,6 +66,7 @@ def ring_after_commit(*, attempt_id: int | None = None, call: Call | None = None
         except Exception:
             logger.warning("The doorbell could not be rung; the sweep will find the work", exc_info=True)
 
+    # Not before the commit: whoever is woken earlier reads the state from before it, and waits again.
     transaction.on_commit(ring, robust=True)
 
 

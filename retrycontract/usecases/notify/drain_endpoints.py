@@ -51,6 +51,8 @@ def drain_endpoints(*, now: datetime, clock: Callable[[], datetime], chance: Cal
     begun = _begin(endpoint, now) if endpoint else None
     if begun is None:
         return False
+    # Between two transactions: a receiver that hangs holds no lock, and the try is counted even if the process dies of
+    # it.
     outcome = carry_out(begun.message)
     ended = clock()
     with write_transaction():
@@ -76,8 +78,10 @@ def _begin(endpoint: WebhookEndpoint, now: datetime) -> _Try | None:
         turn = ChannelTurn.objects.claim(Channel.ENDPOINT, endpoint=endpoint, now=now, until=now + LEASE)
         if turn is None:
             return None
+        # Looked for once more under the turn: another sender may have sent what made the endpoint due.
         message = OutboxMessage.objects.due(endpoint, now).select_related("endpoint").first()
         if message is None:
+            # As it was found: nothing was tried, so nothing is to be paused for.
             turn.release(free_at=turn.free_at, failures=turn.failures)
             return None
         message.begin_try(now)
@@ -91,6 +95,7 @@ def _failed(begun: _Try, outcome: SendResult, now: datetime, chance: float) -> N
     is_gone = outcome.status == GONE
     is_over = is_gone or now - message.created_at >= timedelta(days=settings.RETRYCONTRACT.notify_gives_up_after_days)
     due_at = now + max(pause_of_message(message.tries, chance), asked)
+    # Not ours when the lease ran out and another sender has delivered the message since.
     is_ours = message.fail(outcome.problem, given_up_at=now if is_over else None, due_at=due_at)
     turn.release(free_at=now + max(rest_of_receiver(turn.failures + 1), asked), failures=turn.failures + 1)
     if is_gone:

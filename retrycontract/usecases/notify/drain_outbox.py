@@ -33,6 +33,7 @@ def drain_outbox(*, now: datetime, clock: Callable[[], datetime], chance: Callab
 
 
 def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chance: Callable[[], float]) -> bool:
+    # Reads before the claim, which writes: on most sweeps there is nothing to send, and looking costs no lock.
     has_work = OutboxMessage.objects.unfinished(channel).exists() or Notice.objects.waiting(channel).exists()
     if not (has_work and not ChannelTurn.objects.is_pausing(channel, now)):
         return False
@@ -42,6 +43,7 @@ def _drain(channel: Channel, now: datetime, clock: Callable[[], datetime], chanc
             return False
         message = _next_message(channel, now)
         if message is None:
+            # As it was found: nothing was tried, so nothing is to be paused for.
             turn.release(free_at=turn.free_at, failures=turn.failures)
             return False
         message.begin_try(now)
@@ -75,7 +77,9 @@ def _failed(
     with write_transaction():
         if not message.fail(problem, given_up_at=now if is_over else None):
             is_over = False  # another sender was luckier
+        # The exponent is bounded, too: after weeks of failures the product would exceed what a timedelta can hold.
         longest: timedelta = min(FIRST_PAUSE * 2 ** min(turn.failures, 20), LONGEST_PAUSE)
+        # Between half and the whole of the pause: services that failed together do not come back together.
         turn.release(free_at=now + longest * (1 + chance()) / 2, failures=turn.failures + 1)
         if is_over:
             Event.record(

@@ -84,6 +84,7 @@ def _told(event: Event, call: Call, agent: Agent, attempts: dict[tuple[int | Non
     attempt = attempts.get((call.pk, _number(event)))
     if attempt is not None and kind is AgentEvent.ATTEMPT_JUDGED:
         details["status"] = attempt.status
+    # All are this agent's calls: assigned, it is not looked up again for each of them.
     call.agent = agent
     body = write_event(
         kind.value, call, at=event.at, state=event.to_state, attempts=event.attempts_made or call.attempts_made,

@@ -32,6 +32,7 @@ CLOSED_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "
 def is_public(address: str) -> bool:
     """Tell whether an IP address is one of the public internet; anything that is no address is not."""
     try:
+        # Without the zone that the system appends to a link-local address, as in fe80::1%eth0.
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return False
@@ -125,6 +126,7 @@ def change_endpoint(
         for name, value in changes.items():
             setattr(held, name, value)
         if changes.get("is_active"):
+            # A constraint lets no endpoint be gone and on.
             held.gone_at = None
         held.save(update_fields=["sealed_address", "events", "is_active", "gone_at"])
         told = changes | ({"address": held.shortened} if "address" in changes else {})
@@ -134,6 +136,7 @@ def change_endpoint(
 def rotate_secret(endpoint: WebhookEndpoint, *, now: datetime, actor: str, door: Door) -> str:
     """Make a new secret and return its text, which is shown this once; the one before holds for a day more."""
     with write_transaction():
+        # Locked: of two rotations at once the second would otherwise forget the secret that the first one has shown.
         held = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
         text = held.new_secret(now)
         held.save(update_fields=["sealed"])

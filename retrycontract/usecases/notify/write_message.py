@@ -70,6 +70,7 @@ def write_message(channel: Channel, *, now: datetime) -> OutboxMessage | None:
     # Only what is shown is looked up
     calls = [escalation.call for escalation in escalations]
     counts = Counter(_likeness(call) for call in calls)
+    # The last one written stays: reversed, that is the oldest of its kind.
     firsts = {_likeness(call): call for call in reversed(calls)}
     shown = {likeness: firsts[likeness] for likeness, _ in counts.most_common(MAX_GROUPS)}
     judged = {attempt.call_id: attempt for attempt in Attempt.objects.newest_judged(shown.values())}

@@ -134,6 +134,7 @@ def admit_by_provider(
     ValidationError for a name that may not be shown.
     """
     groups = claims.get(service.oidc_groups_claim) or []
+    # A single group may come as a text, whose letters would be taken for groups.
     role = service.role_for({groups} if isinstance(groups, str) else {str(group) for group in groups})
     if role is None:
         raise NotAdmittedError("None of your groups at the identity provider may use this desk.")
@@ -165,6 +166,7 @@ def admit_by_provider(
 
 
 def _new_operator(claims: dict[str, Any], service: LoginSettings, role: Role, *, now: datetime, door: Door) -> User:
+    # Compared with True itself: a provider that writes texts would say "false", which counts as true.
     address = str(claims.get("email") or "") if claims.get("email_verified", True) is True else ""
     name = str(claims.get(service.oidc_name_claim) or address)
     if not name:
@@ -241,6 +243,7 @@ def give_role(user: User, role: Role) -> None:
     """Put a user into exactly one role."""
     group, _ = Group.objects.get_or_create(name=role.value)
     user.groups.set([group])
+    # Django's admin asks for `is_staff` before it looks at any permission.
     user.is_staff = role is Role.ADMIN
     user.save(update_fields=["is_staff"])
 

@@ -79,6 +79,8 @@ def note_failure(login: LoginTry, *, now: datetime, door: Door) -> None:
             row.failures += 1
             row.last_at = now
             if row.failures >= free:
+                # The exponent is bounded, too: somebody may guess for weeks, and a timedelta does not hold every
+                # product.
                 row.locked_until = now + min(FIRST_PAUSE * 2 ** min(row.failures - free, 10), LONGEST_PAUSE)
                 Event.record(
                     "operator.locked_out", actor="login", door=door, at=now, failures=row.failures,
@@ -112,9 +114,11 @@ def free_operator(operator: User, *, now: datetime, actor: str, door: Door) -> b
 
 def _rows(login: LoginTry, now: datetime) -> Iterator[tuple[FailedLogins, int]]:
     operator = User.objects.filter(username=login.name.strip()[:LONGEST_NAME]).first()
+    # In the same order for every login, names before addresses: nobody waits in a circle.
     for count in login.counts:
         known = {"operator": operator if count.is_of_name else None, "last_at": now}
         FailedLogins.objects.get_or_create(key_hash=count.key, defaults=known)
+        # A second read, since `get_or_create` locks nothing that was there before.
         locked = FailedLogins.objects.select_for_update(of=("self",)).select_related("operator")
         yield locked.get(key_hash=count.key), count.free
 

@@ -93,6 +93,7 @@ def pinned(tool: Tool, version: ToolVersion) -> PinnedContract:
     """
     # By content: keys of rows can come again, when a database is restored or replaced under a running process.
     key = (tool.name, version.schema_hash, tool.strict, tool.kind)
+    # Read without the lock: at worst two threads make the same one, and either may be kept.
     found = _kept.get(key)
     if found is None:
         found = PinnedContract(

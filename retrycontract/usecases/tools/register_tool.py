@@ -87,6 +87,7 @@ def register_tool(
 
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
+    # Before the transaction: a child process may work on it for seconds, and writers would wait.
     charge(agent.pk, admit_apart(schema, key=agent.pk, at_once=at_once), now=now)
     name, given = safe_tool_name(name), _given(settings or ToolSettings())
     with write_transaction():
@@ -101,6 +102,8 @@ def register_tool(
             if not may_replace(revision):
                 raise ToolChangedError(revision)
         version, is_new_version = _version(tool, schema, now)
+        # Not earlier: a registration may leave the kind as it is, and what the tool has is known here only. A refusal
+        # takes back what was stored above.
         _require_language(tool, given.get("kind", tool.kind), schema)
         changes = {} if is_new else {key: value for key, value in given.items() if getattr(tool, key) != value}
         if changes or tool.current_version_id != version.pk:
@@ -132,6 +135,8 @@ def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) 
 
 def _held(tool: Tool) -> Tool:
     """Read a tool as it is now; nobody changes it until the transaction ends."""
+    # `no_key`: else, on PostgreSQL, every new call of the tool would wait, since inserting a reference locks the row's
+    # key.
     held = Tool.objects.select_for_update(of=("self",), no_key=True).select_related("current_version")
     return held.get(pk=tool.pk)
 
@@ -157,6 +162,7 @@ def _version(tool: Tool, schema: Any, now: datetime) -> tuple[ToolVersion, bool]
         Tool.objects.select_for_update(no_key=True).get(pk=tool.pk)
         found = tool.versions.filter(schema_hash=digest).first()
     if found is not None:
+        # It may be sealed with a key that was lost: its author has brought the text back.
         found.open_again(schema)
         return found, False
     last = tool.versions.order_by("-number").first()

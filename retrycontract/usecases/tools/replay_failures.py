@@ -57,11 +57,13 @@ def replay(tool: Tool, schema: Any) -> Replay:
 
     Nothing is stored. A tool that writes source files raises UnknownLanguageError or MissingGrammarError, too.
     """
+    # First of all: what weighs and compiles a schema afterwards is bounded for admitted ones only.
     admit_apart(schema, key=DESK)
     edited = PinnedContract(Contract(name=tool.name, input_schema=schema, strict=tool.strict, kind=Kind(tool.kind)))
     require_compiler_of(edited.declared)
     newest = _attempts(_failed_calls(tool, MOST_REPLAYED), is_valid=False)
     calls = Call.objects.filter(tool=tool, tool_name=tool.name).order_by("-pk").values_list("pk", flat=True)
+    # Attempts are read oldest first, and a call may have several: the last so many are taken, backwards.
     failures, right = newest[: -MOST_REPLAYED - 1 : -1], _attempts(calls[:MOST_REPLAYED], is_valid=True)[::-1]
     told = [attempt for attempt in failures if not attempt.is_redacted]
     of_schema = [attempt for attempt in told if _is_of_schema(tool, attempt)]
