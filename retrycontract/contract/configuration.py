@@ -14,11 +14,13 @@ SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=365)  # who wants to wait longer has forgotten the call
 GRAMMAR = "a whole number of seconds, or a number with s, m, h or d such as '30m', '12h' or '7d', from 1s to 365d"
 _UNITS = {"": "seconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+# Nine digits at most: so many days are just what a timedelta can hold.
 _DURATION = re.compile(r"([0-9]{1,9})([smhd]?)")
 
 
 def parse_duration(value: Any) -> timedelta:
     """Read a duration: seconds as a number, or text with a unit; raises ValueError that says what is allowed."""
+    # Not `isinstance`: a bool is an int, and true would be one second.
     text = str(value) if type(value) is int else value
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is not None:
@@ -88,6 +90,7 @@ class RetryConfiguration:
         """Merge the overrides that name the tool, those that only the service reads among them."""
         matching = [(key == name, changes) for key, changes in self.overrides if key == name or fnmatchcase(name, key)]
         merged: dict[str, Any] = {}
+        # The sort is stable: globs keep the order of the file, and the exact name comes last, which is why it wins.
         for _, changes in sorted(matching, key=lambda item: item[0]):
             merged.update(changes)
         return merged
@@ -214,6 +217,7 @@ def _settings(value: Any, *, allowed: tuple[str, ...], where: str, source: str) 
         raise ConfigurationError(source, where, "must be a mapping of settings")
     for key, setting in value.items():
         name = _snake_case(str(key))
+        # In this section `mode` is the sanitiser's; a tool's own stands beside the sections.
         if name == "mode" and allowed == SECTIONS["sanitizing"]:
             name = "sanitizer_mode"
         if name not in allowed:

@@ -63,6 +63,7 @@ class ValidationError:
             field_path=data["field_path"],
             message=data["message"],
             severity=ErrorSeverity[data["severity"].upper()],
+            # What an earlier version stored may lack these fields.
             expected_value=data.get("expected_value"),
             actual_value=data.get("actual_value"),
             keyword=data.get("keyword", ""),

@@ -62,6 +62,7 @@ def read_traceparent(header: str | None) -> str | None:
     if found is None:
         return None
     version, trace, parent, flags, rest = found.groups()
+    # By the standard `ff` is no version, nothing follows the flags of 00, and an id of nothing but zeros is none.
     if version == "ff" or (version == "00" and rest is not None) or not (int(trace, 16) and int(parent, 16)):
         return None
     known = flags if version == "00" else f"{int(flags, 16) & _SAMPLED:02x}"

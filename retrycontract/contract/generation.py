@@ -38,6 +38,7 @@ UNTOLD: Final = Generation()
 
 
 def _kept(text: str | None, sanitizer: ValueSanitizer) -> str | None:
+    # Imported here, since the tables behind it are slow to import and a client needs the limits alone.
     from retrycontract.contract.redaction.previews import elide_middle
 
     # Shortened last: a secret that is cut in two is not recognised.

@@ -14,6 +14,7 @@ def type_name(value: Any) -> str:
     match value:
         case None:
             return "null"
+        # Before `int`, of which `bool` is a subclass.
         case bool():
             return "boolean"
         case int():

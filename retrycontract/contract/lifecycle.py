@@ -50,6 +50,7 @@ LEGAL_MOVES: dict[CallState, frozenset[CallState]] = {
     CallState.GUIDED: frozenset(
         {CallState.VALID, CallState.BLOCKED, CallState.OBSERVED, CallState.CANCELLED, CallState.UNAVAILABLE}
     ),
+    # What nobody answered in time may be answered late; every other end is one.
     CallState.EXPIRED: frozenset(_ANSWERS),
     **{state: frozenset() for state in ENDS - {CallState.EXPIRED}},
 }

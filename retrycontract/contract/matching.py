@@ -82,6 +82,7 @@ def match(submission: Submission, open_calls: Sequence[Call], *, is_one_conversa
         and _same_tool(submission, call)
     ]
     if same_id:
+        # The newest: providers that count anew use an id again while an older call of the session may still be open.
         return same_id[-1]
     if submission.session_id is None:
         return None

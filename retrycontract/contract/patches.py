@@ -58,6 +58,7 @@ def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
         shared = min(len(before), len(after))
         for index in range(shared):
             yield from _difference(before[index], after[index], pointers.join(pointer, index))
+        # From the end: each removal would move the items behind it.
         for index in range(len(before) - 1, shared - 1, -1):
             yield {"op": "remove", "path": pointers.join(pointer, index)}
         for value in after[shared:]:
@@ -98,6 +99,7 @@ class _Draft:
         elif name != "remove" and "value" not in operation:
             raise LookupError(f"{name} needs a value")
         else:
+            # Copied: a later operation may change what this one puts in, and the patch itself has to stay as it is.
             self._change(name, path, copy.deepcopy(operation.get("value")))
 
     def _change(self, name: str, path: str, value: Any) -> None:

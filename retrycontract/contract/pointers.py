@@ -33,6 +33,7 @@ def tokens(pointer: str) -> tuple[str, ...]:
     if not pointer:
         return ()
     parts = pointer.removeprefix("/").split("/")
+    # RFC 6901 asks for this order: the other way round `~01` would become `/` instead of `~1`.
     return tuple([part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in pointer else parts)
 
 

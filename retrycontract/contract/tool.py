@@ -40,6 +40,7 @@ class Tool:
         # Schemas and settings spell the kind as a string.
         if self.kind not in list(Kind):
             raise ValueError(f"{self.name!r} is of no kind {self.kind!r}; the kinds are {', '.join(Kind)}")
+        # A frozen value is set in this way only.
         object.__setattr__(self, "kind", Kind(self.kind))
 
 

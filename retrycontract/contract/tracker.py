@@ -79,6 +79,7 @@ class InMemoryRetryTracker:
         """Count one more attempt and return its number, from 1."""
         with self._lock:
             track = self._track(call_id)
+            # A call that goes on after its end is no longer the first to be forgotten.
             self._finished.pop(call_id, None)
             track.attempts += 1
             return track.attempts
@@ -146,6 +147,7 @@ class InMemoryRetryTracker:
 
 def _shortened(error: ValidationError, room: int) -> ValidationError:
     """Cut the three texts of an error that alone is too large; an escaped character takes up to twelve bytes."""
+    # A quarter for each of the three texts, and one for what stands around them.
     most = room // (12 * 4)
     return replace(
         error,

@@ -42,6 +42,7 @@ def verify(
     """
     given = {name.lower(): value for name, value in headers.items()}
     message_id, timestamp = given.get("webhook-id", ""), given.get("webhook-timestamp", "")
+    # In bytes: `compare_digest` refuses text beyond ASCII, and a header may hold anything.
     signatures = [signature.encode("utf-8", "replace") for signature in given.get("webhook-signature", "").split(" ")]
     wanted = [_signature(secret, message_id, timestamp, body).encode() for secret in secrets]
     # All are compared, so that how long it takes says nothing of which one is near.
@@ -56,6 +57,8 @@ def _is_recent(timestamp: str, now: float, tolerance: float) -> bool:
 def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
     content = f"{message_id}.{timestamp}.".encode("utf-8", "replace") + body
     try:
+        # Without `validate` foreign characters are passed over, so that a mistyped secret
+        # would be taken for another one.
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
         key = b""
@@ -88,6 +91,7 @@ SPREAD: Final = 0.1  # the share of a pause that chance may add, so that not eve
 FIRST_REST: Final = timedelta(seconds=5)
 LONGEST_REST: Final = timedelta(minutes=5)  # a receiver that is down costs one try in five minutes, however much waits
 LONGEST_ASKED: Final = timedelta(days=1)  # a receiver cannot put a message off for longer
+# Nine digits: with more of them `timedelta` may raise, and headers are a receiver's to choose.
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
 
@@ -100,6 +104,7 @@ def pause_of_message(tries: int, chance: float) -> timedelta:
 
 def rest_of_receiver(failures: int) -> timedelta:
     """Give how long a receiver is left alone after so many failures in a row."""
+    # Bounded before it is shifted: the pause has a limit, the number would have none.
     doublings = min(max(failures, 1) - 1, 20)
     return min(FIRST_REST * (1 << doublings), LONGEST_REST)
 

@@ -13,6 +13,7 @@ from retrycontract.languages.grammars import GRAMMARS, MissingGrammarError, requ
 
 __all__ = ["ChildUnavailableError", "MissingGrammarError", "compiler_of", "require_compiler"]
 
+# Their readers take time in proportion to the text, and the depth of JSON is bounded: no child process is needed.
 QUICK = (Language.JSON, Language.TEXT, Language.MARKDOWN)
 TOO_MUCH = "its compiler ends without an answer: too deeply nested, or too large"
 FAULTS = {
@@ -25,6 +26,7 @@ FAULTS = {
 
 def compiler_of(language: Language) -> Compiler:
     """Give what compiles the files of a language; raises MissingGrammarError where its grammar is not installed."""
+    # Asked when the tool is registered, so that a missing grammar is no surprise at the first file.
     require_compiler(language)
     return compiler_here(language) if language in QUICK else partial(_compile_apart, language)
 

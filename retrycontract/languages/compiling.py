@@ -46,6 +46,7 @@ def read_yaml(source: str) -> Iterator[SourceFault]:
     import yaml  # here, so that a child process that reads no YAML stays small
 
     try:
+        # PyYAML may be installed without libyaml, and then has no CSafeLoader.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         if all(_is_null(document) for document in yaml.compose_all(source, Loader=loader)):
             yield placeholder("comments")
@@ -87,9 +88,13 @@ def compile_python(source: str) -> Iterator[SourceFault]:
         yield fault
         return
     with warnings.catch_warnings(record=True) as told:
+        # Whatever filters the process has: a filter that raises would make an error of a warning.
         warnings.simplefilter("always")
         try:
+            # In two steps: the tree is looked through below, and compiling finds what parsing lets pass, such
+            # as a `return` outside of functions.
             tree = ast.parse(source, FILE)
+            # `dont_inherit`, or the future statements of this module would hold for the file as well.
             compile(tree, FILE, "exec", dont_inherit=True)
         except SyntaxError as error:
             kind, reason = FaultKind.SYNTAX, error.msg
@@ -194,6 +199,7 @@ def read_json_file(source: str) -> Iterator[SourceFault]:
     value, fault = parse_json(source.removeprefix("\ufeff"))
     if fault is not None:
         place = f" at line {fault.line}, column {fault.column}"
+        # The place travels in fields of its own.
         yield SourceFault(fault.kind, fault.reason.replace(place, ""), fault.line, fault.column)
     elif value is None:
         yield placeholder("null")

@@ -77,6 +77,7 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
         said = [node for node in root.named_children if node.type not in COMMENTS]
         if not said:
             yield placeholder("comments")
+        # To Bash a bare word is a command, which does something.
         elif language is not Language.BASH and all(each.type in NAMES for node in said for each in _named(node)):
             yield placeholder("names")
         return
@@ -92,6 +93,7 @@ def parse(language: Language, source: str) -> Iterator[SourceFault]:
 
 
 def _is_cut(fault: SourceFault, node: Any) -> bool:
+    # Browsers supply an implicit end tag by themselves.
     return fault.kind is FaultKind.TRUNCATED and "implicit" not in node.type
 
 
@@ -141,5 +143,6 @@ def _leaves(node: Any) -> Iterator[Any]:
 
 def _place(node: Any, text: bytes) -> tuple[int, int]:
     row, column = node.start_point
+    # tree-sitter counts columns in bytes; ours are in characters.
     line = text[node.start_byte - column : node.start_byte]
     return row + 1, len(line.decode("utf-8", "replace")) + 1

@@ -56,7 +56,9 @@ def is_there() -> bool:
 def write(texts: Iterable[tuple[int, Collection[str], int]]) -> None:
     """Keep the words of calls, by the calls' keys, with the number of the attempt that they were taken from."""
     rows = [(key, " ".join(words), attempts) for key, words, attempts in texts]
+    # FTS5 tables know no upsert.
     forget([key for key, _, _ in rows])
+    # The words are folded already: a text search configuration would stem some of them and drop others.
     name, words = ("rowid", "%s") if connection.vendor == "sqlite" else ("call_id", "array_to_tsvector(%s)")
     twice = "" if connection.vendor == "sqlite" else " ON CONFLICT DO NOTHING"  # another sweep did it at once
     statement = f"INSERT INTO {TABLE} ({name}, words, attempts) VALUES (%s, {words}, %s){twice}"  # noqa: S608 - our names
@@ -88,6 +90,7 @@ def attempts_of(keys: Collection[int]) -> dict[int, int]:
 
 def find(text: str, *, most: int) -> list[int]:
     """List the newest calls that have every word of a text, or words that begin so, by their keys."""
+    # The index of beginnings starts at two letters, and one letter begins nearly every word.
     words = [word for word in words_of(text) if len(word) > 1][:MOST_SOUGHT]
     if not words or not is_there():
         return []
@@ -97,6 +100,7 @@ def find(text: str, *, most: int) -> list[int]:
 
 
 def _find(words: list[str], most: int, *, is_whole: bool) -> list[int]:
+    # A word is made of letters and digits alone, so that no quote within it can end it.
     if connection.vendor == "sqlite":
         sought, match = " ".join(f'"{word}"{"" if is_whole else "*"}' for word in words), f"{TABLE} MATCH %s"
     else:

@@ -89,6 +89,7 @@ def missing_guards() -> frozenset[str]:
     names = (
         "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         if connection.vendor == "sqlite"
+        # A trigger that was switched off guards nothing.
         else "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'"
     )
     with connection.cursor() as cursor:
@@ -101,6 +102,7 @@ def is_left_open() -> bool:
     asked = (
         "SELECT EXISTS (SELECT 1 FROM retrycontract_forgetting)"
         if connection.vendor == "sqlite"
+        # Set for a role or the whole database it holds in every session, so this one shows it.
         else f"SELECT current_setting('{_FLAG}', true) = 'on'"
     )
     with connection.cursor() as cursor:
@@ -111,6 +113,7 @@ def is_left_open() -> bool:
 def _guard(name: str, changes: str, table: str, rows: str = "") -> None:
     if connection.vendor == "sqlite":
         conditions = " AND ".join(filter(None, ["NOT EXISTS (SELECT 1 FROM retrycontract_forgetting)", rows]))
+        # SQLite has no CREATE OR REPLACE TRIGGER.
         _execute(f"DROP TRIGGER IF EXISTS {name}")
         _execute(
             f"CREATE TRIGGER {name} BEFORE {changes} ON {table} FOR EACH ROW WHEN {conditions} "

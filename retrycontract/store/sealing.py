@@ -50,6 +50,7 @@ def resealed(sealed: bytes) -> bytes:
 
 def keyed_hash(text: str) -> str:
     """Hash a submission so that equal ones can be told without keeping them; hex, 64 digits."""
+    # Submissions may hold lone surrogates, which plain UTF-8 cannot encode.
     return hmac.new(settings.SECRET_KEY.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 

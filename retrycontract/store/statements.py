@@ -13,6 +13,7 @@ from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row", bound=models.Model)
 
+# A loose index scan, which jumps from value to value: SELECT DISTINCT reads every entry of the index.
 DIFFERENT: Final = """
 WITH RECURSIVE found(value) AS (
   SELECT MIN({1}) FROM {0} WHERE {1} IS NOT NULL
@@ -85,6 +86,7 @@ class Statement(Generic[Row]):
         """
         written = self._written_for("update", lambda query: _changing(query, changes), *changes)
         stored = {_new(name): _prepared(self._model, name, value) for name, value in changes.items()}
+        # As Django's own `update` does: a statement that failed has spoilt the transaction around it.
         with transaction.mark_for_rollback_on_error(using=connection.alias), connection.cursor() as cursor:
             written.run(cursor, _adapted(values) | stored)
             return int(cursor.rowcount)

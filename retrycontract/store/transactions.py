@@ -17,6 +17,7 @@ from django.db import OperationalError, connection, transaction
 LONGEST_SECONDS: Final = 30.0
 
 # SQLite lets one writer in and makes the others poll; a queue in the process is fair (p99 723 ms -> 17 ms).
+# Reentrant, since the admin runs use cases, which open one of these themselves, inside its own.
 _writer = threading.RLock()
 
 
@@ -27,16 +28,20 @@ def write_transaction(*, longest: float = LONGEST_SECONDS) -> Iterator[None]:
     Raises OperationalError when it took longer than `longest` seconds where several write at once: it is rolled back.
     """
     if connection.vendor == "sqlite":
+        # The queue comes before the transaction: a thread that held SQLite's lock and waited for the
+        # queue would block the first one in it.
         with _writer, transaction.atomic():
             yield
     else:
         began = time.monotonic()
         with transaction.atomic():
             yield
+            # Inside the block, so that raising rolls it back.
             if time.monotonic() - began > longest:
                 raise OperationalError("the transaction took too long and was rolled back; do it again")
 
 
+# Eighteen digits fit a bigint whatever they are, and so do eleven in base 36.
 WRITTEN = re.compile(r"[0-9]{1,18}(?:\.[0-9a-z]{1,11}(?:-[0-9a-z]{1,11})*)?")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

@@ -46,6 +46,7 @@ def other_level(spot: Spot) -> Iterator[Proposal]:
     """Propose to move a field that stands one level too high or too low."""
     here = spot.here
     others = list(_homes(spot) if here.value is not ABSENT else _strays(spot))
+    # Where there are two places to choose from, a patch would be a guess.
     if len(others) == 1:
         other = others[0]
         source, path = (other, here.pointer) if here.value is ABSENT else (here.pointer, other)
@@ -55,6 +56,7 @@ def other_level(spot: Spot) -> Iterator[Proposal]:
 def _homes(spot: Spot) -> Iterator[str]:
     """Yield where a field that is unknown here would be known: in the object around, or in one beside it."""
     container, outer = spot.container, spot.outer
+    # Only where the name is free: a move would replace what already stands there.
     if outer is not None and spot.key in outer.place.declared and outer.lacks(spot.key):
         yield pointers.join(outer.pointer, spot.key)
     for beside in _objects_in(container):
@@ -94,6 +96,7 @@ def wrapped(spot: Spot) -> Iterator[Proposal]:
 def _wrapper(container: Step) -> Step | None:
     """Find the one member of an object that knows none of its own; an envelope's other members say who is called."""
     keys = container.undeclared
+    # A declared field beside the wrapper would be lost: the patch puts the content in the place of the whole object.
     if not keys or len(keys) < len(container.value):
         return None
     inner = [key for key in keys if key not in ENVELOPE] if len(keys) > 1 else keys
@@ -107,6 +110,7 @@ def not_enclosed(spot: Spot) -> Iterator[Proposal]:
     if container is None or not unknown or len(unknown) > MAX_KEYS:
         return
     homes = {}
+    # Sorted, as a set has another order in each process, and the patch and its words have to read the same each time.
     for name in sorted(container.place.declared - container.value.keys()):
         known = container.place.child(name).declared
         fields = [key for key in unknown if key in known]

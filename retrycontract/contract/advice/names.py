@@ -34,12 +34,14 @@ def did_you_mean(value: object, options: Iterable[object]) -> str | None:
 def _nearest(value: str, names: tuple[str, ...]) -> str | None:
     """Remembered, since an error, its hint and the trials of its patch all ask the same."""
     folded = _fold(value)
+    # Reversed, so that of several names that fold to the same the first one stays.
     by_fold = {_fold(name): name for name in reversed(names)}
     if folded in by_fold:
         return by_fold[folded]
     slips = {name: count for name in by_fold if (count := slips_between(folded, name)) is not None}
     if slips:
         return by_fold[min(slips, key=slips.__getitem__)]
+    # Without repetitions: several schemas of one place may list the same option, which would look like two candidates.
     around = [name for name in dict.fromkeys(names) if _shares_words(value, name)]
     return around[0] if len(around) == 1 else None
 
@@ -91,6 +93,7 @@ def slips_between(one: str, other: str) -> int | None:
 def _is_another(short: str, long: str) -> bool:
     """Tell two words that mean different things however alike they look: 'paid' and 'unpaid', 'ipv4' and 'ipv6'."""
     apart = len(long) - len(short)
+    # One letter more may be a slip of the fingers; two or more in front or behind make another word, as in 'unpaid'.
     if apart > 1 and (long.startswith(short) or long.endswith(short)):
         return True
     if len(short) <= SHORT and apart == 0:

@@ -73,10 +73,13 @@ def propose(
     if len(errors) > MAX_ERRORS:
         return errors
     trial = PatchTrial(value, errors, judge, sanitizer.redact_pointer)
+    # Near misses are yielded one by one, so that no further trial is made once there are enough patches.
     found = dict(islice(_near_misses(errors, _options(errors, value, index, sanitizer), trial), MAX_PATCHES))
     if not found:
         return errors
+    # Each patch was tried alone; two of them may still change the same place, or make a keyword around both fail.
     kept, joined = _compatible({position: proposal.patch for position, (_, proposal) in found.items()}, trial)
+    # Asked last and once for all: it redacts the whole document, and most patches need no closer look than that.
     allowed = Discretion(value, index, sanitizer).allowed(kept.values(), joined)
     return [
         _mended(error, *found[position], may_travel=found[position][1].patch in allowed) if position in kept else error
@@ -162,6 +165,7 @@ def _breadth(patch: Patch) -> tuple[int, tuple[tuple[int, int, str], ...]]:
 
 def _best(proposals: Iterable[Proposal], error: ValidationError, trial: PatchTrial) -> Proposal | None:
     """Take the proposal that leaves the fewest mistakes, the first of equals."""
+    # More than any trial can leave: with more than MAX_ERRORS mistakes nothing is proposed at all.
     best, fewest = None, MAX_ERRORS + 1
     for proposal in proposals:
         remaining = trial.mends(proposal.patch, error)

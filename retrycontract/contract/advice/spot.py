@@ -156,5 +156,6 @@ def sole_answer(place: InstancePlace) -> Any:
 
 
 def _only(values: Iterable[Any]) -> Any:
+    # By their JSON: values may be objects or lists, and as keys of a dict 1, 1.0 and true would be one.
     distinct = {json.dumps(value, sort_keys=True): value for value in values}
     return next(iter(distinct.values())) if len(distinct) == 1 else ABSENT

@@ -90,6 +90,7 @@ class PatchTrial:
         """`judge` names places as they are, the errors as `show` writes them: without secrets."""
         self._document, self._judge, self._show = document, judge, show
         self._before = frozenset((error.field_path, error.error_code, error.keyword) for error in errors)
+        # The joint trial, the single ones and the search for compatible patches ask for the same patches again.
         self._results: dict[str, frozenset[Mistake] | None] = {}
         self._room: int | None = None  # measured when there is a patch to try, which is seldom
 
@@ -129,6 +130,8 @@ class PatchTrial:
         after = set[Mistake]()
         for error in self._judge(patched):
             mistake = (self._show(error.field_path), error.error_code, error.keyword)
+            # The judge yields its mistakes one by one: leaving at the first new one saves the
+            # work of telling all the others.
             if mistake not in self._before:
                 return None
             after.add(mistake)

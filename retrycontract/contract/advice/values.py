@@ -15,6 +15,7 @@ from retrycontract.contract.outputs.json_text import parse_json
 MAX_ENCODED = 8_000  # characters of a string that is tried as JSON; a patch carries far less
 JSON_STARTS = tuple('[{"-0123456789tfnTF')  # a word is told from JSON without parsing it
 NULL_WORDS = ("null", "none", "undefined")
+# A text of this form may be a list that was written out, or JSON; as the one item of an array it would be a guess.
 LOOKS_LIKE_SEVERAL = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*$")
 
 
@@ -61,10 +62,12 @@ def needless_null(spot: Spot) -> Iterator[Proposal]:
     written_out = isinstance(value, str) and value.lower() in NULL_WORDS and "string" not in spot.wanted
     if container is None or not (value is None or written_out):
         return
+    # Not from an array: the items behind would move up, and the pointers of other patches would be wrong.
     if isinstance(container.value, dict):
         words = f"leave out {spot.subject(spot.here)} instead of sending null"
         yield Proposal(({"op": "remove", "path": spot.here.pointer},), words)
     answer = sole_answer(spot.here.place)
+    # An empty array in the place of null is proposed by `other_emptiness`.
     if answer is not ABSENT and answer != []:
         words = f"send a value instead of null in {spot.subject(spot.here)}"
         yield Proposal((replaced(spot.here.pointer, answer),), words, answer)
@@ -97,6 +100,7 @@ def level_too_few(spot: Spot) -> Iterator[Proposal]:
     if "array" in spot.wanted and is_one and not isinstance(here.value, list):
         yield Proposal((replaced(here.pointer, [here.value]),), f"send {spot.subject(here)} as an array", [here.value])
     name = _only_argument(spot)
+    # For an empty text `other_emptiness` proposes {}; wrapped, it would become a value that nobody wrote.
     if name is not None and here.value != "" and not isinstance(here.value, dict):
         whole = {name: here.value}
         yield Proposal((replaced(here.pointer, whole),), f"send {spot.subject(here)} as an object", whole)

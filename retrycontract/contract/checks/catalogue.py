@@ -54,6 +54,7 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
     """Replace the faults of a text that is no attempt by that finding; other findings stay as they are."""
     if isinstance(output, bytes):
         output = output.decode("utf-8", "replace")
+    # Source files were asked about this by their own check, which knows what their language may look like.
     if not isinstance(output, str) or kind is Kind.SOURCE_FILE:
         return findings
     if findings.is_parsed:
@@ -95,6 +96,8 @@ def check_response(
     """Judge a response; a value in a Markdown fence or between words is taken out when nothing is lost by that."""
     findings = check_arguments(response, contract, sanitizer, finish_reason=finish_reason)
     is_malformed = any(error.error_code is ErrorCode.INVALID_JSON_SYNTAX for error in findings.errors)
+    # The plain reading comes first, so that an answer that is JSON already is never
+    # searched for another value inside it.
     within = unwrapped(response) if is_malformed else None
     if within is None:
         return findings

@@ -62,6 +62,8 @@ class CompiledSchema:
             SchemaIndex(schema),
             admission.cheap_depth,
             Explainer.of(rest, schema),
+            # Compiled when the first large value comes: it is a second schema in memory,
+            # which smaller values never need.
             cache(partial(Explainer.of, rest, schema, by_member=True)),
             outline,
             admission.width,
@@ -76,9 +78,12 @@ class CompiledSchema:
 
         Raises OutOfPatienceError where the engine could have more to say than there is room for.
         """
+        # A value may fail against as many subschemas as the schema is wide, and the engine writes an error for each.
         if has_at_most(MANY_WRITTEN // self.width, value):
             return self.explainer
         explainer = self.explainer_of_large()
+        # Where every part is asked alone, `Patience` bounds the work; else the engine writes all
+        # errors before the first is read.
         if not explainer.is_divided and not has_at_most(MAX_WRITTEN // self.width, value):
             raise OutOfPatienceError
         return explainer

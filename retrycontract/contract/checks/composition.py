@@ -86,6 +86,8 @@ class InstancePlace:
         self.patterns = name_patterns(
             tuple(name for schema in schemas for name in _mapping(schema, "patternProperties"))
         )
+        # Where an author says what becomes of other names the engine judges them; strict
+        # mode speaks where nothing is said.
         explicit = any(key in schema for schema in schemas for key in OPENERS)
         self.closed = closes and not explicit and not self.patterns.unreadable
         self.prefix_length = max((len(_prefix(schema)) for schema in schemas), default=0)  # items with their own schema
@@ -141,6 +143,8 @@ class SchemaIndex:
     def place(self, schemas: Iterable[Schema]) -> InstancePlace:
         """Close subschemas under everything that applies in the same place, and remember the result."""
         given = tuple(schemas)
+        # By identity, which needs no comparison of schemas; the root keeps every subschema
+        # alive, so no id is used twice.
         key = tuple(map(id, given))
         found = self._places.get(key)
         if found is None:
@@ -163,6 +167,7 @@ class SchemaIndex:
 
     def _in_place(self, schema: dict[str, Any], within: str) -> Iterator[tuple[Schema, str]]:
         """Yield the subschemas of the same place, each with the keyword that it stands under."""
+        # What is reached from within a condition stays a condition: it adds rules and declares no field.
         around = within if within in CONDITIONS else ""
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(reference := schema.get(keyword), str):
@@ -276,6 +281,7 @@ def _item_schemas(schema: dict[str, Any], index: int) -> Iterator[Schema]:
     prefix = _prefix(schema)
     if index < len(prefix):
         yield prefix[index]
+    # Behind a tuple of items one by one stands `items` since 2020-12 and `additionalItems` in the drafts before.
     elif prefix and not isinstance(schema.get("items"), dict):
         if isinstance(schema.get("additionalItems"), dict):
             yield schema["additionalItems"]
@@ -296,6 +302,7 @@ def _names(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _prefix(schema: dict[str, Any]) -> list[Schema]:
+    # Up to 2019-09 a list under `items` was what `prefixItems` is now.
     return _sequence(schema, "prefixItems") or _sequence(schema, "items")
 
 

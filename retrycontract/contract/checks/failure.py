@@ -127,6 +127,7 @@ def _name(token: str, sanitizer: ValueSanitizer) -> str:
     return elide_middle(visible(sanitizer.redact_name(token)), MAX_NAME)
 
 
+# The constraints and names of a schema are shown again with every value that breaks them.
 @lru_cache(maxsize=256)
 def _limited(text: str) -> str:
     return elide_middle(visible(text), MAX_CONSTRAINT)

@@ -35,6 +35,7 @@ def unknown_fields(
     known = f"one of the fields {failure.listed(names)}" if names else None
     for position, key in enumerate(keys):
         advised = position < MAX_ADVISED
+        # A name that is taken is suggested only where none is free: renaming a field to it would replace the other one.
         guess = failure.nearest(key, free or sorted(declared - {key})) if advised else None
         name = failure.name(key)
         yield failure.error(
@@ -343,6 +344,8 @@ def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
     yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
 
 
+# By the name of the kind: errors that are worked out here instead of in the engine bring kinds of their
+# own, which are named like the engine's.
 EXPLANATIONS: dict[str, Explain] = {
     "Required": _required,
     "Type": _type,

@@ -90,6 +90,7 @@ def _excerpt(context: str, sanitizer: ValueSanitizer) -> str:
     """Cut a line around the caret, after the redaction: a part of a secret is not recognised as one."""
     before, caret, after = sanitizer.redact_text(context).partition(CARET)
     before = before[_beyond_mark(before, max(0, len(before) - EXCERPT)) :]
+    # Redaction came first, so a mark may stand where the excerpt ends; half a mark would read as text of the model's.
     after = after[: _beyond_mark(after, EXCERPT)]
     line = f"{before.rpartition(NEWLINE)[2]}{caret}{after.partition(NEWLINE)[0].removesuffix(RETURN)}"
     return sanitizer.preview_text(line, MAX_EXCERPT)

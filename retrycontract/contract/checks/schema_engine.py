@@ -72,6 +72,7 @@ def violations(
     if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
         return []
     found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, patience=Patience()))
+    # One patience for all trials together, so that they stay bounded whatever their number.
     judge = partial(_verdict, compiled, strict=strict, patience=Patience())
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
@@ -84,6 +85,7 @@ def bounded(violations: Iterable[ValidationError]) -> list[ValidationError]:
         if len(found) < MAX_TOLD:
             found.append(violation)
             continue
+        # The loop goes on until an error is seen: warnings without end must not make a wrong value valid.
         is_cut = True
         if worst is ErrorSeverity.ERROR:
             break
@@ -201,6 +203,8 @@ class Reader:
         match kind:
             case "AnyOf" | "OneOfNotValid":
                 for told in unions.explain(failure, error, self.explain, self._apart):
+                    # An author who lowered the union's severity lowered all that is said of it; a
+                    # branch may be milder still.
                     yield replace(told, severity=min(told.severity, failure.severity))
             case "PropertyNames":
                 yield keywords.property_name(failure, str(error.kind.error.instance))
@@ -256,6 +260,7 @@ class Reader:
         is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
         keyword, parent = _keyword(list(error.schema_path), is_false=is_false)
         found = lookup(self._compiled.schema, parent)
+        # The engine leaves a member named "" out of its paths; the holder of the keyword is found by putting it back.
         if isinstance(found, dict) and keyword and keyword not in found:
             others = (
                 lookup(self._compiled.schema, [*parent[:at], "", *parent[at:]]) for at in range(1, len(parent) + 1)
@@ -292,6 +297,7 @@ class Reader:
         node: Any = self._compiled.schema
         found: list[dict[str, Any]] = []
         for step in path[:-1]:
+            # A severity or a hint covers its own place alone: below a property or an item another place begins.
             if step in DESCENDING:
                 found = []
             elif isinstance(node, dict):

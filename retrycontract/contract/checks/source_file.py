@@ -48,6 +48,7 @@ def check_source(
     if fault is not None:
         return Findings((source_error(fault, text, language, sanitizer),))
     source, faults = _compiled(without_thoughts(text, has_tags=language.has_tags), contract, language)
+    # Reported even if it compiles, as a file that was cut off between two statements does.
     if was_cut_off(finish_reason):
         faults = (*faults, CUT_OFF)
     found = [source_error(fault, source, language, sanitizer) for fault in faults]
@@ -64,9 +65,11 @@ def _decoded(output: str | bytes, language: Language) -> tuple[str, SourceFault 
     """Read bytes as UTF-8, and find what no text file may hold."""
     try:
         text = output.decode("utf-8") if isinstance(output, bytes) else output
+        # A str may hold lone surrogates, which no file can hold.
         text.encode("utf-8")
     except UnicodeError:
         return "", SourceFault(FaultKind.ENCODING, "the text is not UTF-8")
+    # Bounded before anything walks through the text.
     if len(text) > MAX_SOURCE:
         return text, TOO_LONG
     if not without_thoughts(text, has_tags=language.has_tags).strip():

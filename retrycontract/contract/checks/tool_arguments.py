@@ -33,6 +33,7 @@ def check_arguments(
     """Judge arguments given as JSON text, bytes or a parsed value; never raises on what the model wrote."""
     cut_off = was_cut_off(finish_reason)
     value, fault = read_output(arguments, truncated=cut_off)
+    # Reading has refused what nests deeper than MAX_DEPTH; a recursive schema may bear less than that.
     if (fault is None or fault.kind is FaultKind.NUMBER) and tool.schema.max_depth < MAX_DEPTH:
         fault = depth_fault(value, tool.schema.max_depth) or fault
     if fault is not None and fault.kind is not FaultKind.NUMBER:
@@ -45,6 +46,7 @@ def check_arguments(
         return Findings(in_order([*found, *bounded(number_errors(value, sanitizer))]))
     if cut_off:
         found = [_lost(error) for error in found]
+    # Checks of the developer's own may rely on a value that fits the schema.
     if any(blocks(error) for error in found):
         return Findings(in_order(found), parsed=value, is_parsed=True)
     told, faults = run_checks(tool.tool.checks, value, sanitizer)

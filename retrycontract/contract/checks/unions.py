@@ -33,6 +33,7 @@ def explain(
         yield _type_mismatch(failure, branches, depth, actual)
         return
     choices = [_choices(branch, depth) for branch in candidates]
+    # Alternatives that are a value each, as generators write an enum whose options have titles, read best as one list.
     if len(choices) > 1 and all(choices):
         yield invalid_choice(failure, list(chain(*choices)))
         return
@@ -88,6 +89,8 @@ def _fixed_members(branch: Schema | None, resolve: Resolve, steps: int = MAX_STE
 
 
 def _rank(branch: Branch, depth: int) -> tuple[int, int]:
+    # Fewest errors first, then the deepest: a branch that fails far inside has fitted
+    # further than one that fails at once.
     return len(branch), -max(len(error.instance_path) - depth for error in branch)
 
 
@@ -126,6 +129,7 @@ def _options(kind: Any) -> list[Any]:
 
 
 def _comparable(name: str) -> str:
+    # To JSON Schema every integer is a number as well.
     return "number" if name == "integer" else name
 
 

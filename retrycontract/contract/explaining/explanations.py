@@ -126,6 +126,7 @@ class Explanations:
         around = None
         if subject is not None and error.hint is not None and path and isinstance(path[-1], int):
             before, _, after = error.hint.partition(subject)
+            # A hint that holds the place's name twice does not tell which of the two is the place.
             around = (before, after) if error.hint.count(subject) == 1 else None
             if around is None:
                 return
@@ -141,6 +142,7 @@ class Explanations:
 def key_of(error: Any, kind: str, path: Path, value: Any, *, redacts: bool, advises: bool) -> Key | None:
     """Name all that a steady error depends on: its keyword, how one comes to it, the place, and the ways of telling."""
     way, detail_of = error.evaluation_path, STEADY.get(kind)
+    # The engine calls a failed `dependentRequired` Required, too; its words depend on which other fields are there.
     if detail_of is None or (kind == "Required" and way[-1] != "required"):
         return None
     folded = [None if step.__class__ is int else step for step in path]

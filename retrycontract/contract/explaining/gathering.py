@@ -78,11 +78,13 @@ class Rule:
 
     def refused(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the engine's errors of each name in an object of its own, of which copies are cheap."""
+        # `propertyNames` looks at names alone, so null stands for every value: no copy of the values is made.
         if self.validator.is_valid(dict.fromkeys(names)):
             return
         if len(names) == 1:
             yield from self.validator.iter_errors({names[0]: None})
             return
+        # In halves, so that a few wrong names among thousands are found in few steps.
         half = len(names) // 2
         yield from self.refused(names[:half])
         yield from self.refused(names[half:])
@@ -112,6 +114,7 @@ class Gathering:
     def apart(self, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Named]:
         """Yield the errors that a gathered one stands for; `value` is what it is about, at `where`."""
         rule = self._rules[tuple(error.schema_path)]
+        # The last three steps of the way are the condition's own: `allOf`, its number, and the keyword that failed.
         if rule.members is not None:
             located = rule.members.errors(value, patience)
             yield from self._located(located, error, where, error.evaluation_path[:-3])

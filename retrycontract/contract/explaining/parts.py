@@ -112,6 +112,8 @@ def take_rules(holder: dict[str, Any], *, tuples: str) -> Iterator[MemberRule]:
     """Take from a schema what judges each member alone; `tuples` is the keyword whose list is of items one by one."""
     named, patterns = holder.get("properties", {}), holder.get("patternProperties", {})
     if patterns:
+        # The patterns stay, with nothing to say: `additionalProperties` still has to pass
+        # over the names that they match.
         holder["patternProperties"] = {pattern: {} for pattern in patterns}
         yield MemberRule("patternProperties", {"patternProperties": patterns}, patterns=len(patterns))
     if isinstance(holder.get("additionalProperties"), dict):
@@ -190,6 +192,7 @@ class Parts:
 
     def errors(self, value: Any, patience: Patience) -> Iterator[tuple[Steps, Iterator[Located]]]:
         """Yield of each part the steps to it and its errors, located below a name of the part's own."""
+        # Spent even where another check has compiled them: what is told must not depend on what was asked before.
         patience.spend_once(COMPILING, self)
         if self._validator is None:
             self._validator = self._compiled()

@@ -132,4 +132,5 @@ def _moment(at: datetime) -> str:
 
 def _literal(text: str) -> str:
     """Take away what would end a piece of code, and what Slack reads as a link or a mention inside of it."""
+    # The ampersand first: the other replacements begin with one.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "’")

@@ -99,6 +99,7 @@ def _answer_in(output: Any, kind: Kind) -> Any:
     """Leave the thoughts out; source files are looked through as they came, since they may hold such marks."""
     if kind is Kind.SOURCE_FILE or not isinstance(output, str | bytes):
         return output
+    # What is not UTF-8 goes on as it came: the check itself says so.
     with suppress(UnicodeDecodeError):
         text = output.decode() if isinstance(output, bytes) else output
         answer = without_thoughts(text)

@@ -91,6 +91,7 @@ def fingerprint_digest(errors: Sequence[ValidationError]) -> str:
     """Hash a fingerprint, for storing and grouping; empty for no errors."""
     if not errors:
         return ""
+    # Sorted, since a set has another order in each process, and equal digests group calls in the database.
     return hashlib.sha256(json.dumps(sorted(fingerprint(errors))).encode()).hexdigest()[:16]
 
 

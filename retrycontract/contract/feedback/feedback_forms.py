@@ -150,10 +150,12 @@ def _parts(shown: ShownSchema, errors: Sequence[ValidationError], *, limit: int)
     for error in errors:
         path = [position if (position := pointers.index_of(each)) is not None else each
                 for each in pointers.tokens(error.field_path)]  # fmt: skip
+        # A pointer may name what the schema does not know, an unknown field for one; then the part around it is shown.
         while not (found := place_of(shown.index, path).schemas) and path:
             path.pop()
         part, at = found[0] if found else True, shown_pointer(error.field_path)
         whole, short = f"{at}: {json.dumps(part, ensure_ascii=False)}", f"{at}: {describe(part)}"
+        # One part takes half of the room that is left at most, so that others are shown as well.
         line = whole if len(whole) <= left // 2 else short
         if len(line) >= left:
             break

@@ -131,6 +131,7 @@ def parse_feedback(text: str) -> ParsedFeedback:
         max_attempts=int(max_attempts),
         errors=tuple((ErrorCode(code), _read_pointer(pointer)) for pointer, code in _BULLET.findall(text)),
         hidden=int(more.group(1)) if more else 0,
+        # At the end only: a value that quotes these sentences blocks nothing.
         is_blocked=_errors_alone(text).endswith(
             (WITH_DESK.blocked, WITH_DESK.held, WITHOUT_DESK.blocked, WITHOUT_DESK.held)
         ),
@@ -170,6 +171,7 @@ def _hint(rest: str) -> str:
 
 _SURROUNDING = re.compile(r"\n\n(?:Your reply was this\. |Attempt \d+ of \d+ does not conform to the schema)")
 _QUOTED = r"\"(?:[^\"\\\n]|\\.)*\""
+# Numbers have nine digits at most: any text may be read here, and Python refuses to convert thousands of digits.
 _FIRST_LINE = re.compile(r"Validation failed for (\w+) '(.*)' \(attempt (\d{1,9})/(\d{1,9})\):(?:\n|$)")
 _BULLET = re.compile(rf"^• ({_QUOTED}|[^\"\n].*?) \((VAL-0(?:0[1-9]|1[0-5]))\)(?: \[\w+\])?:", re.MULTILINE)
 _MORE = re.compile(r"^\.\.\.and (\d{1,9}) more$", re.MULTILINE)

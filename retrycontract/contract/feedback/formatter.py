@@ -144,10 +144,12 @@ class ErrorFormatter:
             if len(ordered) <= layout.errors:
                 groups = tuple(ErrorGroup(error) for error in ordered)
             else:
+                # Every layout that folds takes the same groups: folding thousands of errors is costly.
                 groups = folded = folded or fold(ordered)
             text = self._write(frame, groups, layout)
             if len(text) <= limit:
                 return text
+        # The last resort, for a `kind` that is no word or a person's long words within the smallest limit.
         return elide_middle(text, limit)
 
     def _write(self, frame: _MessageFrame, groups: Sequence[ErrorGroup], layout: _Layout) -> str:
@@ -210,6 +212,7 @@ def _actual(actual: str, limit: int | None) -> Iterator[str]:
 
 
 def _layouts(shown: int, *, with_hints: bool) -> Iterator[_Layout]:
+    # In the order that docs/format.md promises: first what repeats the message, whole errors last.
     yield _Layout(shown, None, with_hints)
     yield _Layout(shown, None, with_hints, repeats=False)
     yield _Layout(shown, SHORT_VALUE, with_hints, places=MAX_PLACES // 2, repeats=False)
@@ -230,6 +233,7 @@ def _with_expected(error: ValidationError, index: SchemaIndex, redact: Redact) -
     place = index.root
     for token in pointers.tokens(error.field_path):
         position = pointers.index_of(token)
+        # Digits are an index only where the schema does not declare a member of that name.
         place = place.child(token if position is None or token in place.declared else position)
     described = [schema for schema in place.schemas if schema]
     return replace(error, expected_value=visible(describe(described[0], index.resolve, redact))) if described else error
@@ -311,6 +315,7 @@ def _fault(text: object, feedback: Feedback) -> str | None:
         return f"it returned {type(text).__name__}, not str"
     if len(text) > feedback.max_length:
         return f"its text has {len(text)} characters, allowed are {feedback.max_length}"
+    # UTF-8 cannot encode it, so that it could be neither stored nor sent.
     if any("\ud800" <= character <= "\udfff" for character in text):
         return "its text has a lone surrogate"
     try:

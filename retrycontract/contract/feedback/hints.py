@@ -165,6 +165,7 @@ def advise(error: ValidationError) -> str:
     advice = _advice(error)
     if not error.field_path:
         return advice.replace("'{name}'", "the whole value")
+    # Not `format`: the advice may hold the braces of a type expression by now.
     return advice.replace("{name}", _name(error))
 
 

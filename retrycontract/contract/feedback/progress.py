@@ -87,6 +87,7 @@ def compare(errors: Iterable[ValidationError], previous: Sequence[AttemptRecord]
     if not now or not earlier:
         return None
     mistakes, places, last = fingerprint(now), _places(now), earlier[-1]
+    # Fewer items with the same mistake are progress, although codes and patterns are equal.
     if mistakes == last.mistakes and len(now) >= len(last.errors) and not last.omitted:
         same = next(attempt.number for attempt in earlier if attempt.mistakes == mistakes)
         return Progress(still=tuple(map(WrongPlace, places.values())), same_as=same)

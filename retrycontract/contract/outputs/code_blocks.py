@@ -209,6 +209,7 @@ def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
     for line in _FENCE.finditer(answer):
         fence, info = line["fence"], line["info"].strip()
         if opening is None:
+            # By CommonMark a fence with a backtick behind it is code within a line.
             if "`" not in info:
                 opening = line
         elif fence.startswith(opening["fence"]) and not info:

@@ -28,6 +28,7 @@ def _embedded(schema: Schema) -> tuple[Schema, dict[str, Any]]:
     if not all(_travels(key, value) for key, value in _members(schema)):
         return FREE, {}
     shared = {name: schema[name] for name in SHARED if name in schema}
+    # `$schema` belongs to the root of a document, which the data's schema no longer is.
     return {name: value for name, value in schema.items() if name not in (*SHARED, "$schema")}, shared
 
 

@@ -88,6 +88,7 @@ def embedded_value(text: str) -> tuple[str, FaultKind] | None:
         return None
     try:
         _, end = _DECODER.raw_decode(text, start)
+    # A quote among the words before the value hides brackets from `depth_of`: it may nest to any depth.
     except (ValueError, RecursionError):
         return None
     if fence and text[end : fence.end(1)].strip():
@@ -103,6 +104,7 @@ def _diagnosis(text: str, error: json.JSONDecodeError, *, truncated: bool) -> tu
         return FaultKind.FENCED, "the value stands in a Markdown fence; send the JSON alone"
     if text.startswith("\ufeff"):
         return FaultKind.ENCODING, "the text begins with a byte order mark"
+    # The decoder's errors carry no code: its words are all that tells one from another.
     if error.msg == "Extra data":
         return FaultKind.TRAILING, f"text follows the JSON value {_where(error)}"
     if truncated or (text.lstrip()[:1] in ("{", "[", '"') and _ends_inside(text, error)):

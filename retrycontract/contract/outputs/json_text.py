@@ -49,6 +49,8 @@ def read_json(text: str | bytes, *, truncated: bool = False) -> tuple[Any, JsonF
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
             return None, JsonFault(FaultKind.ENCODING, f"the text is not UTF-8 (byte {error.start})")
+    # Before decoding, since the decoder recurses. Counting comes first: few texts have so many
+    # brackets that it matters where they stand.
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
         return None, JsonFault(FaultKind.DEPTH, f"nested deeper than {MAX_DEPTH} levels")
     value, fault = _decode(text, _DECODER, truncated=truncated)
@@ -67,6 +69,7 @@ def _decode(text: str, decoder: json.JSONDecoder, *, truncated: bool) -> tuple[A
         fault = JsonFault(refusal.kind, refusal.reason)
         if fault.kind is not FaultKind.NUMBER:
             return None, fault
+        # Decoded again for the value: the first decoder leaves at the first such number, and few texts have one.
         value, worse = _decode(text, _CLAMPING_DECODER, truncated=truncated)
         return value, worse or fault
 
@@ -190,6 +193,7 @@ def _is_too_large(leaf: Any) -> bool:
 
 def _may_hold_surrogates(text: str) -> bool:
     """Tell from the whole text, which is cheap, whether its strings must be looked through."""
+    # An escaped surrogate hides in plain ASCII; every one of them begins with d8 to df.
     if "\\" in text and ("\\ud" in text or "\\uD" in text):
         return True
     return not text.isascii() and _text_fault(text, pointers.ROOT) is not None

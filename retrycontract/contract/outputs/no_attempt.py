@@ -160,6 +160,7 @@ def is_prose(text: str) -> bool:
     words = text.strip()[: MAX_PARAGRAPH + 9].translate(_QUOTES).strip("\"'`#/*-!<> \n\t")
     if not words or len(words) > MAX_PARAGRAPH or _SIGNS.search(words):
         return False
+    # Marks count with the letters: in Indic scripts the vowels behind a consonant are marks.
     letters = sum(character.isalpha() or unicodedata.category(character)[0] == "M" for character in words)
     return letters >= len(words.replace(" ", "")) * 3 // 4
 
@@ -178,6 +179,7 @@ def is_sentence(text: str) -> bool:
     if not is_prose(words):
         return False
     ends = words[-1] in ".!?…。！？؟।" and not words.endswith("..") and len(words.split()) > 1
+    # From U+2E80 on stand the scripts of East Asia, most of which put no spaces between words.
     is_unspaced = " " not in words and any(ord(character) > 0x2E7F for character in words) and len(words) > 3
     return ends or is_unspaced or (len(words.split()) > 2 and _FUNCTION_WORDS.search(words) is not None)
 

@@ -194,6 +194,7 @@ def excerpt(source: str, line: int, column: int | None, sanitizer: ValueSanitize
     What surrounds them is redacted along, since a part of a secret is not recognised as one.
     """
     starts = [0, *(found.end() for found in _BREAK.finditer(source))]
+    # A compiler may name the line behind the last one.
     at = min(line, len(starts)) - 1
     place = min(starts[at] + (column or 1) - 1, len(source))
     first, window = _window(source, starts, at, place)

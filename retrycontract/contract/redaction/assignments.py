@@ -131,6 +131,7 @@ def _between_quotes(closers: str, literal: Literal, mark: str | None) -> bool:
 
 def _starts_line(text: str, start: int) -> bool:
     """Say whether only white space, a list dash or a word such as `export` stands before on the line."""
+    # No further back than this, or one long line would be walked through for each name in it.
     before = text[max(text.rfind("\n", max(start - 40, 0), start) + 1, start - 40) : start].strip(" \t\"'`-#*$")
     return before.casefold() in _LEADS
 
@@ -177,6 +178,7 @@ def _named(
         return
     allowance.spend(start)
     literal = literal or read_literal(text, end)
+    # What begins with a dash is the next flag, not the value of this one.
     if literal is None or (operator == "--" and literal.text.startswith("-")):
         return
     if is_secret_literal(literal, verdict, Assignment(find[1], operator, spaced=False, starts_line=True), allowance):

@@ -65,11 +65,13 @@ def _weighed(digits: str, weights: tuple[int, ...]) -> int:
 
 def _is_iban(text: str) -> bool:
     account = _plain(text)
+    # ISO 13616: with country and check digits at the end and letters counted from 10, division by 97 leaves 1.
     return 15 <= len(account) <= 34 and int("".join(str(int(c, 36)) for c in account[4:] + account[:4])) % 97 == 1
 
 
 def _is_us_ssn(text: str) -> bool:
     area, group, serial = text[:3], text[4:6], text[7:]
+    # Numbers with these areas, groups and serials are never issued.
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
@@ -87,11 +89,13 @@ def _is_nhs(text: str) -> bool:
 
 def _is_dni(text: str) -> bool:
     number = _plain(text)
+    # In the numbers of foreigners (NIE) the first letter stands for a digit.
     digits = {"X": "0", "Y": "1", "Z": "2"}.get(number[0], number[0]) + number[1:-1]
     return _DNI_LETTERS[int(digits) % 23] == number[-1]
 
 
 def _is_nir(text: str) -> bool:
+    # The departments of Corsica have letters; the check digits are computed with 19 and 18 in their place.
     number = _plain(text).replace("2A", "19").replace("2B", "18")
     return 97 - int(number[:13]) % 97 == int(number[13:])
 
@@ -100,6 +104,7 @@ def _is_cpf(text: str) -> bool:
     digits = _plain(text)
     first = _weighed(digits[:9], tuple(range(10, 1, -1))) * 10 % 11 % 10
     second = _weighed(digits[:10], tuple(range(11, 1, -1))) * 10 % 11 % 10
+    # One digit eleven times over passes the check, and is issued to nobody.
     return len(set(digits)) > 1 and digits[9:] == f"{first}{second}"
 
 
@@ -108,6 +113,7 @@ def _is_pesel(text: str) -> bool:
 
 
 def _is_phone(text: str) -> bool:
+    # E.164 allows fifteen digits.
     return 8 <= sum(c.isdigit() for c in text) <= 15
 
 
@@ -165,6 +171,7 @@ def _is_jwt(text: str) -> bool:
 
 
 def _holds_private_key(text: str) -> bool:
+    # The longest heading, `-----BEGIN ENCRYPTED PRIVATE KEY-----`, has 37 characters, which 52 of base64 hold.
     return "PRIVATE KEY" in (decode_base64(text[:52]) or "")
 
 

@@ -83,6 +83,7 @@ _TOKEN_UNITS = word_set(
     "stop eos bos pad unk mask sep cls special end first last per cached reasoning image audio prompt completion "
     "input output budget used remaining j sub tokenizer nft erc20 base quote"
 )
+# A name that begins with one of these asks or counts, and its value is the answer: `has_password`, `num_tokens`.
 _QUESTIONS = frozenset({"is", "has", "requires", "require", "needs", "forgot", "no", "num", "count", "show", "hide"})
 # The last word of a name whose value may be secret: the value has to look random as well.
 _WEAK_WORDS = frozenset(

@@ -61,6 +61,7 @@ def items_of(value: Any) -> list[Any]:
 
 def plain_text(value: Any) -> str:
     """Write a key or a value as text; what is neither text, bytes nor a number only by its class's name."""
+    # By the methods of the base classes, here and above: a subclass may override its own with something that raises.
     kind = type(value)
     if issubclass(kind, str):
         return str.__str__(value)

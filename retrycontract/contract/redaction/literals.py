@@ -162,6 +162,7 @@ def read_literal(text: str, position: int, *, in_query: bool = False, within: in
         start = node.end()
     if start < end and (prefix := _STRING_PREFIX.match(text, start)):
         start = prefix.end()
+    # In JSON within JSON the quote that opens the value is escaped.
     while start < end and text[start] == "\\" and text[start + 1 : start + 2] in ('"', "'"):
         start += 1
     if start >= end or text[start] in "\r\n":

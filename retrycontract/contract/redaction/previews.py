@@ -38,6 +38,7 @@ class _Escapes(dict[int, str]):
 
     def __missing__(self, point: int) -> str:
         shown = _escape(chr(point)) if _is_invisible(point) else chr(point)
+        # Bounded: Unicode has over a million code points, and the model chooses which of them come.
         if len(self) < 10_000:
             self[point] = shown
         return shown
@@ -222,6 +223,7 @@ def _left_out(path: str) -> int:
 def _strip_root(text: str, root: str) -> str:
     """Cut an absolute project root where a path starts with it."""
     absolute = root.startswith(("/", "\\\\")) or root[1:2] == ":"
+    # Without its slash the root `/` is empty and would be found everywhere; relative roots begin no absolute path.
     if len(root) < 2 or not absolute or root not in text:
         return text
     if text == root:

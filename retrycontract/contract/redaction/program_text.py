@@ -69,6 +69,7 @@ def find_inserted_values(text: str, allowance: Allowance) -> Iterator[SecretSpan
     taken = 0
     for find in _INSERT.telling(text, allowance):
         begin, position = find.span(0)
+        # What stands among the values of the statement before is text that it inserts, not a statement.
         if begin < taken:
             continue
         columns = [judge(column.strip(' \t\r\n"`[]')).mark for column in find[1].split(",")]

@@ -73,6 +73,7 @@ def looks_random(text: str, *, at_least: int = 20) -> bool:
 def _random_segments(text: str) -> Iterator[str]:
     """Give the runs of letters and digits that are no words, numbers or digests."""
     runs = [match.group() for match in _SEGMENT.finditer(text)]
+    # To base64url `-` and `_` are letters like any other: runs of which none is a word belong together.
     if len(runs) > 1 and not any(_is_wordy(run) or is_digest(run) or run.isdigit() for run in runs):
         runs = ["".join(runs)]
     for run in runs:

@@ -170,6 +170,7 @@ def has_redaction(value: Any) -> bool:
             if MARK in item and MARK_PATTERN.search(plain_text(item)):
                 return True
         elif issubclass(kind, (dict, list, tuple)) and id(item) not in seen:
+            # Values of Python may hold themselves.
             seen.add(id(item))
             if issubclass(kind, dict):
                 pending.extend(key for key in dict.keys(item) if issubclass(type(key), str))

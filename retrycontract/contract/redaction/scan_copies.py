@@ -98,6 +98,7 @@ def folded_copy(text: str) -> FoldedCopy:
     """Copy a text in ASCII: look-alikes become what they look like, the unseen goes, the rest becomes foreign."""
     source: str | None = None
     if "\x1b" in text:  # a terminal's sequence is as invisible as the escape that begins it
+        # As many unseen characters, which go with the others below: the way back counts positions.
         text = _ANSI.sub(lambda match: "\0" * len(match[0]), text)
     if not text.isascii():
         if not _UNSEEN.isdisjoint(text):
@@ -108,6 +109,7 @@ def folded_copy(text: str) -> FoldedCopy:
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
     if "\\" in text:
+        # As long as the escape was, so that positions stay those of the text.
         text = _BREAKS.sub(lambda match: "\n".rjust(len(match[0])), text)
     return FoldedCopy(text, source)
 

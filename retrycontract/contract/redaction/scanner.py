@@ -43,6 +43,7 @@ def find_private_keys(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
         begin, after = find.span(0)
         if begin < taken:
             continue
+        # Once no further end is found none is sought again: each heading would search all of the rest.
         if 0 <= close < after:
             close = text.find("-----END", after)
         if close >= 0:
@@ -118,6 +119,7 @@ class Scanner:
             else:
                 pieces: list[str] = []
                 position = 0
+                # Only between the marks: the words of a mark, such as API_KEY, read like the name of a secret.
                 for match in MARK_PATTERN.finditer(text):
                     start, end = match.span()
                     pieces += (_redact_stretch(sieve, text[position:start]), text[start:end])
@@ -180,6 +182,7 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
             yield from finder.find(text, Allowance.of(text))
         except TooDenseError as dense:
             yield SecretSpan(dense.position, end, "SECRET")
+            # From that place on all is taken, so that nothing is left there for the other finders.
             text, end = text[: dense.position], dense.position
 
 

@@ -41,6 +41,7 @@ def find_bearer_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find bearer tokens that stand alone."""
     for find in _BEARER.telling(text, allowance):
         literal = _group(find, 2, trailing=".")
+        # `token` stands before ordinary words as well, so what follows it has to look random.
         certain = literal.is_noise if find[1].casefold() == "token" else literal.telling
         if certain and not literal.is_placeholder:
             yield SecretSpan(literal.start, literal.end, "BEARER_TOKEN")
@@ -49,6 +50,7 @@ def find_bearer_tokens(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
 def find_basic_credentials(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     """Find the base64 of `user:password` behind `Basic`."""
     for find in _BASIC.telling(text, allowance):
+        # `basic` is an ordinary word, too: only what decodes to a pair is a credential.
         if ":" in (decode_base64(find[1]) or ""):
             yield SecretSpan(*find.span(1), "AUTHORIZATION")
 

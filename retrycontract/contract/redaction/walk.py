@@ -228,6 +228,7 @@ class Redactor:
             return self._text(value, slot)
         if value is None or kind is bool:
             return f"{MARK}SENSITIVE]" if slot.whole and value is not None else value
+        # By the base class, as everywhere here: numbers of a subclass may bring arithmetic of their own.
         if kind is int or issubclass(kind, int):
             return self._number(int.__add__(value, 0), slot)
         if slot.whole:
@@ -241,6 +242,7 @@ class Redactor:
     def _container(self, value: Any, kind: type, slot: Slot) -> Any:
         """Make the container's new form and queue its children; below the deepest shown level there are none."""
         identity = id(value)
+        # Only what is being walked through right now: the same value may rightly stand in two places.
         if identity in self._active:
             return CIRCULAR
         if issubclass(kind, dict):
@@ -289,6 +291,7 @@ class Redactor:
         if not self._secrets or not text:
             return text
         if slot.whole:
+            # A mark stays as it is: redacting twice changes nothing more.
             return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or 'SENSITIVE'}]"
         if slot.mark and _is_secret_text(text, slot.mark):
             return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or slot.mark}]"

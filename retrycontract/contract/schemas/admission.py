@@ -49,6 +49,7 @@ def admit(schema: object) -> jsonschema_rs.Validator:
 
 def examine(schema: object) -> Admission:
     """Admit a schema and say what else is worth knowing of it; raises InvalidSchema that points at the fault."""
+    # Measured first: everything below recurses into the document or compiles it.
     document = read_document(schema)
     draft = draft_of(document)
     check_metaschema(document, draft)
@@ -66,6 +67,7 @@ def compile_schema(schema: Schema) -> jsonschema_rs.Validator:
     try:
         return _compile(schema)
     except InvalidSchema:
+        # Schemas are kept as their authors wrote them; what `complete` adds is made again for the few that need it.
         completed = copy.deepcopy(schema)
         if isinstance(completed, dict):
             complete(completed)
@@ -109,6 +111,7 @@ def _compile(
 ) -> jsonschema_rs.Validator:
     engine = (draft or draft_of(schema)).engine
     try:
+        # Without `offline` the engine fetches remote references and reads files by itself.
         return engine(schema, validate_formats=True, offline=True, pattern_options=_LINEAR, registry=registry)
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -223,6 +223,7 @@ class Weight:
         document = read_document(schema)
         if isinstance(document, bool):
             return cls(0, Combined(Weigher(), Counter(), Counter()), Weigher())
+        # As admission does: the references of published schemas may lead nowhere without it.
         complete(document)
         graph, weigher = SchemaGraph(document, draft_of(document)), Weigher()
         try:
@@ -251,6 +252,7 @@ class Weight:
             return Estimate(float("inf"), float("inf"))
         try:
             return _estimate(self._root, value, stop, samples=samples)
+        # Places are combined while a value is followed, so the limit may be passed only here.
         except TooManyError:
             return Estimate(float("inf"), float("inf"))
 

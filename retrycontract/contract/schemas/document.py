@@ -69,6 +69,7 @@ def read_document(schema: object) -> Schema:
     if not isinstance(schema, dict):
         reason = f"A schema is an object, true or false, not {_describe(schema)}."
         raise InvalidSchema("", reason, SchemaFault.NOT_A_SCHEMA)
+    # Inspected before it is written: `json.dumps` recurses, and would write a schema of any size.
     try:
         _inspect(schema)
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -78,6 +79,7 @@ def read_document(schema: object) -> Schema:
         raise InvalidSchema("", "Give the schema as plain JSON values.", SchemaFault.NOT_JSON) from error
     if len(text.encode()) > MAX_BYTES:
         raise _too_large()
+    # Read back, so that it is a tree of our own: the caller may change theirs later, and Python may share parts of it.
     document: dict[str, Any] = json.loads(text)
     return document
 

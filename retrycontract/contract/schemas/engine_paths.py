@@ -27,6 +27,7 @@ class EnginePaths:
         spellings = self.possible_paths(error)
         if len(spellings) == 1:
             return spellings[0]
+        # Where several spellings share a path, the value that the error holds tells which of them it means.
         exact = (spelling for spelling in spellings if spelling[1] == error.instance)
         return next(exact, spellings[0] if spellings else ([], self._document))
 

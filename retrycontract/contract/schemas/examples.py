@@ -105,6 +105,7 @@ class Sketch:
             return rules["const"]
         if isinstance(options := rules.get("enum"), list):
             return _at(options, variant)
+        # Not at the top, where the author's examples were tried already, and not where another value is asked for.
         for keyword in ("examples", "default") if self._authored and depth and not variant else ():
             if (shown := rules.get(keyword)) not in (None, []):
                 return shown[0] if keyword == "examples" and isinstance(shown, list) else shown

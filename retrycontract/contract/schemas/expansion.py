@@ -46,6 +46,7 @@ def check_expansion(graph: SchemaGraph) -> Expansion:
                 " nest fewer of them."
             )
             raise InvalidSchema(place.pointer, reason, SchemaFault.EXPANSION)
+        # Without references a chain is no longer than the schema is deep, which is bounded already.
         if graph.has_references and chain[place] > MAX_CHAIN:
             reason = f"More than {MAX_CHAIN} references and compositions lead on from here; shorten the chain."
             raise InvalidSchema(place.pointer, reason, SchemaFault.TOO_DEEP)
@@ -130,9 +131,11 @@ def _cheap_depth(order: list[SchemaPlace], root: SchemaPlace) -> int:
                 most = max([before[index] for index in competing], default=0)
                 below = max(below, most + sum([before[index] for index in adding]))
             beside = sum([met[index] for index in work.beside])
+            # Capped: where recursion takes several ways, the numbers multiply with every level.
             met.append(min(1 + work.factor * beside + below, MAX_EXPANSION + 1))
         if met[position[root]] > MAX_EXPANSION:
             return max(depth - 1, 0)
+        # What does not grow from one level to the next never will.
         if met == before:
             break
     return MAX_INSTANCE_DEPTH

@@ -112,6 +112,8 @@ class SchemaGraph:
             self._of[id(place.schema)] = place
             self.places.append(place)
             self._name(place)
+            # Up to draft 7 a `$ref` hides what stands beside it; it stays a place, since
+            # another reference may lead to it.
             siblings_hidden = self.draft.ref_hides_siblings and isinstance(place.schema.get("$ref"), str)
             for keyword, member, child in subschemas(place.schema):
                 found = self._of.get(id(child))
@@ -131,6 +133,7 @@ class SchemaGraph:
         """Register the addresses and anchors by which references may find a place."""
         schema, identifier = place.schema, place.schema.get(self.draft.id_keyword)
         if isinstance(identifier, str) and not (self.draft.ref_hides_siblings and "$ref" in schema):
+            # Before 2019-09 an `$id` that is a mere fragment was what `$anchor` is now.
             if identifier.startswith("#"):
                 place.resource.anchors.setdefault(identifier[1:], place)
             else:

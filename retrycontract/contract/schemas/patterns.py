@@ -37,6 +37,7 @@ def check_patterns(places: Iterable[SchemaPlace]) -> None:
             reason = f"A pattern has at most {MAX_LENGTH} characters."
             raise InvalidSchema(pointer, reason, SchemaFault.PATTERN)
         try:
+            # Asked of the engine that will match with it: no other one has just its syntax and its limits.
             jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
         except ValueError as error:
             if _LOOK_AROUND.search(pattern):

@@ -38,6 +38,7 @@ def complete(document: dict[str, Any]) -> tuple[SchemaWarning, ...]:
     warnings: list[SchemaWarning] = []
     addressed = (*REFERENCES, draft_of(document).id_keyword)
     cut_out = CUT_OUT_OF not in document
+    # Listed first, since the loop adds stubs to the document.
     for trail, schema in list(_schemas(document)):
         for keyword in addressed:
             if isinstance(schema.get(keyword), str):

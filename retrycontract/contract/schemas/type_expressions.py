@@ -150,6 +150,7 @@ def _counts(schema: dict[str, Any], suffix: str, noun: str) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    # In draft 4 `exclusiveMinimum` and its sibling are booleans, which Python counts among the numbers.
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

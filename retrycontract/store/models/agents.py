@@ -92,6 +92,7 @@ KEY_BY_DIGEST = Statement(
 )
 
 
+# FOR NO KEY UPDATE: rows that refer to the agent can still be inserted meanwhile, which FOR UPDATE would hold up.
 AGENT_ALONE = Statement(
     lambda agent_id: Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).order_by(), "agent_id"
 )

@@ -55,6 +55,7 @@ class AnswerRecordQuerySet(models.QuerySet["AnswerRecord"]):
         digest = hashlib.sha256(json.dumps([decision, text, patch], sort_keys=True).encode()).hexdigest()
         key = asdict(mistake) | {"digest": digest}
         new = AnswerRecord(**key, decision=decision, text=text, patch=patch, last_given_at=now)
+        # The row first, where it is missing, then one UPDATE that adds to it: of two at once both are counted.
         self.bulk_create([new], ignore_conflicts=True)
         self.filter(**key).update(given=F("given") + 1, last_given_at=now)
         return self.get(**key)
@@ -210,6 +211,8 @@ class SavedReply(models.Model):
                 condition=Q(position__isnull=True) | Q(position__range=(FIRST, LAST)), name="savedreply_position_range"
             ),
             models.UniqueConstraint(fields=("operator", "position"), name="savedreply_unique_own_position"),
+            # NULLs are never equal in a unique constraint: shared replies, which have no
+            # operator, need one of their own.
             models.UniqueConstraint(
                 fields=("position",), condition=Q(operator__isnull=True), name="savedreply_unique_shared_position"
             ),

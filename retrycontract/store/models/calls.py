@@ -98,6 +98,8 @@ def _bearing(text: str) -> list[int]:
         if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
             begins = {f"{name}__gte": text, f"{name}__lt": text + "\U0010ffff"}
         else:
+            # On PostgreSQL only LIKE with a fixed beginning is served by the pattern indexes
+            # below; comparisons follow the locale.
             begins = {f"{name}__startswith": text}
         keys = rows._default_manager.filter(**begins).order_by(f"-{name}", "-pk").values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
@@ -254,6 +256,7 @@ class Call(models.Model):
             seen = seen.filter(attempts_made=self.attempts_made)
         if not seen.update(**changes):
             raise LostRaceError(f"{self} is no longer {source}, or has a new attempt")
+        # Only now: whoever lost the race keeps the object as it was read.
         self._assign(changes)
 
     def hold(self) -> None:

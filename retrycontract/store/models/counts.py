@@ -84,6 +84,7 @@ class RollupQuerySet(models.QuerySet["Rollup"]):
         # Sorted: who locks rows in one order never waits in a circle.
         rows = sorted((count, amount) for count, amount in tally.items() if amount)
         if rows:
+            # SQLite lets one writer in at a time, so that nobody waits for a row there.
             shard = 0 if connection.vendor == "sqlite" else threading.get_native_id() % SHARDS
             self._upsert([(*count, amount) for count, amount in rows], shard)
 
@@ -111,11 +112,14 @@ class RollupQuerySet(models.QuerySet["Rollup"]):
 
     def fold(self, before: datetime) -> int:
         """Put the shards of hours that are over into one row each; returns how many rows were taken in."""
+        # What another sweep is folding right now is left to it.
         rows = list(self.spread(before).select_for_update(skip_locked=True)[:CHUNK])
         sums: Tally = Counter()
         for row in rows:
             sums[row.count] += row.amount
         if rows:
+            # Sorted, as in `add`: two transactions that lock the same rows in different
+            # orders could wait for each other.
             self._upsert([(*count, amount) for count, amount in sorted(sums.items())], 0)
             self.filter(pk__in=[row.pk for row in rows]).delete()
         return len(rows)

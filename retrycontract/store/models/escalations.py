@@ -183,6 +183,7 @@ class HeldAnswer(models.Model):
 
     def put_off(self, now: datetime) -> None:
         """Try again later what was refused: its operator is told meanwhile, and others due are not kept from going."""
+        # Later than any hold can end, by which `unsent` tells it from an answer that still waits.
         type(self).objects.filter(pk=self.pk).update(send_at=now + 2 * LONGEST_HOLD)
 
 

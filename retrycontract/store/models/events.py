@@ -23,6 +23,7 @@ SLACK: Final = timedelta(minutes=10)
 
 def within(rows: QuerySet[Rows], field: str, *, since: datetime | None, until: datetime | None) -> QuerySet[Rows]:
     """Keep the rows whose time, in an indexed field, is not before `since` and before `until`."""
+    # The key is bounded, too: lists go by keys, and rows outside of the time would be read one by one.
     every = rows.model._default_manager.order_by(field).values("pk")
     if since is not None:
         first = every.filter(**{f"{field}__gte": since - SLACK})
@@ -58,6 +59,7 @@ class EventQuerySet(models.QuerySet["Event"]):
 
     def forget(self, calls: Collection[int]) -> int:
         """Delete the events of calls that are deleted themselves; returns how many."""
+        # Calls the base class, since this class's own `delete` refuses.
         return models.QuerySet.delete(self.filter(call__in=calls))[0]
 
     def of(self, agent: Agent) -> EventQuerySet:

@@ -27,6 +27,7 @@ def candidates(agent: Agent, submission: Submission) -> list[Call]:
         session_id=submission.session_id,
         tool_name=submission.tool_name,
     )
+    # Read newest first, so that the bound leaves out the oldest; matching takes them in the order in which they began.
     return sorted(found, key=lambda call: call.pk)
 
 

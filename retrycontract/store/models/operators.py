@@ -72,6 +72,7 @@ class SecondFactor(models.Model):
     def make(cls, operator: User, secret: str, now: datetime) -> SecondFactor:
         """Put a secret in the place of one that was never confirmed."""
         values = {"sealed": seal({"secret": secret}), "created_at": now, "last_step": 0}
+        # A confirmed factor is not matched here, and making a second one beside it fails: the operator is unique.
         return cls.objects.update_or_create(operator=operator, confirmed_at=None, defaults=values)[0]
 
     @property

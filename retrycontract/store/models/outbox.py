@@ -64,6 +64,7 @@ class WebhookEndpoint(models.Model):
         """
         until = (now + OLD_SECRET_HOLDS).isoformat()
         try:
+            # The secret that held until now gets an end; those before it keep theirs.
             kept = [(old, end or until) for old, end in self._secrets() if _holds(end, now)]
         except UnreadableError:
             kept = []

@@ -35,6 +35,7 @@ class ResponseQuerySet(models.QuerySet["LoggedResponse"]):
         rest = self
         if after is not None:
             call, number = after
+            # The call itself stays in: more replies of it may follow.
             calls = calls.filter(pk__lte=call.pk)
             rest = self.filter(Q(call__lt=call.pk) | Q(number__gt=number))
         replied = calls.filter(

@@ -98,6 +98,7 @@ class Tool(models.Model):
         """Hash all that a registration may set: by it one sees whether the tool has changed."""
         contents = [self.current_version.schema_hash if self.current_version else None]
         contents += [getattr(self, name) for name in REVISED]
+        # JSON has no form for a duration.
         return hashlib.sha256(json.dumps(contents, default=str).encode()).hexdigest()[:32]
 
 
