@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, cast
+from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -147,7 +147,3 @@ def _told(error: UnusableTimeError | NotBlockedError | ClaimedError) -> str:
 
 def _get(public_id: str) -> Call:
     return get_object_or_404(Call.objects.select_related("agent", "tool", "version"), public_id=public_id)
-
-
-AFTERNOON: Final = 14  # hours of the clock
-MORNING: Final = 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import pairwise
 from typing import Any, Final
 
@@ -132,12 +133,14 @@ def list_tools(span: TimeRange, *, search: str = "") -> list[ToolLine]:
     rates = {(rate.namespace, rate.tool_name): rate for rate in read_tool_rates(span.scope())}
     tools = Tool.objects.select_related("current_version")
     found = tools.filter(name__icontains=search) if search else tools
-    lines = [
-        ToolLine(tool, rates.get((tool.namespace, tool.name), _unused(tool)))
-        # Schemas can be large, and the list shows none.
-        for tool in found.defer("current_version__schema", "current_version__sealed")[:MOST_TOOLS]
-    ]
-    return sorted(lines, key=lambda line: (-(line.rate.judged - line.rate.valid), line.tool.name, line.tool.pk))
+    failures = {names: rate.judged - rate.valid for names, rate in rates.items()}
+    named = found.values_list("namespace", "name", "pk")
+    # All of them by name alone: a list that was cut first could lack the very tools that it should begin with.
+    worst = nsmallest(MOST_TOOLS, named, key=lambda row: (-failures.get(row[:2], 0), *row[1:]))
+    # Schemas can be large, and the list shows none.
+    listed = found.defer("current_version__schema", "current_version__sealed").in_bulk([pk for *_, pk in worst])
+    tools_left = (listed[pk] for *_, pk in worst if pk in listed)
+    return [ToolLine(tool, rates.get((tool.namespace, tool.name), _unused(tool))) for tool in tools_left]
 
 
 def read_tool(tool: Tool, span: TimeRange) -> ToolStory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from argparse import Namespace
@@ -180,26 +181,43 @@ def hook(url: str, wait: float, unanswered: str) -> int:
     \b
     retrycontract hook --url https://desk.example < payload.json
     """
-    # The standard library alone: a hook needs no extra of the package where the agent runs.
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
-
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"--url {url}: the service's address is http:// or https://…")
+    if not 0 <= wait < math.inf:
+        raise ValueError(f"--wait {wait:g}: a number of seconds, as long as the service waits for a person")
     key = os.environ.get("RETRYCONTRACT_API_KEY", "").strip()
     if not key:
         raise ValueError("RETRYCONTRACT_API_KEY is empty: it holds the agent's key")
     address = f"{url.rstrip('/')}/hooks?wait={wait:g}&unanswered={unanswered}"
-    request = Request(address, sys.stdin.buffer.read(), {"Authorization": f"Bearer {key}"})  # noqa: S310 - seen above
     try:
         # Longer than the service may wait for a person: an answer that comes in time must not be cut off here.
-        with urlopen(request, timeout=wait + ANSWER_SECONDS) as answer:  # noqa: S310 - the same
-            click.echo(answer.read().decode())
+        click.echo(_decision(address, key, wait + ANSWER_SECONDS))
+    # Whatever it is: agents run the tool at every exit status but 2.
+    except Exception as error:
+        reason = " ".join(f"{error}".split()) or type(error).__name__
+        raise click.ClickException(reason) from error
+    return VALID
+
+
+def _decision(address: str, key: str, timeout: float) -> str:
+    """Have the payload on standard input judged, and give the service's decision as it was written."""
+    # The standard library alone: a hook needs no extra of the package where the agent runs.
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    request = Request(address, sys.stdin.buffer.read(), {"Authorization": f"Bearer {key}"})  # noqa: S310 - the caller's
+    try:
+        with urlopen(request, timeout=timeout) as answer:  # noqa: S310 - the same
+            said = answer.read().decode()
     except HTTPError as refused:
         raise ValueError(f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}") from None
     except (URLError, TimeoutError, ConnectionError) as away:
         raise ValueError(f"the service cannot be reached: {getattr(away, 'reason', away)}") from None
-    return VALID
+    value, fault = parse_json(said)
+    # An agent takes anything else, a log-in page for one, for no decision, and runs the tool.
+    if fault is not None or not isinstance(value, dict) or (value and "hookSpecificOutput" not in value):
+        raise ValueError(f"the service at {address.partition('?')[0]} answers with no decision")
+    return said
 
 
 def _speak_mcp(runner: str, options: dict[str, Any]) -> int:

@@ -28,6 +28,7 @@ R = TypeVar("R")
 CONVERSATIONS: ContextVar[tuple[Session | AsyncSession, ...]] = ContextVar("CONVERSATIONS", default=())
 # What pydantic finds that a schema cannot say: a validator's own words.
 OWN_WORDS = ("value_error", "assertion_error")
+TWICE = "'{}' is given by place and by name"
 
 
 class Guard:
@@ -36,7 +37,9 @@ class Guard:
     def __init__(self, function: Callable[..., Any], timeout: float | None) -> None:
         self.function, self._timeout = function, timeout
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        self._parameters = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters.values()
+        # What can be given by place and has a name: functions that take anything by place alone cannot be declared.
+        self._parameters = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         self._reader: Any = None
         self.is_registered = False
 
@@ -48,10 +51,21 @@ class Guard:
         found: dict[str, Any] = pydantic_core.to_jsonable_python(given)
         return found
 
-    def details(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Say what else is sent: what the function's own validators have against the arguments."""
+    def misplaced(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> list[ValidationError]:
+        """Say what is wrong with the places of a call, which a schema of names cannot see."""
+        twice = [name for name in self._parameters[: len(positional)] if name in named]
+        found = [
+            _own_error(pointers.from_tokens([name]), TWICE.format(name), "multiple_argument_values") for name in twice
+        ]
+        if len(positional) > len(self._parameters):
+            said = f"{len(positional)} arguments are given by place; at most {len(self._parameters)} can be"
+            found.append(_own_error("", said, "unexpected_positional_argument"))
+        return found
+
+    def details(self, arguments: dict[str, Any], misplaced: list[ValidationError]) -> dict[str, Any]:
+        """Say what else is sent: what the places and the function's own validators have against the arguments."""
         _, errors = self.read(arguments)
-        own = [error for error in errors if error.keyword in OWN_WORDS]
+        own = [*misplaced, *(error for error in errors if error.keyword in OWN_WORDS)]
         return {"timeout": self._timeout} | ({"callback_error": own} if own else {})
 
     def read(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[ValidationError]]:
@@ -99,7 +113,8 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
         if not guard.is_registered:
             guard.require(client.register_tools([guard.function]))
         arguments = guard.arguments(positional, named)
-        further: dict[str, Any] = guard.details(arguments)
+        misplaced = guard.misplaced(positional, named)
+        further: dict[str, Any] = guard.details(arguments, misplaced)
         # What a person has put right may still fail the function's own validators: then it is one attempt more, whose
         # errors the service is told.
         while True:
@@ -108,6 +123,9 @@ def guarded(client: Client, guard: Guard) -> Callable[..., Any]:
                 return outcome.tool_result.content
             # Read again, for a person may have put other arguments in the place of those that were submitted.
             found, errors = guard.read(outcome.arguments)
+            # Only observed: nothing is blocked, and asking again would bring the same answer without end.
+            if outcome.is_observed and (errors or misplaced):
+                return guard.function(*positional, **named)
             if not errors:
                 return guard.function(**found)
             arguments, further = outcome.arguments, further | {"callback_error": errors}
@@ -124,14 +142,16 @@ def guarded_in_loop(client: AsyncClient, guard: Guard) -> Callable[..., Awaitabl
         if not guard.is_registered:
             guard.require(await client.register_tools([guard.function]))
         arguments = guard.arguments(positional, named)
-        further: dict[str, Any] = guard.details(arguments)
+        misplaced = guard.misplaced(positional, named)
+        further: dict[str, Any] = guard.details(arguments, misplaced)
         while True:
             outcome: Settlement[Any] = await session.settle(guard.name, _new_id(guard), arguments, **further)
             if outcome.status is not Status.VALID:
                 return outcome.tool_result.content
             found, errors = guard.read(outcome.arguments)
-            if not errors:
-                result = guard.function(**found)
+            is_as_given = outcome.is_observed and bool(errors or misplaced)
+            if is_as_given or not errors:
+                result = guard.function(*positional, **named) if is_as_given else guard.function(**found)
                 return await result if inspect.isawaitable(result) else result
             arguments, further = outcome.arguments, further | {"callback_error": errors}
 
@@ -153,4 +173,8 @@ def _new_id(guard: Guard) -> str:
 def _located(error: Mapping[str, Any]) -> ValidationError:
     pointer = pointers.from_tokens([str(part) for part in error["loc"]])
     said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword=str(error["type"]))
+    return _own_error(pointer, said, str(error["type"]))
+
+
+def _own_error(pointer: str, said: str, keyword: str) -> ValidationError:
+    return ValidationError(ErrorCode.OBJECT_SCHEMA_VIOLATION, pointer, said, keyword=keyword)

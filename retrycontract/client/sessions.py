@@ -75,7 +75,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        CONVERSATIONS.set(CONVERSATIONS.get()[:-1])
+        _leave(self)
 
     def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
@@ -113,7 +113,7 @@ class AsyncSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        CONVERSATIONS.set(CONVERSATIONS.get()[:-1])
+        _leave(self)
 
     async def submit(
         self, tool: str, tool_call_id: str, arguments: Any, *, wait: float = WAIT, **details: Unpack[Details]
@@ -128,3 +128,10 @@ class AsyncSession:
         """Submit an attempt of this conversation, and wait for a person where needed; see `Client.settle`."""
         placed = self.place.details(details)
         return await self.client.settle(tool, tool_call_id, arguments, timeout=timeout, wait=wait, **placed)
+
+
+def _leave(session: Session | AsyncSession) -> None:
+    """End what began last with this very session: others may have begun since, and go on."""
+    begun = CONVERSATIONS.get()
+    at = max((number for number, each in enumerate(begun) if each is session), default=len(begun))
+    CONVERSATIONS.set(begun[:at] + begun[at + 1 :])

@@ -39,8 +39,10 @@ class ApiPatience:
 
     def pause(self, number: int, chance: float) -> float:
         """Give the seconds to wait after error `number`, counted from 1; `chance` is random, 0 to 1."""
-        # The exponent is bounded, for a power that is no float any more raises; `longest` is reached long before.
-        whole = min(self.longest, self.delay * self.factor ** min(number - 1, 64))
+        try:
+            whole = min(self.longest, self.delay * self.factor ** (number - 1)) if self.delay else 0.0
+        except OverflowError:  # a power that is no float any more: `longest` is reached long before
+            whole = self.longest
         return whole * (1 - self.jitter * chance)
 
 

@@ -104,8 +104,8 @@ async def generate_file_with_retry_async(
 ) -> tuple[str, bool]:
     """Do what `generate_file_with_retry` does in an event loop; files are compiled beside it."""
     job = _Generation(os.fspath(filepath), base_prompt, {"sleep": asyncio.sleep, **options})
-    # In another thread: a compiler must not hold up the event loop.
-    return await drive_async(job.steps(as_model(model), job.judge(asyncio.to_thread)))
+    # In another thread: neither a compiler nor a slow disk must hold up the event loop.
+    return await drive_async(job.steps(as_model(model), job.judge(asyncio.to_thread), asyncio.to_thread))
 
 
 def build_retry_prompt(base_prompt: str, validation_error: str | None, attempt: int) -> str:
@@ -147,7 +147,7 @@ class _Generation:
             details=options.get("details", {}), run=run,
         )  # fmt: skip
 
-    def steps(self, model: Model, judge: Judge) -> Steps[tuple[str, bool]]:
+    def steps(self, model: Model, judge: Judge, run_apart: Runner | None = None) -> Steps[tuple[str, bool]]:
         """Generate the file, and write it when it has passed."""
         options = self._options
         run = Run(self._tool, Asker.of(model, options), judge, call_id=options.get("call_id"))
@@ -161,7 +161,8 @@ class _Generation:
         source = str(verdict.value) if passed else self._accepted(str(verdict.value))
         if passed and self._target is not None:
             # A step, as is everything that touches the outside: an error of the disk is raised in the loop.
-            yield partial(write_whole, self._target, source)
+            writing = partial(write_whole, self._target, source)
+            yield partial(run_apart, writing) if run_apart else writing
         self._tell(run, passed=passed)
         return source, passed
 

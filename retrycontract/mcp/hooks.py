@@ -120,16 +120,22 @@ class HookVisit(KeyedVisit):
         # Two tasks, for only a read of the connection tells that the agent has left.
         asked = asyncio.ensure_future(self._decision(client, key, payload, options))
         gone = asyncio.ensure_future(_gone(receive))
-        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
-        if not asked.done():  # the agent waits no longer; the call stays open
+        try:
+            await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:  # also when this request itself is cancelled
+            gone.cancel()
             asked.cancel()
+            # To its end: the client that it uses is closed after this.
+            await asyncio.wait((asked, gone))
+        if asked.cancelled():  # the agent waits no longer; the call stays open
             return
         if asked.exception() is None:
             said = asked.result()
         else:  # any other status than 200 would let the tool run
             logger.error("A hook could not be answered", exc_info=asked.exception())
-            said = _decided("deny", "This call could not be checked. Nothing was executed.")
+            unchecked = _decided("deny", "This call could not be checked. Nothing was executed.")
+            # What has run already can be denied no more.
+            said = unchecked if payload.value.get("hook_event_name") == BEFORE else {}
         await _answer_json(send, 200, said, b"application/json")
 
     def _refuse_foreign_pages(self) -> None:
@@ -169,7 +175,8 @@ class HookVisit(KeyedVisit):
         async with httpx2.AsyncClient(transport=self._transport, headers={"Authorization": f"Bearer {key}"}) as http:
             for call_id, _ in await _open_calls(client, session, tool):
                 found = (await http.get(f"{HERE}/api/v1/calls/{call_id}")).json()
-                if any(each["tool_call_id"].startswith(use_id) for each in found.get("attempts", ())[-1:]):
+                # The whole of it, less what the judge adds: `call_1` is no part of `call_10`.
+                if any(each["tool_call_id"].rpartition("-")[0] == use_id for each in found.get("attempts", ())[-1:]):
                     await client.cancel(call_id)
 
 
@@ -188,13 +195,15 @@ async def _open_calls(client: AsyncClient, session: str, tool: str) -> list[tupl
 
 async def _payload(receive: Any, limit: int) -> Message:
     parts: list[bytes] = []
+    size = 0
     with anyio.move_on_after(BODY_SECONDS) as patience:
         more = True
         while more:
             message = await receive()
             parts.append(message.get("body", b""))
+            size += len(parts[-1])
             more = message.get("more_body", False)
-            if sum(map(len, parts)) > limit:
+            if size > limit:
                 raise NoPayloadError(413, f"A payload may have {limit} bytes.")
     if patience.cancelled_caught:
         raise NoPayloadError(408, f"The payload did not arrive within {BODY_SECONDS:g} seconds.")

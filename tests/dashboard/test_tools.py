@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.navigation import Role
-from dashboard.tools.tool_figures import draw_heat
+from dashboard.tools.tool_figures import MOST_TOOLS, draw_heat
 from retrycontract.contract.kinds import Kind
 from retrycontract.store.models import Event, Tool
 from retrycontract.usecases.counts.read_insights import Heat
@@ -56,6 +56,14 @@ def test_the_list_begins_with_the_tool_that_fails_most(desk: Client, tool: Tool)
     assert "deploy deployer 0% 50% 2 1 " in text.replace("deploydeployer", "deploy deployer")
     assert text.index("deploy") < text.index("a_quiet_one")
     assert "not called" in text
+
+
+def test_a_list_that_is_cut_keeps_the_tool_that_fails_most(desk: Client, tool: Tool) -> None:
+    at = timezone.now()
+    Tool.objects.bulk_create(
+        Tool(namespace="a", name=f"quiet-{number}", created_at=at, updated_at=at) for number in range(MOST_TOOLS)
+    )
+    assert f'href="/tools/{tool.pk}/?range=7d"' in desk.get("/tools/").content.decode()
 
 
 def test_the_list_is_searched_by_a_part_of_the_name(desk: Client, tool: Tool) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,8 +16,13 @@ from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from typing import Any
 
+import httpx2
 import pytest
 
+from retrycontract.cli.program import main
+from retrycontract.client import AsyncClient
+from retrycontract.mcp.hooks import HookVisit
+from retrycontract.mcp.visiting import HERE, answer
 from tests.conftest import StartService
 from tests.gateway.connections import ROOT
 from tests.serving.desk import Desk
@@ -146,8 +154,8 @@ def test_a_user_is_asked_where_nobody_at_the_desk_answers_and_what_they_allow_is
     said = decision(send(agent, used, "?wait=0.5&unanswered=ask"))
     assert said["permissionDecision"] == "ask"
     done = {**used, "hook_event_name": "PostToolUse", "tool_response": {"filePath": "app.py", "success": True}}
-    other = {**done, "tool_use_id": "toolu_other"}
-    assert send(agent, other).body == {}
+    for other in ("toolu_other", used["tool_use_id"][:-1]):  # one that merely begins alike is another's, too
+        assert send(agent, {**done, "tool_use_id": other}).body == {}
     assert agent.send("GET", f"/calls/{call_id}").body["state"] == "blocked"
     assert send(agent, done).body == {}
     assert agent.send("GET", f"/calls/{call_id}").body["state"] == "cancelled"
@@ -253,3 +261,141 @@ def test_the_command_says_the_same_and_blocks_what_it_cannot_have_checked(agent:
     away = hook(agent, "{}", "--url", "http://127.0.0.1:9")
     assert away.returncode == 2
     assert "cannot be reached" in away.stderr
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        pytest.param(b"", id="hung up"),
+        pytest.param(b"SSH-2.0-OpenSSH\r\n", id="no HTTP"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}", id="torn"),
+        pytest.param(b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nno", id="torn error"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n<html>Log in", id="page"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="empty"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n\xff", id="no text"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n[]", id="list"),
+        pytest.param(b'HTTP/1.1 200 OK\r\n\r\n{"status": "ok"}', id="another service"),
+    ],
+)
+def test_the_command_blocks_whatever_the_answer_is_but_a_decision(
+    answered: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answered)
+
+        service = threading.Thread(target=serve)
+        service.start()
+        blocks(f"http://127.0.0.1:{server.getsockname()[1]}", [], monkeypatch, capsys)
+        service.join()
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        pytest.param("http://127.0.0.1:abc", [], id="port"),
+        pytest.param("http://127.0.0.1:9/a b", [], id="space"),
+        pytest.param("http://", [], id="no host"),
+        pytest.param("http://127.0.0.1:9", ["--wait", "inf"], id="endless wait"),
+        pytest.param("http://127.0.0.1:9", ["--wait", "nan"], id="no wait"),
+    ],
+)
+def test_the_command_blocks_where_nothing_can_be_asked(
+    url: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks(url, options, monkeypatch, capsys)
+
+
+def blocks(url: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("RETRYCONTRACT_API_KEY", "rc_00000000_unknown")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
+    assert main(["hook", "--url", url, *options]) == 2
+    said = capsys.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
+    assert said.err.startswith("retrycontract: ")
+
+
+AT = "2027-03-14T12:00:00Z"
+OPEN_CALL: dict[str, Any] = {
+    **dict.fromkeys(("expires_at", "task_id", "correlation_id", "model")),
+    "call_id": "call-1",
+    "state": "retrying",
+    "kind": "tool_call",
+    "tool": "Edit",
+    "session_id": "s",
+    "created_at": AT,
+    "updated_at": AT,
+    "attempts_made": 1,
+    "attempts_allowed": 3,
+}
+
+
+class Desks:
+    """An API as the hook asks it: what it says of its one open call, and whether it answers at all."""
+
+    def __init__(self, attempts: bytes = b"", *, hangs: bool = False) -> None:
+        self.attempts, self.hangs = attempts, hangs
+        self.asked: list[str] = []
+        self.is_left = self.was_left_before_the_client_closed = False
+
+    async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+        self.asked.append(f"{scope['method']} {scope['path'].removeprefix('/api/v1')}")
+        if self.hangs:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(0)  # as what is closed in good order takes a moment
+                self.is_left = True
+        listed = json.dumps({"calls": [OPEN_CALL], "next": None}).encode()
+        said = listed if scope["path"].endswith("/calls") else self.attempts
+        await answer(send, 200, {b"content-type": b"application/json"}, said)
+
+    async def hear(self, sent: list[dict[str, Any]], body: dict[str, Any]) -> None:
+        """Answer a hook's payload; what is sent is kept in `sent`."""
+        received = asyncio.Queue[dict[str, Any]]()
+        received.put_nowait({"type": "http.request", "body": json.dumps(body).encode()})
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {"query_string": b"", "headers": [], "method": "POST"}
+        visit = HookVisit(self, scope, is_closing=lambda: False)
+        async with AsyncClient(HERE, "rc_00000000_key", transport=httpx2.ASGITransport(app=self)) as client:
+            try:
+                await visit.answer(client, "rc_00000000_key", received.get, send, 1_000_000)
+            finally:
+                self.was_left_before_the_client_closed = self.is_left
+
+
+@pytest.mark.parametrize(
+    "attempts",
+    [
+        pytest.param(b"<html>", id="a failure"),
+        pytest.param(b'{"attempts": [{"tool_call_id": "call_10-0f"}]}', id="another's"),
+        pytest.param(b'{"attempts": [{"tool_call_id": "call_1-2-0f"}]}', id="another's with a hyphen"),
+    ],
+)
+def test_what_has_run_is_neither_denied_nor_taken_for_another(attempts: bytes) -> None:
+    desk, sent = Desks(attempts), list[dict[str, Any]]()
+    asyncio.run(desk.hear(sent, payload("s", WRONG, "PostToolUse", "call_1")))
+    assert json.loads(sent[1]["body"]) == {}
+    assert desk.asked == ["GET /calls", "GET /calls/call-1"]
+
+
+def test_a_hook_that_is_cancelled_leaves_nothing_running() -> None:
+    desk = Desks(hangs=True)
+
+    async def cancel() -> None:
+        hearing = asyncio.create_task(desk.hear([], payload("s", WRONG)))
+        while not desk.asked:
+            await asyncio.sleep(0)
+        hearing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hearing
+        assert desk.was_left_before_the_client_closed
+
+    asyncio.run(cancel())

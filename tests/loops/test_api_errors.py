@@ -201,6 +201,19 @@ def test_patience_costs_no_attempt_of_the_models(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize(
+    ("patience", "pauses"),
+    [
+        (ApiPatience(factor=1e6, jitter=0), [1.0, 30.0, 30.0]),
+        (ApiPatience(factor=10**400, jitter=0), [1.0, 30.0, 30.0]),
+        (ApiPatience(factor=1e6, delay=0, jitter=0), [0.0, 0.0, 0.0]),
+        (ApiPatience(factor=2, delay=1e-9, longest=60, jitter=0), [1e-9, 2e-9, 60.0]),
+    ],
+)
+def test_a_pause_never_exceeds_the_longest_however_steep_its_growth(patience: ApiPatience, pauses: list[float]) -> None:
+    assert [patience.pause(number, 1.0) for number in (1, 2, 1000)] == pauses
+
+
+@pytest.mark.parametrize(
     ("patience", "slept"),
     [(ApiPatience(errors=2, jitter=0), [1.0, 2.0]), (ApiPatience(seconds=6, jitter=0, factor=2), [1.0, 2.0])],
     ids=["errors", "seconds"],

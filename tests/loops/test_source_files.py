@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,14 @@ def test_a_file_that_never_passes_is_never_written(generate: Any, tmp_path: Path
     assert [trial.errors[0].error_code for trial in error.history] == [ErrorCode.INVALID_JSON_SYNTAX] * 3
     assert [path.name for path in tmp_path.iterdir()] == ["app.py"]
     assert target.read_text() == "old = 1\n"
+
+
+def test_an_event_loop_writes_nothing_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writers, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (writers.append(threading.get_ident()), sync(handle)))
+    in_loop(fenced(GOOD), write_to=tmp_path / "app.py")
+    in_thread(fenced(GOOD), write_to=tmp_path / "app.py")
+    assert [writer == threading.get_ident() for writer in writers] == [False, True]
 
 
 def test_a_file_that_passes_replaces_the_old_one_and_keeps_its_permissions(generate: Any, tmp_path: Path) -> None:
