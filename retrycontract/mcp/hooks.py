@@ -148,6 +148,11 @@ class HookVisit(KeyedVisit):
         if not isinstance(tool, str) or not tool:
             return {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
+        try:
+            f"{tool}{session}{use_id}".encode()
+        except UnicodeEncodeError:
+            said = "This call could not be checked: its names hold half a character. Nothing was executed."
+            return _decided("deny", said) if event == BEFORE else {}
         if event in AFTER:
             await self._has_run(client, key, session, tool, use_id)
         if event != BEFORE:

@@ -140,7 +140,7 @@ OPENED: dict[str, tuple[str, ...]] = {
         "/insights/failures.csv?range=@@&tool=@@", "/tools/{tool}/?range=@@"),
     "a line of a schema": ("/tools/{tool}/schema/?field=@@",),
     "a list of hints": ("/hints/?show=@@&after=@@",),
-    "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@", "/calls/{call}/claim/?seen=@@"),
+    "a look for news": ("/calls/{call}/?seen=@@&form=@@&whole=@@&beside=@@", "/calls/{call}/claim/?seen=@@"),
     "a search of the calls": (
         "/calls/?q=@@&tool=@@&agent=@@&model=@@&version=@@&field=@@&state=@@&kind=@@&code=@@&since=@@&until=@@",),
     "a search of the trail": ("/audit/?actor=@@&event=@@&door=@@&call=@@&since=@@&until=@@",),

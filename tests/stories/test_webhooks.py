@@ -37,11 +37,11 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def secret(telling: Service, receiver: Receiver) -> str:
-    """Add the endpoint in the admin, and give the secret that it shows."""
+    """Add the endpoint at the desk, and give the secret that it shows."""
     desk = Desk(telling)
     desk.log_in("ada", telling.new_operator("ada", "admin"))
     form = {"agent": "", "address": receiver.url, "events": ["call.blocked", "guidance.given"]}
-    page = desk.submit("/admin/retrycontract/webhookendpoint/add/", "address", form)
+    page = desk.submit("/settings/webhooks/new/", "address", form)
     found = re.search(r"whsec_[\w+/=]+", page)
     assert found is not None
     return found.group(0)

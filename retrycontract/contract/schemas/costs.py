@@ -271,7 +271,7 @@ class Estimate:
 
 
 def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Estimate:
-    engine, told, python = 0.0, 0.0, NANOSECONDS["check"]
+    engine, told, python, characters = 0.0, 0.0, NANOSECONDS["check"], 0.0
     node = NANOSECONDS["node"]
     pending: list[tuple[Combined, Any, float]] = [(root, value, 1)]
     while pending and engine + python <= stop:
@@ -295,6 +295,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     engine += times * below.rate.scalar(member)
                     told += times * below.rate.told
                     python += times * (NANOSECONDS["text"] + _reading(member) if member.__class__ is str else node)
+                    characters += times * len(member) if member.__class__ is str else 0
         elif isinstance(item, list | tuple):
             engine += times * (rate.fixed + rate.container + rate.item * len(item))
             if (rate.wide_container or rate.pair) and (widest := _widest(item)):
@@ -313,6 +314,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                     engine += times * below.rate.scalars(scalars, len(text))
                     python += times * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text))
                     told += times * len(scalars) * below.rate.told
+                    characters += times * len(text)
                 if samples and len(containers) > SAMPLE:
                     followed = containers[:: len(containers) // SAMPLE]
                     factor = times * len(containers) / len(followed)
@@ -322,8 +324,13 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         else:
             engine += times * rate.scalar(item)
             python += times * (_reading(item) if item.__class__ is str else 0)
-    # What is refused is asked for a second time, for its mistakes, and what stands in them is looked through again.
-    explaining = NANOSECONDS["refusal"] + engine + python + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
+    # What is refused is asked for a second time, for its mistakes, and the texts in them are looked through again.
+    explaining = (
+        NANOSECONDS["refusal"]
+        + engine
+        + 2 * NANOSECONDS["character"] * characters
+        + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
+    )
     explaining += told * NANOSECONDS["branch"]
     return Estimate(engine + python, explaining)
 
