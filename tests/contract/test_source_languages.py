@@ -125,6 +125,12 @@ def test_hostile_files_end_in_a_fault_and_the_next_file_is_judged(language: Lang
     assert compiler(FILES[language]) == ()
 
 
+def test_a_word_in_thousands_of_brackets_does_nothing_either() -> None:
+    word = compile_or_skip(Language.JAVASCRIPT, "(a)")
+    assert word
+    assert compile_or_skip(Language.JAVASCRIPT, "(" * 3_000 + "a" + ")" * 3_000) == word
+
+
 @pytest.mark.parametrize("source", ["\ufeffx = 'é'\n", "# coding: utf-8\nx = 'é'\n", "# coding: ascii\nx = 1\n"])
 def test_encodings_that_fit_are_taken(source: str) -> None:
     assert compiler_of(Language.PYTHON)(source) == ()
