@@ -73,6 +73,7 @@ def test_a_correct_file_has_no_fault(language: Language) -> None:
         ("json", '{"a": [1,', T, 1, 10),
         ("toml", "a = 1\nb = \n", S, 2, 5),
         ("toml", "a = [1,\n", T, 1, 8),
+        ("toml", "a = " + "9" * 5_000, S, None, None),
         ("yaml", "a: b: c\n", S, 1, 5),
         ("yaml", "a: [1, 2\n", T, 2, 1),
         ("yaml", "a: *b\n", S, 1, 4),
