@@ -68,8 +68,8 @@ def _difference(before: Any, after: Any, pointer: str) -> Iterator[Operation]:
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Compare JSON scalars; true is not 1."""
-    return isinstance(before, bool) == isinstance(after, bool) and bool(before == after)
+    """Compare JSON scalars; true is not 1, and neither is 1.0, which is no integer to draft 4."""
+    return type(before) is type(after) and bool(before == after)
 
 
 class _Draft:

@@ -37,6 +37,8 @@ def read_toml(source: str) -> Iterator[SourceFault]:
             line, column = end.count("\n") + 1, len(end) - end.rfind("\n")
             toml_fault = SourceFault(FaultKind.TRUNCATED, f"the file was cut off: {reason}", line, column)
         yield toml_fault
+    except ValueError:  # Python's limit against numbers that take long to read; it names no place
+        yield SourceFault(FaultKind.SYNTAX, "an integer has too many digits to be read")
     except RecursionError:
         yield TOO_DEEP
 

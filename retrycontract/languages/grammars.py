@@ -98,10 +98,11 @@ def _is_cut(fault: SourceFault, node: Any) -> bool:
 
 
 def _named(node: Any) -> Iterator[Any]:
-    yield node
-    for child in node.named_children:
-        if child.type not in COMMENTS:
-            yield from _named(child)
+    # Without recursion: brackets may be nested deeper than Python's stack.
+    pending = [node]
+    while pending:
+        yield (current := pending.pop())
+        pending.extend(child for child in current.named_children if child.type not in COMMENTS)
 
 
 @cache

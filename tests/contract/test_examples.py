@@ -85,9 +85,17 @@ def test_a_sample_has_what_is_required_and_what_is_described(schema: Any, sample
         ({"type": "integer", "minimum": 5, "maximum": 4}, "wrong at (root): Value 5 is out of range"),
         ({"type": "object", "properties": {"a": {"type": "array", "enum": ["x"]}}, "required": ["a"]}, "wrong at /a:"),
         ({"not": {}}, "wrong at (root)"),
+        ({"type": "string", "minLength": 10**9}, "no sample can be written"),
+        ({"type": "string", "pattern": "^a+$", "minLength": 10**9}, "no sample can be written"),
+        ({"type": "array", "uniqueItems": True, "minItems": 2, "items": {"type": "string", "minLength": 10**9}},
+         "no sample can be written"),
+        ({"type": "number", "minimum": 1, "multipleOf": 1e-310}, "no sample can be written"),
+        ({"type": "integer", "minimum": 2**1024 - 1}, "no sample can be written"),
+        ({"type": "number", "exclusiveMinimum": 1.7e308, "exclusiveMaximum": 1.75e308, "multipleOf": 1e308},
+         "no sample can be written"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_where_there_is_no_sample_it_is_said_why(schema: Any, problem: str) -> None:
     found = example_of(compiled(schema))
     assert not found.conforms

@@ -298,6 +298,10 @@ def test_whole_numbers_may_be_cards_and_mostly_are_not() -> None:
     assert SANITIZER.redact({"channel_id": card}) == {"channel_id": card}
 
 
+def test_numbers_that_are_no_secret_stay_as_they_are() -> None:
+    assert repr(SANITIZER.redact([-0.0, 0.0, 5.0, 5])) == "[-0.0, 0.0, 5.0, 5]"
+
+
 def test_keys_that_become_equal_are_kept_apart() -> None:
     first, second = "ghp_" + noise(BASE62, 36, 1), "ghp_" + noise(BASE62, 36, 2)
     value = {first: 1, second: 2, "[REDACTED: GITHUB_TOKEN]": 3, "plain": 4}

@@ -69,6 +69,7 @@ def check(
         (f"{FENCE}python\n{CODE}{FENCE}", CODE),
         (f"{FENCE}py\r\nx = 1\r\n{FENCE}\r\n", "x = 1\r\n"),
         (f"~~~ {{.python}}\n{CODE}~~~", CODE),
+        (f"~~~python `app.py`\n{CODE}~~~", CODE),
         (f"{FENCE}python:src/app.py\n{CODE}{FENCE}", CODE),
         (f"{FENCE}\n{CODE}{FENCE}", CODE),
         (f"Here it is:\n\n{FENCE}python\n{CODE}{FENCE}\n\nRun it:\n{FENCE}bash\npython app.py\n{FENCE}\n", CODE),
@@ -80,8 +81,8 @@ def check(
         ),
     ],
     ids=[
-        "bare", "bytes", "fenced", "carriage returns", "tildes", "with a path", "no language", "among words and others",
-        "longer fences", "a fence within a string", "fenced, with fences within",
+        "bare", "bytes", "fenced", "carriage returns", "tildes", "tildes and backticks", "with a path", "no language",
+        "among words and others", "longer fences", "a fence within a string", "fenced, with fences within",
     ],
 )  # fmt: skip
 def test_the_file_is_taken_out_of_the_answer(answer: Any, source: str) -> None:

@@ -73,6 +73,7 @@ def test_a_correct_file_has_no_fault(language: Language) -> None:
         ("json", '{"a": [1,', T, 1, 10),
         ("toml", "a = 1\nb = \n", S, 2, 5),
         ("toml", "a = [1,\n", T, 1, 8),
+        ("toml", "a = " + "9" * 5_000, S, None, None),
         ("yaml", "a: b: c\n", S, 1, 5),
         ("yaml", "a: [1, 2\n", T, 2, 1),
         ("yaml", "a: *b\n", S, 1, 4),
@@ -123,6 +124,12 @@ def test_hostile_files_end_in_a_fault_and_the_next_file_is_judged(language: Lang
     compiler = compiler_of(language)
     assert any(not fault.is_warning for fault in compiler(source)) or language is Language.PYTHON
     assert compiler(FILES[language]) == ()
+
+
+def test_a_word_in_thousands_of_brackets_does_nothing_either() -> None:
+    word = compile_or_skip(Language.JAVASCRIPT, "(a)")
+    assert word
+    assert compile_or_skip(Language.JAVASCRIPT, "(" * 3_000 + "a" + ")" * 3_000) == word
 
 
 @pytest.mark.parametrize("source", ["\ufeffx = 'é'\n", "# coding: utf-8\nx = 'é'\n", "# coding: ascii\nx = 1\n"])

@@ -166,6 +166,24 @@ def told(schema: dict[str, Any], value: Any) -> set[tuple[str, str]]:
             {("/y", "001")},
             id="digits-and-nothing-as-names",
         ),
+        pytest.param(
+            [
+                {"properties": {"0": {"const": 1}}, "prefixItems": [{"const": "a"}]},
+                {"properties": {"0": {"const": 2}}, "prefixItems": [{"const": "b"}]},
+            ],
+            ["0"],
+            {("", "015")},
+            id="a-position-is-no-name",
+        ),
+        pytest.param(
+            [
+                {"properties": {"0": {"enum": [1]}}, "items": {"enum": ["a"]}},
+                {"properties": {"0": {"enum": [2]}}, "items": {"enum": ["b"]}},
+            ],
+            ["0", "b"],
+            {("/0", "008")},
+            id="items-of-a-choice-beside-a-digit-as-name",
+        ),
     ],
 )
 def test_the_errors_are_those_of_the_branch_that_was_meant(

@@ -118,3 +118,10 @@ def test_the_triggers_stand_after_all_migrations_and_are_missed_when_they_are_go
     assert "retrycontract_event_kept" in missing_guards()
     guard_history()
     assert missing_guards() == set()
+
+
+def test_the_trigger_that_keeps_a_table_from_being_emptied_is_missed_as_well() -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("only PostgreSQL has TRUNCATE")
+    run("DROP TRIGGER retrycontract_event_full ON retrycontract_event")
+    assert missing_guards() == {"retrycontract_event_full"}

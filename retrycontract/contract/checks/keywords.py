@@ -310,9 +310,18 @@ def _size(failure: Failure, kind: Any) -> Iterator[ValidationError]:
 
 def _not(failure: Failure, _: Any) -> Iterator[ValidationError]:
     refused = failure.constraint
-    names = refused.get("required") if isinstance(refused, dict) else None
-    if isinstance(names, list) and names:
+    # What is no object has no fields to remove.
+    names = refused.get("required") if isinstance(refused, dict) and isinstance(failure.value, dict) else None
+    if isinstance(names, list) and len(names) > 1:
         yield _exclusive(failure, [str(name) for name in names])
+    elif isinstance(names, list) and names and refused.keys() <= {"required", "type"}:
+        name = failure.name(str(names[0]))
+        yield failure.error(
+            ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION,
+            {"fields": f"'{name}' and the schema's 'not'"},
+            expected=f"object without '{name}'",
+            hint=f"remove '{name}'",
+        )
     else:
         yield failure.error(
             ErrorCode.MUTUAL_EXCLUSIVITY_VIOLATION,

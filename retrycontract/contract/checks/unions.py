@@ -37,7 +37,8 @@ def explain(
     if len(choices) > 1 and all(choices):
         yield invalid_choice(failure, list(chain(*choices)))
         return
-    discriminators = _discriminators(failure)
+    # Only an object has members; the positions of an array may read like their names.
+    discriminators = _discriminators(failure) if isinstance(failure.value, dict) else {}
     fitting = [branch for branch in candidates if not _refuses_discriminator(branch, discriminators, depth)]
     for name, options in discriminators.items():
         if not fitting and name in failure.value and failure.value[name] not in options:

@@ -103,8 +103,8 @@ class Gathering:
 
     def __init__(self, rules: Mapping[Steps, Rule]) -> None:
         self._rules = rules
-        # Where what was moved into a condition begins, and how many steps longer the way is.
         self.compositions = sum(rule.parts is not None and rule.keyword not in TABLES for rule in rules.values())
+        # Where what was moved into a condition begins, and how many steps longer the way is.
         self._moved = {at[:-1]: MOVED_BY[str(at[-1])] for at in rules}
 
     def holds(self, error: Any) -> bool:

@@ -13,10 +13,10 @@ from retrycontract.contract.outputs.no_attempt import METADATA as NO_ATTEMPT_KEY
 from retrycontract.contract.outputs.no_attempt import reason_of
 
 FORMAT = "retrycontract/1"  # of the text and of its twin for machines
-# In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
-# output schema, and some refuse the whole answer over it, errors too.
 MAX_LISTED = 100  # errors of one submission that a reply lists; all are stored, and the text has a bound of its own
 MAX_LISTED_CHARACTERS = 20_000  # of JSON: a reply holds the list up to three times, and has 64 kB
+# In MCP the twin travels where no client looks for a tool's own result: clients hold `structuredContent` to the tool's
+# output schema, and some refuse the whole answer over it, errors too.
 MCP_META_KEY = "retrycontract/feedback"
 
 Provider = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp", "langchain", "pydantic_ai"]

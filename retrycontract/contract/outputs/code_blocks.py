@@ -209,8 +209,8 @@ def fenced_blocks(answer: str) -> Iterator[CodeBlock]:
     for line in _FENCE.finditer(answer):
         fence, info = line["fence"], line["info"].strip()
         if opening is None:
-            # By CommonMark a fence with a backtick behind it is code within a line.
-            if "`" not in info:
+            # By CommonMark backticks with another one behind them are code within a line; tildes are a fence.
+            if "`" not in info or fence.startswith("~"):
                 opening = line
         elif fence.startswith(opening["fence"]) and not info:
             yield _block(opening, line.start(), is_closed=True)

@@ -193,7 +193,7 @@ def talk_in(text: str) -> FaultKind | None:
 
 def _sentences(text: str) -> list[str]:
     """Give the first sentences as they are compared: plain quotes, lower case, without marks before the first word."""
-    plain = unicodedata.normalize("NFC", text[:OPENING].translate(_QUOTES)).casefold().replace("ß", "ss")
+    plain = unicodedata.normalize("NFC", text[:OPENING].translate(_QUOTES)).casefold()
     plain = _LABEL.sub("", plain.strip("' \n\""))
     plain = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", plain)  # the emphasis of Markdown
     found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(plain))

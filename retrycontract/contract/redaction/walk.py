@@ -234,7 +234,7 @@ class Redactor:
         if slot.whole:
             return f"{MARK}SENSITIVE]"
         if issubclass(kind, float):
-            return float.__add__(value, 0.0)
+            return float.__add__(value, -0.0)  # which keeps the sign of a zero
         if issubclass(kind, (dict, list, tuple, set, frozenset)):
             return self._container(value, kind, slot)
         return self._text(plain_text(value), slot)

@@ -23,6 +23,7 @@ MAX_PARTS = 2_000  # places of one sample; a schema may describe far more
 MAX_DEPTH = 40  # a schema may refer to itself; what it requires of itself without end has no sample
 OPTIONAL_DEPTH = 5  # levels on which optional fields are shown
 MAX_WORDS = 200  # characters of a text that stands for any
+MAX_LEAST = 2_000  # characters that a text must have at least; a sample is there to be read
 MAX_BRANCHES = 4  # branches of unions that are tried, one after the other
 FORMATS = {
     "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P1DT2H",
@@ -140,12 +141,17 @@ class Sketch:
             case "array":
                 return self._array(rules, depth)
             case "integer" | "number" as kind:
-                return _number(rules, variant, whole=kind == "integer")
+                try:
+                    return _number(rules, variant, whole=kind == "integer")
+                except OverflowError:  # bounds so far apart from their step that no float holds the quotient
+                    raise _NoSampleError from None
             case "boolean":
                 return variant % 2 == 0
             case "null":
                 return None
         least, most = int(rules.get("minLength", 0)), int(rules.get("maxLength", MAX_WORDS))
+        if least > MAX_LEAST:
+            raise _NoSampleError
         if (form := rules.get("format")) in FORMATS:
             return FORMATS[form]
         if "pattern" in rules:
@@ -154,7 +160,7 @@ class Sketch:
                 raise _NoSampleError
             return text + text[-1:] * (least - len(text))  # a last character that may repeat often does
         text = f"text{variant + 1}" if variant else "text"
-        return text.ljust(min(least, MAX_PARTS), "x")[:most] if not variant else text[-most:].rjust(least, "x")
+        return text.ljust(least, "x")[:most] if not variant else text[-most:].rjust(least, "x")
 
     def _object(self, rules: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = rules.get("properties") or {}
