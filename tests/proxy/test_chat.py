@@ -297,7 +297,10 @@ def test_a_request_without_a_contract_is_the_upstreams_to_answer(content: bytes)
     assert (answer.status_code, answer.content, up.asked[0].content) == (400, reply.parts[0], content)
 
 
-@pytest.mark.parametrize("content", [b"garbage", b"[]", b'{"choices": []}', b'{"choices": [{"message": 7}]}', b""])
+@pytest.mark.parametrize(
+    "content", [b"garbage", b"[]", b'{"choices": []}', b'{"choices": [{"message": 7}]}', b"", b'{"a":' + b"[" * 5_000],
+    ids=lambda content: content[:20],
+)  # fmt: skip
 def test_an_answer_that_is_none_arrives_as_it_came(content: bytes) -> None:
     with upstream(Reply([content])) as up, proxied(up.url) as url:
         answer = post(url, asking(tool()))
