@@ -35,6 +35,7 @@ class Proxy:
         self._upstream = Upstream(upstream, stall=settings.stall, max_answer=settings.max_answer)
         contracts = Contracts(settings.judging, service)
         self._doorway = Doorway(settings, self._upstream, contracts, self._count)
+        self._models: set[str] = set()
         self.counts: Counter[tuple[str, str]] = Counter()
         self.rescued: Counter[tuple[str, str]] = Counter()
 
@@ -98,7 +99,9 @@ class Proxy:
                 await visit.answer(error.status, (wire or WIRES[0][1]).error(error.status, f"{error}."))
 
     def _count(self, report: ExchangeReport) -> None:
-        model = report.model if len(self.counts) < MAX_MODELS else ""
+        if len(self._models) < MAX_MODELS:
+            self._models.add(report.model)
+        model = report.model if report.model in self._models else ""
         self.counts[model, report.outcome] += 1
         for _ in report.repeated:
             self.counts[model, "repeated"] += 1

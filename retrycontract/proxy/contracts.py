@@ -98,7 +98,9 @@ class Contracts:
         """Give the contract of a request; its schemas are compiled when they come for the first time."""
         declared = [[tool.name, tool.description, tool.schema] for tool in (*terms.tools, terms.output) if tool]
         key = hashlib.sha256(json.dumps([terms.output is not None, declared]).encode()).digest()
-        if key not in self._known:
+        known = self._known.get(key)
+        # What failed may succeed the next time.
+        if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
             # A task: a client that leaves must not end the work that others wait for as well.
             self._known[key] = asyncio.create_task(self._made(terms))
             if len(self._known) > MAX_CONTRACTS:

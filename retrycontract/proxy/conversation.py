@@ -42,7 +42,7 @@ class Conversation:
 
     session: str
     waiting: list[WaitingCall] = field(default_factory=list)
-    accepted: set[tuple[str, str]] = field(default_factory=set)
+    accepted: list[tuple[str, str]] = field(default_factory=list)
 
     def continued_by(self, tool_name: str) -> str | None:
         """Give the open call that an attempt of this tool belongs to; each is given once in a request."""
@@ -55,6 +55,17 @@ class Conversation:
     def wait_for(self, call_id: str, tool_name: str) -> None:
         """Note that a person is asked about a call."""
         self.waiting = [*self.waiting[1 - MAX_OPEN :], WaitingCall(call_id, tool_name)]
+
+    def accept(self, tool_name: str, arguments: Any) -> None:
+        """Note that a person lets an output pass as it is."""
+        self.accepted = [*self.accepted[1 - MAX_OPEN :], (tool_name, canonical(arguments))]
+
+    def lets_pass(self, tool_name: str, arguments: Any) -> bool:
+        """Tell whether an output was accepted, once for each time: a person said yes to one call, not to all."""
+        if not self.accepted or (made := (tool_name, canonical(arguments))) not in self.accepted:
+            return False
+        self.accepted.remove(made)
+        return True
 
 
 async def news_for(conversation: Conversation, service: ServiceJudge) -> list[str]:
@@ -74,7 +85,7 @@ async def news_for(conversation: Conversation, service: ServiceJudge) -> list[st
             conversation.waiting.remove(call)
         if guidance.decision is not None and guidance.decision.entry.keeps_output:
             with suppress(CorrectionError):  # another process has sent it: then the model's next attempt is judged
-                conversation.accepted.add((call.tool_name, canonical(guidance.arguments)))
+                conversation.accept(call.tool_name, guidance.arguments)
     return told
 
 

@@ -124,7 +124,7 @@ def _as_call(value: Any) -> Call | None:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     return name, arguments
 

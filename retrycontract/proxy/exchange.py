@@ -19,7 +19,7 @@ from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
 from retrycontract.proxy.contracts import RequestContract
-from retrycontract.proxy.conversation import Conversation, canonical, context_of, is_repeated
+from retrycontract.proxy.conversation import Conversation, context_of, is_repeated
 from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
 from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
@@ -53,6 +53,7 @@ class DueCall:
     words: str = ""  # a person's, for the model
     is_over: bool = False  # a person said no
     is_repeated: bool = False  # valid, and told that it was made before
+    tries: int = 0  # of this exchange, whoever judged them
 
     @property
     def is_wrong(self) -> bool:
@@ -202,8 +203,9 @@ class Exchange:
             "tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds,
         }  # fmt: skip
         for one in due:
-            is_accepted = (one.call.name, canonical(one.call.arguments)) in self._conversation.accepted
-            if is_accepted or one.call.name in self._terms.unjudged or not self._contract.checks(one.call.name):
+            if one.call.name in self._terms.unjudged or not self._contract.checks(one.call.name):
+                continue
+            if self._conversation.lets_pass(one.call.name, one.call.arguments):
                 continue
             await self._verdict_on(one, self._output(one, account, answer.finish_reason))
             account |= {"tokens_in": None, "tokens_out": None, "seconds": None}  # of parallel calls the first has them
@@ -220,6 +222,7 @@ class Exchange:
         )  # fmt: skip
 
     async def _verdict_on(self, one: DueCall, output: ModelOutput) -> None:
+        one.tries += 1
         one.verdict = verdict = await self._contract.judge(output, self._details)
         mistakes = [error for error in verdict.errors if blocks(error)]
         self.report.codes += [error.error_code.value for error in mistakes]
@@ -254,7 +257,10 @@ class Exchange:
         for one in wrong:
             output = replace(self._output(one, {}, None), value=None, api_error=reason, gives_up=gives_up, failure=None)
             unasked = await self._contract.judge(output, self._details)
-            gives_up = gives_up or unasked.status is not Status.RETRY
+            one.tries += 1
+            # A judge that takes over meanwhile knows nothing of the call, and counts it from one again each time.
+            assert one.verdict is not None
+            gives_up = gives_up or unasked.status is not Status.RETRY or one.tries >= one.verdict.max_attempts
         return not gives_up and bool(wrong)
 
     async def _take_over(self, answer: ModelAnswer) -> None:
@@ -278,7 +284,8 @@ class Exchange:
             same = heir.call.name == call.name or not self._contract.knows(heir.call.name)
             # With the verdict goes the call_id, and so the count of attempts; a repeated call was valid, and its count
             # has ended.
-            mended[id(heir)] = DueCall(call, heir.verdict if same and not heir.is_repeated else None)
+            goes_on = same and not heir.is_repeated
+            mended[id(heir)] = DueCall(call, heir.verdict, tries=heir.tries) if goes_on else DueCall(call)
         await self._judge([*mended.values(), *added], answer)
         for one in waiting:  # the model has thought better of it
             if one.verdict is not None and not one.is_repeated:

@@ -6,7 +6,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Final
 
-ENDS: Final = re.compile(rb"\r\n\r\n|\n\n|\n\r\n|\r\n\n")
+# An empty line, whichever of the three line ends is used. A CR behind LF may be half of one: the next byte tells.
+ENDS: Final = re.compile(rb"\n\n|\n\r\n|\n\r(?=[^\n])|\r\r\n?")
 MAX_EVENT: Final = 8 * 1024 * 1024  # bytes of one event: a server that never ends one must not fill our memory
 
 

@@ -180,7 +180,7 @@ def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswe
     """Read a whole answer; raises UpstreamError for what is none."""
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
 

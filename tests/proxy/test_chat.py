@@ -150,6 +150,15 @@ def test_one_tool_is_enforced_while_others_are_observed() -> None:
         assert len(up.asked) == asked
 
 
+def test_models_beyond_those_that_are_counted_apart_share_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.proxy.app.MAX_MODELS", 2)
+    with upstream(says(None, call("read_file", RIGHT))) as up, proxied(up.url) as url:
+        for model in ("a", "b", "c", "d", "a"):
+            post(url, asking(tool()) | {"model": model})
+        counted = httpx2.get(f"{url}/retrycontract").json()["outcomes"]
+    assert {row["model"]: row["count"] for row in counted} == {"": 2, "a": 2, "b": 1}
+
+
 @pytest.mark.parametrize("text", ["It is sunny.", "", "I cannot do that.", '{"path": 7}'])
 def test_text_where_a_tool_is_optional_is_an_answer(text: str) -> None:
     reply = says(text)
@@ -297,7 +306,10 @@ def test_a_request_without_a_contract_is_the_upstreams_to_answer(content: bytes)
     assert (answer.status_code, answer.content, up.asked[0].content) == (400, reply.parts[0], content)
 
 
-@pytest.mark.parametrize("content", [b"garbage", b"[]", b'{"choices": []}', b'{"choices": [{"message": 7}]}', b""])
+@pytest.mark.parametrize(
+    "content", [b"garbage", b"[]", b'{"choices": []}', b'{"choices": [{"message": 7}]}', b"", b'{"a":' + b"[" * 5_000],
+    ids=lambda content: content[:20],
+)  # fmt: skip
 def test_an_answer_that_is_none_arrives_as_it_came(content: bytes) -> None:
     with upstream(Reply([content])) as up, proxied(up.url) as url:
         answer = post(url, asking(tool()))

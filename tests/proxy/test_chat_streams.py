@@ -94,6 +94,18 @@ def test_a_wrong_call_is_mended_within_the_stream() -> None:
     assert "attempt 1/3" in up.asked[1].body["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize("ends", [b"\r\n", b"\r"], ids=["both", "carriage returns"])
+def test_a_wrong_call_is_held_whatever_ends_the_lines(ends: bytes) -> None:
+    content = chunks("Reading.", call("read_file", WRONG)).replace(b"\n", ends)
+    for cuts in ((), range(1, len(content))):
+        with (
+            upstream(streamed(content, *cuts), streams(None, call("read_file", RIGHT, 1))) as up,
+            proxied(up.url) as url,
+        ):
+            found = calls_of(read(url, asking(tool(), **STREAM)))
+        assert found == [{"id": "call_1", "name": "read_file", "arguments": json.dumps(RIGHT)}]
+
+
 def test_of_parallel_calls_in_a_stream_the_right_ones_are_kept() -> None:
     first = streams(None, call("read_file", RIGHT, 0), call("read_file", WRONG, 1))
     with upstream(first, streams(None, call("read_file", {"path": "b"}, 7))) as up, proxied(up.url) as url:

@@ -16,7 +16,7 @@ import pytest
 from retrycontract.client import AsyncClient, Client
 from tests.proxy import chat, messages, responses
 from tests.proxy.test_wires import WIRES, ask, read, reply
-from tests.proxy.upstream import RIGHT, WRONG, proxied, upstream
+from tests.proxy.upstream import RIGHT, WRONG, Asked, Reply, proxied, upstream, whole
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 from tests.serving.threads import eventually
@@ -244,6 +244,58 @@ def test_a_service_that_is_away_is_done_without() -> None:
     away = lambda: AsyncClient("http://127.0.0.1:9", "rc_none", patience=0.1)  # noqa: E731
     with upstream(*replies) as up, proxied(up.url, service=away) as url:
         assert chat.calls_in(read(chat, "whole", ask(chat, url, "whole", chat.tool()))) == [("read_file", RIGHT)]
+
+
+class FailingTransport(httpx2.AsyncHTTPTransport):
+    """Reach the service until `errors` gives an error."""
+
+    def __init__(self, errors: Iterator[Exception | None]) -> None:
+        super().__init__()
+        self._errors = errors
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if (error := next(self._errors)) is not None:
+            raise error
+        return await super().handle_async_request(request)
+
+
+def test_a_desk_that_leaves_while_a_busy_upstream_mends_does_not_make_the_budget_larger(
+    service: Service, key: str
+) -> None:
+    busy: list[Asked] = []
+
+    def script(asked: Asked) -> Reply:
+        if not asked.body["messages"][2:]:
+            return chat.says(None, chat.call("read_file", WRONG))
+        busy.append(asked)
+        return whole({"error": {"message": "busy"}}, 429 if len(busy) < 9 else 400, **{"Retry-After": "0"})
+
+    gone = httpx2.ConnectError("gone")
+    leaving = FailingTransport(gone if busy else None for _ in itertools.count())
+    desk = lambda: AsyncClient(service.url, key, patience=0.1, transport=leaving)  # noqa: E731
+    with upstream(script=script) as up, proxied(up.url, service=desk) as url:
+        post(chat, url, chat.asking(chat.tool()))
+    assert len(busy) == 2
+
+
+def test_tools_that_could_not_be_registered_are_tried_again_with_the_next_request() -> None:
+    gone = httpx2.ConnectError("gone")
+    failing = FailingTransport(itertools.chain([RuntimeError("a fault of ours")], itertools.repeat(gone)))
+    desk = lambda: AsyncClient("http://127.0.0.1:9", "rc_none", patience=0.1, transport=failing)  # noqa: E731
+    with upstream(chat.says(None, chat.call("read_file", RIGHT))) as up, proxied(up.url, service=desk) as url:
+        assert b"read_file" not in post(chat, url, chat.asking(chat.tool()))
+        assert chat.calls_in(json.loads(post(chat, url, chat.asking(chat.tool())))) == [("read_file", RIGHT)]
+
+
+def test_what_was_accepted_passes_once_and_is_judged_again_after_that(before: Any, agent: Client, desk: Desk) -> None:
+    named = {"x-retrycontract-conversation": "run-8"}
+    with upstream(chat.says(None, chat.call("read_file", WRONG))) as up, before(up.url) as url:
+        post(chat, url, chat.asking(chat.tool()), **named)
+        [call] = agent.calls(state="blocked")
+        desk.answer(call.call_id, text="Fine.", decision="accept")
+        found = [chat.calls_in(json.loads(post(chat, url, chat.asking(chat.tool()), **named))) for _ in range(2)]
+    assert found == [[("read_file", WRONG)], []]
+    assert len(up.asked) == 3 + 1 + 3
 
 
 def test_structured_output_is_kept_as_extracted_data(before: Any, agent: Client) -> None:

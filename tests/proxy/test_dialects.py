@@ -130,7 +130,10 @@ def test_the_published_samples_are_read() -> None:
 @pytest.mark.parametrize(
     "text",
     ["<function=a><parameter=b>" * 8000, "<tool_call>{" * 9000, "[a(" * 30000, "{" * 100_000, "[" * 100_000,
-     "to=functions." + "a" * 100_000, "a" * 100_000, " " * 100_000, "<think>" * 15_000, "`" * 100_000],
+     "to=functions." + "a" * 100_000, "a" * 100_000, " " * 100_000, "<think>" * 15_000, "`" * 100_000,
+     '<tool_call>{"name": "ping", "arguments": "%s"}' % ("[" * 5_000),
+     '{"name": "ping", "arguments": "%s"}' % ("[" * 5_000 + "]" * 5_000),
+     *(text.replace(J, "[" * 5_000 + "]" * 5_000) for text in EXAMPLES.values() if J in text)],
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_hostile_texts_are_looked_through_in_no_time(text: str) -> None:

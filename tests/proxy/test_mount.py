@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from retrycontract.proxy.mount import ProxyMount, ProxySettings
 from tests.proxy import chat, messages
 from tests.proxy.upstream import RIGHT, WRONG, Asked, Reply, ScriptedUpstream, upstream
 from tests.serving import running
@@ -98,6 +100,45 @@ def test_only_upstreams_of_the_settings_are_asked(served: tuple[Service, Scripte
     for path in ("nowhere/v1/models", "http://example.com/v1", "here.example.com/v1"):
         assert post(service, path, {}, **ours).status_code == 404
     assert httpx2.get(f"{service.url}/livez").status_code == 200
+
+
+def test_a_proxy_asks_in_the_name_of_each_client_and_is_closed_behind_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrycontract.proxy.mount.MAX_PROXIES", 1)
+    hosts: list[tuple[str, str]] = []
+    clients: list[Any] = []
+
+    async def api(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            hosts.append((headers[b"x-forwarded-for"].decode(), scope["client"][0]))
+            found: Any = {"items": [], "registered": [], "refused": []}
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": json.dumps(found).encode()})
+
+    async def story(url: str) -> None:
+        mount = ProxyMount(api, {"here": url}, ProxySettings())
+        for key, address in (("k-1", "10.0.0.1"), ("k-1", "10.0.0.2"), ("k-2", "10.0.0.3")):
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(mount, client=(address, 1))) as http:
+                before = len(hosts)
+                headers = {"x-retrycontract-key": key, "x-forwarded-for": address}
+                # A tool of its own each time, so that there is something to ask the service for.
+                asked = chat.asking(chat.tool(f"tool_{address[-1]}"))
+                await http.post(f"http://desk/proxy/here{chat.PATH}", json=asked, headers=headers)
+                assert set(hosts[before:]) == {(address, address)}
+            clients.extend(held for held in mount._admitted.values() if held not in clients)
+        assert [held.client._http.is_closed for held in clients] == [True, False]
+        messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+        async def receive() -> Any:
+            return next(messages)
+
+        async def send(_message: Any) -> None: ...
+
+        await mount({"type": "lifespan"}, receive, send)
+        assert [held.client._http.is_closed for held in clients] == [True, True]
+
+    with upstream(chat.says("Hello.")) as up:
+        asyncio.run(story(up.url))
 
 
 def test_two_agents_have_their_own_tools_and_conversations(served: tuple[Service, ScriptedUpstream]) -> None:
