@@ -193,7 +193,9 @@ def test_a_correction_whose_schema_is_refused_since_an_upgrade_is_told_and_keeps
     call, other, now = make_blocked(tool="deploy"), make_blocked(make_agent("other")), timezone.now()
     sent = hold_correction(call, mia, now)
     hold(other, mia, now)
-    ToolVersion.objects.filter(pk=call.version_id).update(schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32))
+    ToolVersion.objects.filter(tool__namespace=call.agent.namespace).update(
+        schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32)
+    )
     assert send_held(now=now + HOLD) == 1
     assert HeldAnswer.objects.unsent().get() == sent
 

@@ -98,7 +98,9 @@ def test_the_verdict_rings_for_the_agent(run_worker: Callable[[float], None]) ->
     eventually(lambda: bells.ticket() > before)
 
 
-def test_an_attempt_that_crashes_its_checker_does_not_stop_the_thread(run_worker: Callable[[float], None]) -> None:
+def test_an_attempt_that_crashes_its_checker_does_not_stop_the_thread(
+    run_worker: Callable[[float], None], settings: Settings
+) -> None:
     run_worker(LONG)
     agent = make_agent()
     make_tool(agent)
