@@ -12,21 +12,10 @@ from django.utils import timezone
 
 from retrycontract.children.pool import shared_pool
 from retrycontract.front.waiting import bells
-from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.answers.send_answer import send_held
 from retrycontract.usecases.calls.check_output import bound_children
-from retrycontract.usecases.calls.repeat_request import forget_requests
-from retrycontract.usecases.calls.sweep import (
-    expire_overdue,
-    forget_answers,
-    forget_calls,
-    index_calls,
-    judge_waiting,
-    tidy_queue,
-)
-from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
+from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
-from worker import worker_name
+from worker import sweep
 from worker.courier import OutboxDrain
 
 logger = logging.getLogger("retrycontract")
@@ -97,16 +86,7 @@ class EmbeddedWorker:
                 judge_waiting(clock=timezone.now)
                 # By the clock as well: under load rings never pause, and the sweep would never come.
                 if sweeps and (not rung or time.monotonic() - swept >= pause):
-                    send_held(now=timezone.now())
-                    expire_overdue(now=timezone.now())
-                    tidy_queue(now=timezone.now())
-                    forget_answers(now=timezone.now())
-                    forget_requests(now=timezone.now())
-                    forget_calls(now=timezone.now())
-                    fold_rollups(now=timezone.now())
-                    sum_up_counts(now=timezone.now())
-                    index_calls()
-                    WorkerBeat.objects.beat(worker_name(), timezone.now())
+                    sweep()
                     swept = time.monotonic()
             except Exception:
                 logger.exception("The worker thread failed; it goes on with the next sweep")

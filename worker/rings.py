@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import Error, close_old_connections, connection
 from redis.client import PubSub
 from redis.exceptions import RedisError
 
@@ -89,6 +89,8 @@ class RingListener:
                 if not was_lost:
                     logger.warning("Redis cannot be heard; agents are woken by the catch-up query")
                 was_lost = True
+            except Exception:
+                logger.exception("The listener for rings failed; it goes on")
             self._look_if_due()
             self._stopping.wait(SECOND)
         connection.close()
@@ -122,8 +124,11 @@ class RingListener:
         try:
             close_old_connections()
             self._catch_up.run()
-        except DatabaseError:
+        # Not DatabaseError alone: a connection that is closed already raises an InterfaceError, which is none.
+        except Error:
             logger.warning("The catch-up query failed; it is asked again")
+        except Exception:
+            logger.exception("The catch-up query failed; it is asked again")
         self._next_look = time.monotonic() + SECOND
 
 

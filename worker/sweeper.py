@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from worker import worker_name
+from worker import sweep, worker_name
 from worker.celery_doorbell import CeleryDoorbell
 from worker.courier import OutboxDrain
 
@@ -79,34 +79,18 @@ class Sweeper:
 
     def sweep(self) -> None:
         """Sweep once."""
+        sweep(self.remind)
+
+    def remind(self) -> None:
+        """Ring for what was left behind, and have it judged where nobody hears."""
         from retrycontract.store.models import Attempt
-        from retrycontract.usecases.answers.send_answer import send_held
-        from retrycontract.usecases.calls.repeat_request import forget_requests
-        from retrycontract.usecases.calls.sweep import (
-            BATCH,
-            expire_overdue,
-            forget_answers,
-            forget_calls,
-            index_calls,
-            tidy_queue,
-        )
-        from retrycontract.usecases.counts.recount import fold_rollups, sum_up_counts
+        from retrycontract.usecases.calls.sweep import BATCH
 
         now = timezone.now()
         waiting = Attempt.objects.left_behind(now, now - PATIENCE).values_list("pk", flat=True)[:BATCH]
         # Ends with the first ring that nobody hears: the others would fail as well, each after its time.
         if not all(self._bell.ring_worker(attempt_id) for attempt_id in self._reminders.due(list(waiting))):
             self._judge_alone()
-        send_held(now=now)
-        expire_overdue(now=now)
-        tidy_queue(now=now)
-        forget_answers(now=now)
-        forget_requests(now=now)
-        forget_calls(now=now)
-        fold_rollups(now=now)
-        sum_up_counts(now=now)
-        index_calls()
-        self.beat()
 
     def _run(self) -> None:
         task = self.beat  # A new worker is heard of at once, however long the pause before its first sweep.

@@ -36,6 +36,8 @@ from retrycontract.usecases.notify.follow_events import follow_events
 
 # Read by the waiting room and never seen outside: the bell that announces the answer, and where to ask again.
 PENDING_HEADER = "Retrycontract-Pending"
+# Where no header can stand. The answer goes out without its body: nothing is handed over, and nobody waits.
+HEAD_ONLY = "retrycontract.head"
 LastEventId = Annotated[
     str | None,
     Header(
@@ -152,9 +154,10 @@ def get_wait(
             raise Http404
         wanted.call = found
         return _verdict(response, wanted, render, provider_id and opened_identifier(provider_id))
-    given = _newest_guidance(found)
+    given = _newest_guidance(request, found)
     if presenters.is_waiting_for_guidance(found):
-        found.note_wait(timezone.now())
+        if HEAD_ONLY not in request.META:
+            found.note_wait(timezone.now())
         _is_pending(response, found, presenters.links(found).wait)
         return Status(202, presenters.waiting(found, None))
     return Status(200, presenters.waiting(found, given))
@@ -168,7 +171,7 @@ def get_wait(
 )
 def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
     """Read the newest guidance of a call; 404 while there is none."""
-    given = _newest_guidance(_call(request, call_id))
+    given = _newest_guidance(request, _call(request, call_id))
     if given is None:
         raise problems.Problem(404, "no-guidance", "Nobody has answered yet; wait at /wait?for=guidance.")
     return presenters.guidance(given)
@@ -182,11 +185,11 @@ def get_guidance(request: HttpRequest, call_id: str) -> schemas.GuidanceOut:
 )
 def post_guidance_ack(request: HttpRequest, call_id: str, key: IdempotencyKey = None) -> Any:
     """Say that the guidance was taken over; saying it again is harmless."""
-    return once(request, key, lambda: _acknowledged(_call(request, call_id)))
+    return once(request, key, lambda: _acknowledged(request, _call(request, call_id)))
 
 
-def _acknowledged(found: Call) -> schemas.AckOut:
-    given = _newest_guidance(found)
+def _acknowledged(request: HttpRequest, found: Call) -> schemas.AckOut:
+    given = _newest_guidance(request, found)
     if given is None:
         raise problems.Problem(404, "no-guidance", "There is no guidance to acknowledge yet.")
     return schemas.AckOut(acknowledged=acknowledge_guidance(given, now=timezone.now()))
@@ -251,7 +254,7 @@ def get_events(
     call = _call(request, filters.call_id) if filters.call_id else None
     begin = event_stream.begin(agent, filters.cursor, last_event_id)
     page = follow_events(agent, begin.position, types=filters.types, call=call)
-    if filters.tells_of_answers:
+    if filters.tells_of_answers and HEAD_ONLY not in request.META:
         # For one call, or for whichever is answered
         if call is None:
             agent.note_stream(timezone.now())
@@ -310,12 +313,13 @@ def _verdict(
     return Status(202, answer)
 
 
-def _newest_guidance(found: Call) -> Guidance | None:
+def _newest_guidance(request: HttpRequest, found: Call) -> Guidance | None:
     given = found.guidance.select_related("base").order_by("-pk").first()
     if given is None or found.is_unanswered:  # what was given before is about an earlier round
         return None
     given.call = found
-    mark_delivered(given, now=timezone.now())
+    if HEAD_ONLY not in request.META:
+        mark_delivered(given, now=timezone.now())
     return given
 
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.utils.module_loading import import_string
 
 from retrycontract.api.problems import CONTENT_TYPE, problem_response
-from retrycontract.api.routes import PENDING_HEADER
+from retrycontract.api.routes import HEAD_ONLY, PENDING_HEADER
 from retrycontract.config.logs import follow, forget
 from retrycontract.contract.events import read_traceparent
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
@@ -111,6 +111,7 @@ class HeadOfApi:
         if request.method != "HEAD" or not request.path_info.startswith(API_PREFIX):
             return self._get_response(request)
         request.method = "GET"
+        request.META[HEAD_ONLY] = True
         response = self._get_response(request)
         request.method = "HEAD"
         response.content = b""

@@ -123,7 +123,7 @@ class Judge(Protocol):
         """Judge one attempt; raises UnknownCallError (in process), NotJudgedError or ClientError (service)."""
 
     def resume(self, call_id: str) -> Steps[Verdict]:
-        """Give the verdict on the newest attempt of a call; raises UnknownCallError (in process) or ClientError."""
+        """Give the verdict on the newest attempt of a call; raises as `judge` does."""
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
         """Wait at most `wait` seconds for a person's answer to a Blocked call, and acknowledge it.

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import Any, TypeVar
 
 from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, Guidance, Outcome
@@ -21,6 +22,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps
 
+AT_ONCE = 30.0  # seconds, of the sixty for which a client holds its question
 MAX_LISTED = 200  # calls in one state, tools of one kind: such lists are read by a model
 
 T = TypeVar("T")
@@ -82,18 +84,28 @@ class ServiceJudge:
             callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
             version=self.versions.get(output.tool_name), **{**self.details, **_account(output)},
         )  # fmt: skip
-        while outcome.status is None:
-            if not self.is_patient:
-                raise NotJudgedError("the service did not judge it in time")
-            outcome = yield partial(self.client.wait_for_verdict, outcome)
+        if outcome.status is None and not outcome.state.has_ended and not self.is_patient:
+            raise NotJudgedError("the service did not judge it in time")
+        outcome = yield from self._judged(outcome)
         return Verdict.of(outcome, _value(tool, output, outcome))
 
     def resume(self, call_id: str) -> Steps[Verdict]:
         """Ask for the verdict on the newest attempt, however long it takes."""
-        outcome = yield partial(self.client.wait_for_verdict, call_id)
-        while outcome.status is None:
-            outcome = yield partial(self.client.wait_for_verdict, outcome)
+        outcome = yield from self._judged((yield partial(self.client.wait_for_verdict, call_id)))
         return Verdict.of(outcome, outcome.arguments)
+
+    def _judged(self, outcome: Outcome) -> Steps[Outcome]:
+        """Ask until there is a verdict; raises NotJudgedError for an attempt that was dropped with its call's end."""
+        is_dropped = False
+        while outcome.status is None:
+            if is_dropped or outcome.state.has_ended:
+                raise NotJudgedError(f"the service dropped it unjudged: its call is {outcome.state}")
+            began = monotonic()
+            outcome = yield partial(self.client.wait_for_verdict, outcome)
+            # The question is held while an attempt waits. What is answered at once was dropped, though a late answer
+            # may have reopened the call since.
+            is_dropped = outcome.state is not CallState.PENDING and monotonic() - began < AT_ONCE
+        return outcome
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
         """Wait for a person's answer, and say that it has arrived."""

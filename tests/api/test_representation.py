@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from retrycontract.store.models import Guidance
 from tests.api.conftest import Door
-from tests.factories import DEPLOY, RIGHT, make_tool
+from tests.factories import DEPLOY, RIGHT, answer, make_blocked, make_tool, make_user
 
 TOOL = {"input_schema": DEPLOY}
 CALL = {"tool": "deploy", "tool_call_id": "id", "arguments": RIGHT}
@@ -24,6 +25,25 @@ def test_head_is_answered_as_get_without_the_body(door: Door, path: str) -> None
     kept = {"Content-Type", "ETag", "Content-Length"}
     assert {name: head.headers.get(name) for name in kept} == {name: got.headers.get(name) for name in kept}
     assert "Retrycontract-Pending" not in head.headers
+
+
+@pytest.mark.parametrize("path", ["guidance", "wait?for=guidance"])
+def test_head_delivers_nothing(door: Door, path: str) -> None:
+    call = make_blocked(door.agent)
+    answer(call, make_user())
+    assert door.send("HEAD", f"/calls/{call.public_id}/{path}").status == 200
+    assert Guidance.objects.get().delivered_at is None
+    door.get(f"/calls/{call.public_id}/{path}")
+    assert Guidance.objects.get().delivered_at is not None
+
+
+def test_head_says_of_nobody_that_they_wait(door: Door) -> None:
+    call = make_blocked(door.agent)
+    assert door.send("HEAD", f"/calls/{call.public_id}/wait").status == 202
+    door.send("HEAD", "/events")
+    call.refresh_from_db()
+    door.agent.refresh_from_db()
+    assert (call.waited_at, door.agent.streamed_at) == (None, None)
 
 
 def test_head_needs_a_key(door: Door) -> None:

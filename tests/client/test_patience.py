@@ -8,6 +8,9 @@ import httpx2
 import pytest
 
 from retrycontract.client import UnavailableError, UnreachableError
+from retrycontract.judging.judge import ModelOutput, NotJudgedError
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.judging.steps import drive
 from tests.client.scripted import PENDING, URL, VALID, WAITING, answer, guided, problem
 
 if TYPE_CHECKING:
@@ -189,3 +192,17 @@ def test_a_service_that_takes_requests_and_never_answers_is_waited_for_no_longer
                 ask()
             # Five seconds an answer may always take, and a piece that is on its way arrives.
             assert service.now - began <= min(held, 50) + max(patience, 5) + 5 + 4 * trickles
+
+
+@pytest.mark.parametrize("state", ["cancelled", "rejected", "expired", "guided"])
+def test_a_judge_asks_no_further_for_an_attempt_that_was_dropped(scripted: Scripted, state: str) -> None:
+    dropped = answer(200, PENDING | {"state": state})
+    script = scripted(answer(202, PENDING), *[dropped] * 5, answer(200, VALID))
+    with script.client() as client:
+        judge = ServiceJudge(client, "test")
+        with pytest.raises(NotJudgedError, match=f"its call is {state}"):
+            drive(judge.judge(ModelOutput("open", {})))
+        assert len(script.requests) <= 3
+        with pytest.raises(NotJudgedError, match=f"its call is {state}"):
+            drive(judge.resume("call-1"))
+        assert len(script.requests) <= 5  # of a call that was reopened it is asked once more, each time

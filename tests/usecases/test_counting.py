@@ -129,6 +129,18 @@ def test_hold_keeps_the_gate_closed_until_a_person_answered(send: Send) -> None:
     assert Call.objects.get(pk=call.pk).state == "accepted"
 
 
+def test_what_fails_while_a_held_call_is_blocked_stands_in_the_text_at_once(send: Send) -> None:
+    agent = make_agent()
+    make_tool(agent, hold=True)
+    call = None
+    for _ in range(5):
+        call = send(agent, WRONG, call=call).call
+    assert call is not None
+    text = call.escalations.get().text
+    assert "failed after 5 attempts" in text
+    assert "Attempt 5" in text
+
+
 def test_hold_does_not_matter_before_the_call_is_blocked(send: Send) -> None:
     agent = make_agent()
     make_tool(agent, hold=True)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
+from secrets import token_hex
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call, Guidance, Mistake
+from retrycontract.store.models import Call, Guidance, Mistake, ToolVersion
 from retrycontract.usecases.answers.answer_group import GroupAnswer, LeftCall, Reason, answer_group
+from retrycontract.usecases.answers.send_answer import send_answer
 from retrycontract.usecases.calls.claim_call import claim_call
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_user, submit
+from tests.bombs import known
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.file_database import all_at_once
-from tests.usecases.conftest import NOON
+from tests.usecases.conftest import NOON, configure
 
 OTHER: dict[str, Any] = {"service": "web"}
 
@@ -108,3 +113,41 @@ def test_a_group_is_answered_in_bounded_steps() -> None:
     ]
     assert [step.answered for step in steps] == [ids(calls[:2]), ids(calls[2:])]
     assert [step.has_more for step in steps] == [True, False]
+
+
+@pytest.mark.django_db
+def test_what_no_child_can_check_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    bomb, agent = known()[1], make_agent()
+    make_tool(agent, schema=bomb.schema)
+    calls = [make_blocked(agent, output="{", at=NOON) for _ in range(2)]
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    configure(settings, check_memory_mb=334)
+    fixes = iter([{"a": [1, 2]}, bomb.value])
+    done = answer_group(Mistake.of(calls[0]), make_user(), Decision.CORRECTED, now=NOON, correct=lambda _: next(fixes))
+    assert (done.answered, [left.public_id for left in done.left]) == (ids(calls[:1]), [calls[1].public_id])
+    assert done.left[0].reason == Reason.REFUSED
+    assert "no process can be started" in done.left[0].detail
+
+
+@pytest.mark.django_db
+def test_a_schema_that_is_refused_since_an_upgrade_is_told_with_its_reason() -> None:
+    (call,) = blocked(1)
+    ToolVersion.objects.update(schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32))
+    done = answer_group(Mistake.of(call), make_user(), Decision.CORRECTED, now=NOON, arguments=RIGHT)
+    (left,) = done.left
+    assert (done.answered, left.reason) == ((), Reason.REFUSED)
+    assert "refused by this release" in left.detail
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("hold_seconds", [0, 8], ids=["given", "held"])
+def test_what_somebody_answered_is_told_as_such_also_where_the_correction_does_not_fit(
+    settings: Settings, hold_seconds: float
+) -> None:
+    configure(settings, answer_hold_seconds=hold_seconds)
+    (call,), leo = blocked(1), make_user("leo")
+    send_answer(call.escalations.open().get(), leo, Decision.HINT, now=NOON, text="Use eu-west-1.")
+    done = answer_group(
+        Mistake.of(call), make_user("mia"), Decision.CORRECTED, now=NOON, correct=lambda _: None, only=ids([call])
+    )
+    assert done.left == (LeftCall(call.public_id, Reason.ANSWERED, "leo"),)

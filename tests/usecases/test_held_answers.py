@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +13,15 @@ from django.utils import timezone
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint
+from retrycontract.store.models import Call, Guidance, HeldAnswer, Mistake, StandingHint, ToolVersion
 from retrycontract.store.models.escalations import awake_calls
 from retrycontract.usecases.answers.answer_group import answer_group
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError
 from retrycontract.usecases.answers.send_answer import send_answer, send_held, take_back
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
-from tests.factories import RIGHT, WRONG, answer, make_blocked, make_user, submit
+from tests.bombs import known
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -178,3 +181,36 @@ def test_an_answer_that_is_refused_at_last_is_told_and_can_be_taken_back(
     assert send_held(now=now + 2 * HOLD) == 0
     assert take_back(sent.batch, mia) == [sent]
     assert list(awake_calls(now)) == [call]
+
+
+def hold_correction(call: Call, operator: User, now: datetime) -> HeldAnswer:
+    sent = send_answer(call.escalations.open().get(), operator, Decision.CORRECTED, now=now, arguments=RIGHT)
+    assert isinstance(sent, HeldAnswer)
+    return sent
+
+
+def test_a_correction_whose_schema_is_refused_since_an_upgrade_is_told_and_keeps_no_other(mia: User) -> None:
+    call, other, now = make_blocked(tool="deploy"), make_blocked(make_agent("other")), timezone.now()
+    sent = hold_correction(call, mia, now)
+    hold(other, mia, now)
+    ToolVersion.objects.filter(tool__namespace=call.agent.namespace).update(
+        schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32)
+    )
+    assert send_held(now=now + HOLD) == 1
+    assert HeldAnswer.objects.unsent().get() == sent
+
+
+def test_a_correction_that_no_child_can_check_is_held_until_one_can(mia: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb, agent = known()[1], make_agent()
+    make_tool(agent, schema=bomb.schema)
+    call, other, now = make_blocked(agent, output="{"), make_blocked(make_agent("other")), timezone.now()
+    sent = send_answer(call.escalations.open().get(), mia, Decision.CORRECTED, now=now, arguments={"a": [1, 2]})
+    hold(other, mia, now)
+    # A value that only a child may check, and no child to be had.
+    HeldAnswer.objects.filter(pk=sent.pk).update(arguments=bomb.value)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(settings, "RETRYCONTRACT", settings.RETRYCONTRACT.model_copy(update={"check_memory_mb": 333}))
+    assert send_held(now=now + HOLD) == 1
+    assert not HeldAnswer.objects.unsent().exists()
+    HeldAnswer.objects.filter(pk=sent.pk).update(arguments={"a": [1, 2]})
+    assert send_held(now=now + HOLD) == 1

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from secrets import token_hex
 
 import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Attempt, Call, Event, ToolVersion
+from retrycontract.store.models import Attempt, Event, ToolVersion
+from retrycontract.store.sealing import seal
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from retrycontract.usecases.calls.sweep import judge_waiting
-from tests.factories import RIGHT, WRONG, answer, make_user, submit
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure, judge_all
 from tests.usecases.queue_desk import LEASE, at, claim, fresh, make_blocked_by_worker, queued
 from tests.usecases.queue_desk import by_a_worker as by_a_worker
@@ -83,11 +85,8 @@ def test_a_dead_attempt_of_a_blocked_call_opens_no_second_escalation() -> None:
 def test_a_check_that_crashes_does_not_keep_the_others_waiting(caplog: pytest.LogCaptureFixture) -> None:
     (broken,) = queued(WRONG)
     (sound,) = queued(WRONG)
-    # A schema that was never admitted: compiling it raises.
-    ToolVersion.objects.create(
-        tool=broken.call.tool, number=2, schema={"$ref": "#/nowhere"}, schema_hash="f" * 64, created_at=NOON
-    )
-    Call.objects.filter(pk=broken.call_id).update(version=ToolVersion.objects.get(number=2))
+    # What no release has written: reading it raises.
+    Attempt.objects.filter(pk=broken.pk).update(sealed=seal({}))
     assert judge_waiting(clock=at(NOON)) == 1
     assert fresh(sound).state == "judged"
     assert (fresh(broken).state, fresh(broken).deliveries) == ("leased", 1)
@@ -126,3 +125,29 @@ def test_a_submission_that_cannot_be_read_leaves_a_blocked_call_blocked(settings
     stored = fresh(attempt)
     assert (stored.status, stored.call.state, stored.call.attempts_allowed) == ("retry", "blocked", 3)
     assert call.escalations.count() == 1
+
+
+@pytest.mark.parametrize("judge", ["auto", "worker"], ids=["at the door", "by the worker"])
+def test_a_schema_that_is_refused_since_an_upgrade_blocks_the_call_at_once(settings: Settings, judge: str) -> None:
+    configure(settings, judge=judge)
+    agent = make_agent()
+    make_tool(agent)
+    # As an earlier release took it, of which nothing is compiled here.
+    ToolVersion.objects.update(schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32))
+    attempt = submit(agent, RIGHT, at=NOON)
+    judge_all(now=NOON)
+    told = fresh(attempt)
+    assert (told.state, told.is_valid, told.status, told.sealed) == ("judged", False, "blocked", None)
+    assert "The tool's schema is refused by this release" in told.feedback
+    assert "#/nowhere" in told.feedback
+    assert told.call.state == "blocked"
+    assert "is refused by this release" in told.call.escalations.open().get().text
+    assert ToolVersion.objects.get().quarantined_at is None
+
+
+def test_what_is_dear_to_judge_tells_of_a_refused_schema_too() -> None:
+    (attempt,) = queued(RIGHT)
+    ToolVersion.objects.update(schema={"$ref": "#/nowhere"}, schema_hash=token_hex(32))
+    Attempt.objects.update(is_dear=True)
+    assert judge_attempt(attempt.pk, clock=at(NOON))
+    assert (fresh(attempt).state, fresh(attempt).status) == ("judged", "blocked")

@@ -15,7 +15,8 @@ from pytest_django import Settings
 
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.front.waiting import bells
-from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, ToolVersion
+from retrycontract.store.models import Attempt, Call, Door, OutboxMessage, WorkerBeat
+from retrycontract.store.sealing import seal
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_tool, submit
 from tests.serving.receivers import Receiver, receiving
@@ -97,14 +98,17 @@ def test_the_verdict_rings_for_the_agent(run_worker: Callable[[float], None]) ->
     eventually(lambda: bells.ticket() > before)
 
 
-def test_an_attempt_that_crashes_its_checker_does_not_stop_the_thread(run_worker: Callable[[float], None]) -> None:
+def test_an_attempt_that_crashes_its_checker_does_not_stop_the_thread(
+    run_worker: Callable[[float], None], settings: Settings
+) -> None:
     run_worker(LONG)
     agent = make_agent()
     make_tool(agent)
-    make_tool(agent, "broken", {"title": "broken"})
-    # A schema that was never admitted: compiling it raises.
-    ToolVersion.objects.filter(tool__name="broken").update(schema={"$ref": "#/nowhere"}, schema_hash="f" * 64)
-    broken = submit(agent, WRONG, tool="broken")
+    configure(settings, doorbell="retrycontract.usecases.notify.doorbell.SilentDoorbell")
+    broken = submit(agent, WRONG)
+    # What no release has written: reading it raises.
+    Attempt.objects.filter(pk=broken.pk).update(sealed=seal({}))
+    configure(settings, doorbell="worker.embedded.EmbeddedDoorbell")
     eventually(is_judged(submit(agent, RIGHT)))
     assert Attempt.objects.get(pk=broken.pk).state == "leased"
 
@@ -119,6 +123,21 @@ def test_a_database_that_fails_does_not_stop_the_thread(
     eventually(lambda: "The worker thread failed" in caplog.text)
     rename("elsewhere", "retrycontract_attempt")
     eventually(is_judged(submit(agent, WRONG)))
+
+
+def test_a_step_of_the_sweep_that_fails_keeps_no_other_from_going(
+    run_worker: Callable[[float], None], settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure(settings, judge="auto")
+    make_blocked()
+    rename("retrycontract_heldanswer", "elsewhere")
+    try:
+        run_worker(0.05)
+        eventually(lambda: "send_held" in caplog.text and WorkerBeat.objects.alive(timezone.now()).exists())
+        embedded.stop()
+    finally:
+        rename("elsewhere", "retrycontract_heldanswer")
+    assert "The worker thread failed" not in caplog.text
 
 
 def rename(table: str, name: str) -> None:

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
+from django.db import InterfaceError
 from django.utils import timezone
 
 from retrycontract.front.waiting import Bells
@@ -123,3 +125,18 @@ def test_only_the_calls_that_exist_are_told() -> None:
         catch_up.run()
         catch_up.run()
         assert waiter.is_alive()
+
+
+@pytest.mark.parametrize("fault", [InterfaceError("connection already closed"), RuntimeError("anything else")])
+def test_the_listener_outlives_whatever_a_look_raises(fault: Exception) -> None:
+    bells, looks = Bells(), count()
+
+    def look(keys: list[str]) -> dict[str, datetime]:
+        looked = next(looks)
+        if looked == 0:
+            raise fault
+        return dict.fromkeys(keys, NOON + timedelta(seconds=looked))
+
+    with listening("", bells, look), somebody_waiting(bells, "a") as waiter:
+        waiter.join(10)
+        assert not waiter.is_alive()

@@ -6,6 +6,7 @@ import signal
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -64,6 +65,18 @@ def test_the_sweep_expires_calls_and_signs(settings: Settings) -> None:
     Call.objects.update(expires_at=timezone.now())
     Sweeper().sweep()
     assert Call.objects.get().state == "expired"
+    assert WorkerBeat.objects.alive(timezone.now()).count() == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_step_that_fails_keeps_no_other_from_going(caplog: pytest.LogCaptureFixture) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE retrycontract_heldanswer RENAME TO elsewhere")
+        try:
+            Sweeper().sweep()
+        finally:
+            cursor.execute("ALTER TABLE elsewhere RENAME TO retrycontract_heldanswer")
+    assert "send_held" in caplog.text
     assert WorkerBeat.objects.alive(timezone.now()).count() == 1
 
 

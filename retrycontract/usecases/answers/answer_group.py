@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from django.contrib.auth.models import User
 
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
-from retrycontract.store.models import Attempt, Call, Claim, Door, Guidance, HeldAnswer, LostRaceError, Mistake
+from retrycontract.store.models import Attempt, Call, Claim, Door, HeldAnswer, LostRaceError, Mistake
 from retrycontract.usecases.answers.give_guidance import (
     AlreadyAnsweredError,
     OtherMistakeError,
@@ -113,27 +114,32 @@ def _answer(
     answer: dict[str, Any],
     correct: Correct | None,
 ) -> LeftCall | None:
-    escalation = call.escalations.open().first()
+    escalation = call.escalations.open().filter(held_answer__isnull=True).first()
+    # First: whether a correction fits what was answered is no matter any more.
+    if escalation is None:
+        newest = call.escalations.order_by("-round").first()
+        return LeftCall(call.public_id, Reason.ANSWERED, _operator(AlreadyAnsweredError(newest)) if newest else "")
     if correct is not None:
         base = call.attempts.filter(is_valid__isnull=False).order_by("-number").first()
         arguments = None if base is None else correct(base)
         if base is None or arguments is None:
             return LeftCall(call.public_id, Reason.REFUSED, "this correction does not fit what it sent")
         answer = answer | {"arguments": arguments, "base_number": base.number}
-    if escalation is None:
-        newest = call.escalations.order_by("-round").first()
-        given = Guidance.objects.filter(escalation=newest).select_related("operator").first()
-        return LeftCall(call.public_id, Reason.ANSWERED, given.operator.get_username() if given else "")
     try:
         send_answer(escalation, operator, decision, now=now, mistake=mistake.fingerprint, **answer)
     except AlreadyAnsweredError as error:
-        by = error.guidance.operator.get_username() if error.guidance else ""
-        return LeftCall(call.public_id, Reason.ANSWERED, by)
+        return LeftCall(call.public_id, Reason.ANSWERED, _operator(error))
     except (OtherMistakeError, LostRaceError):
         return LeftCall(call.public_id, Reason.CHANGED)
     except RefusedAnswerError as error:
         return LeftCall(call.public_id, Reason.REFUSED, error.reason)
+    except ChildUnavailableError as error:
+        return LeftCall(call.public_id, Reason.REFUSED, str(error))
     return None
+
+
+def _operator(error: AlreadyAnsweredError) -> str:
+    return error.guidance.operator.get_username() if error.guidance else ""
 
 
 def _calls(mistake: Mistake, only: Sequence[str] | None, size: int) -> list[Call]:

@@ -19,6 +19,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import (
     Attempt,
@@ -47,6 +48,7 @@ MAX_PLACES = 5  # that a refusal names
 MAX_PLACE = 80  # characters of each
 ROOT = "the root"
 TRACE = "REDACTED"  # what is left of a mark that somebody typed into
+REFUSED_SCHEMA = "The tool's schema is refused by this release. Have the tool registered with another one."
 MAX_RACES = 50  # tries before an answer gives up on a call whose agent keeps trying
 
 
@@ -125,7 +127,10 @@ def check_correction(call: Call, arguments: Any) -> tuple[ValidationError, ...]:
     if contract is None:
         return ()
     submitted = Submitted(output=arguments, tool_name=call.tool_name)
-    findings = check(submitted, contract, key=DESK).examined.findings
+    try:
+        findings = check(submitted, contract, key=DESK).examined.findings
+    except InvalidSchema:  # an earlier release took it
+        raise RefusedAnswerError(REFUSED_SCHEMA) from None
     hidden = set(redacted_places(arguments))
     return tuple(
         error
@@ -308,6 +313,8 @@ def _refused_marks(places: list[str]) -> RefusedAnswerError:
 def _contract(call: Call) -> PinnedContract | None:
     try:
         return pinned(call.tool, call.version) if call.tool and call.version else None
+    except InvalidSchema:
+        raise RefusedAnswerError(REFUSED_SCHEMA) from None
     except UnreadableError:
         raise RefusedAnswerError(
             "The tool's schema is sealed with a key that the service no longer has. Have the tool registered again."

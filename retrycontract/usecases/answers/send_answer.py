@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Door, Escalation, Guidance, HeldAnswer, LostRaceError
 from retrycontract.store.transactions import write_transaction
@@ -124,6 +125,9 @@ def _is_given(held: HeldAnswer, now: datetime) -> bool:
         return False  # its agent keeps trying: the next sweep looks again
     except AlreadyAnsweredError:
         return False  # it was taken back, or its request ended, at this moment
+    except ChildUnavailableError as error:  # it stays as it is: the next sweep tries again
+        logger.warning("A held answer of %s to %s cannot be checked at the moment: %s", held.operator, held.call, error)
+        return False
     except RefusedAnswerError as error:  # the service was set otherwise since it was sent
         held.put_off(now)
         logger.warning("A held answer of %s to %s is refused now: %s", held.operator, held.call, error)

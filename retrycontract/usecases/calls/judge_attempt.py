@@ -12,11 +12,13 @@ from typing import Any
 from django.conf import settings
 
 from retrycontract.config.logs import follow
+from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import unfinished_check
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions
 from retrycontract.contract.lifecycle import CallState, Move, Status
+from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
@@ -24,12 +26,14 @@ from retrycontract.usecases.calls.check_output import Checked, Submitted, check_
 from retrycontract.usecases.calls.record_verdict import apply_verdict, fill_in, log_verdict, open_escalation
 from retrycontract.usecases.counts.keep_count import charge, note_work
 from retrycontract.usecases.notify.doorbell import ring_after_commit
-from retrycontract.usecases.tools.contracts import pinned
+from retrycontract.usecases.tools.contracts import pinned, sanitizer
 
 logger = logging.getLogger("retrycontract")
 
 UNREADABLE = "The service could not read this submission again (its key was changed), so it was not judged"
 SEND_AGAIN = "send the same arguments again"
+REFUSED = "The tool's schema is refused by this release, so nothing can be judged by it"
+REGISTER_AGAIN = "the tool has to be registered with another schema"
 UNFINISHED = "The checker could not finish: its work on this output crashed or took too long"
 
 
@@ -51,7 +55,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     )
     # The claim has counted this delivery already, so one more than the limit means that the limit was used up before.
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
-        return _give_up(attempt, token, now)
+        return _block(attempt, token, now, unfinished_check(UNFINISHED), crashed=True)
     try:
         payload = unseal(bytes(attempt.sealed or b""))
         follow(request_id=payload.get("request_id"))
@@ -60,6 +64,8 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     except UnreadableError:
         logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)
+    except InvalidSchema as fault:
+        return _block(attempt, token, now, _refused(fault))
     sealed = payload["callback_error"]
     submitted = Submitted(
         output=payload["output"],
@@ -69,12 +75,16 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         callback_error=[ValidationError.from_json(error) for error in sealed] if isinstance(sealed, list) else sealed,
         said=payload.get("said"),
     )
-    # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
-    if not attempt.is_dear:
-        return _finish(attempt, token, check_here(submitted, contract), payload, clock())
-    # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may be.
-    attempt.count_delivery(token, -1)
-    checked = check_apart(submitted, contract, call.agent_id)
+    try:
+        # What is cheap was queued for another reason (the order of attempts, the setting), and needs no child process.
+        if not attempt.is_dear:
+            return _finish(attempt, token, check_here(submitted, contract), payload, clock())
+        # While a child judges, whatever ends this process is not the output, so it does not count. Afterwards it may
+        # be.
+        attempt.count_delivery(token, -1)
+        checked = check_apart(submitted, contract, call.agent_id)
+    except InvalidSchema as fault:  # an earlier release took it, and what is pinned to it stays so
+        return _block(attempt, token, clock(), _refused(fault))
     return attempt.count_delivery(token, +1) and _finish(attempt, token, checked, payload, clock())
 
 
@@ -106,19 +116,27 @@ def _finish(attempt: Attempt, token: str, checked: Checked, payload: dict[str, A
     return True
 
 
-def _give_up(attempt: Attempt, token: str, now: datetime) -> bool:
-    """Block the call of an attempt whose check crashes again and again, and keep its version from the door."""
+def _refused(fault: InvalidSchema) -> Findings:
+    """Say what keeps a schema from judging, without the secrets that it may hold there."""
+    at, why = sanitizer().redact_pointer(fault.pointer) or "(root)", sanitizer().redact_identifier(fault.reason)
+    return unfinished_check(f"{REFUSED}: {at}: {why}", REGISTER_AGAIN)
+
+
+def _block(attempt: Attempt, token: str, now: datetime, findings: Findings, *, crashed: bool = False) -> bool:
+    """Block the call of an attempt that cannot be judged; a version whose check crashes is kept from the door."""
     with write_transaction():
         call = _fenced_call(attempt, token)
         if call is None:
             return False
-        _quarantine(call, now)
+        if crashed:
+            _quarantine(call, now)
         attempt.call = call
-        # With the budget ended here the verdict is Blocked. A retry would bring the same output, and the same crash.
+        # With the budget ended here the verdict is Blocked: a retry would find the same fault, which is no model's.
         call.attempts_allowed = min(call.attempts_allowed, attempt.number)
-        verdict = fill_in(attempt, Examined(unfinished_check(UNFINISHED), ""), "", now=now, duration_us=0)
+        verdict = fill_in(attempt, Examined(findings, ""), "", now=now, duration_us=0)
         # After `fill_in`, which writes the state of a check that was finished.
-        attempt.state = AttemptState.DEAD
+        if crashed:
+            attempt.state = AttemptState.DEAD
         _conclude(attempt, verdict, now, attempts_allowed=call.attempts_allowed)
     log_verdict(attempt)
     return True

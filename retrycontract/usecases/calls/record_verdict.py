@@ -124,9 +124,9 @@ def apply_verdict(attempt: Attempt, verdict: Move, *, now: datetime, door: Door,
     if source == verdict.state == CallState.BLOCKED and call.tool is not None and call.tool.hold:
         # What the person reads must not say that the agent is stuck when its newest output is valid.
         held = attempt.number if verdict.is_held else None
-        Escalation.objects.open().filter(call=call).update(
-            text=_summary(call, _failures(call), now=now, held_attempt=held)
-        )
+        # What is stored does not hold this attempt yet.
+        history = [*_failures(call), *([attempt] if attempt.is_valid is False else [])]
+        Escalation.objects.open().filter(call=call).update(text=_summary(call, history, now=now, held_attempt=held))
     if verdict.closes_escalation and Escalation.objects.close(call, EscalationState.RESOLVED, now):
         Event.record("escalation.resolved", call=call, actor=call.agent.name, door=door, at=now)
         tell_endpoints(WebhookEvent.CALL_RESOLVED, call, now=now)
