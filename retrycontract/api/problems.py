@@ -309,7 +309,7 @@ def _too_large(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
 def _overdrawn(_: HttpRequest, error: WorkUsedUpError) -> HttpResponse:
     detail = (
         "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
-        "and send smaller outputs, or register simpler schemas."
+        "and send smaller outputs, or register fewer and simpler schemas at once."
     )
     response = problem_response(429, "too-much-work", detail)
     response["Retry-After"] = str(error.wait)

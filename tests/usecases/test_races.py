@@ -19,7 +19,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.calls.submit_attempt import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
-from retrycontract.usecases.tools.register_tool import import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import find_faults, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure
@@ -122,8 +122,10 @@ def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> No
 
     def bring(number: int) -> list[str]:
         brought = tools[:: 1 if number % 2 else -1]
+        faults = find_faults(agent, brought)
         with write_transaction():
-            return [done.tool.name for done in import_tools(agent, brought, now=timezone.now()).registered]
+            made = import_tools(agent, brought, now=timezone.now(), faults=faults)
+            return [done.tool.name for done in made.registered]
 
     names = [tool.name for tool in tools]
     assert all_at_once(bring, list(range(8))) == [names[::-1], names] * 4

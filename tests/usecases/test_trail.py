@@ -243,7 +243,7 @@ TABLE: list[tuple[str, Change, Told]] = [
      ("operator.logged_in", "mia", "dashboard")),
     ("log_in.free_operator", free, ("operator.freed", "ada", "admin")),
     ("recount.rebuild_rollups", lambda _: rebuild_rollups(since=NOON, **BY), ("metrics.rebuilt", "ada", "admin")),
-    ("register_tool.register_tool", lambda _: tool(), ("tool.registered", "deployer", "api")),
+    ("register_tool._store", lambda _: tool(), ("tool.registered", "deployer", "api")),
     ("reseal.reseal_all", lambda _: reseal_all(**BY), ("keys.resealed", "ada", "admin")),
     ("reseal.note_keys", lambda _: note_keys("keys.made", known=2, **BY), ("keys.made", "ada", "admin")),
     ("save_reply.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
