@@ -106,6 +106,7 @@ EITHER = "callback_error"  # the one field that takes text or a list; pydantic n
 TITLES = {
     400: "Bad request",
     401: "Not authenticated",
+    403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
