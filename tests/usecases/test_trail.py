@@ -287,6 +287,7 @@ QUIET = {
     "drain_endpoints._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease",
     "drain_outbox._delivered": "the message keeps when",
+    "log_in._forget": "deletes counts that count no more",
     "log_in.begin_login": "counts; what follows from the count is told",
     "recount.fold_rollups": "the same counts in fewer rows",
     "recount.sum_up_counts": "the same counts, summed up",
