@@ -27,7 +27,7 @@ from dashboard.navigation import Role, may_answer
 from retrycontract.management import demo
 from retrycontract.management.commands import up
 from retrycontract.management.private_files import sole_service
-from retrycontract.store.models import Agent, ApiKey, Tool
+from retrycontract.store.models import Agent, ApiKey, Event, Tool
 from tests.file_database import file_database as file_database
 
 
@@ -155,6 +155,10 @@ def test_the_demo_is_made_once_and_its_key_opens_the_door(data_dir: Path) -> Non
     assert (key.agent.name, ApiKey.objects.count()) == (demo.AGENT, 1)
     assert set(Tool.objects.values_list("name", flat=True)) == set(demo.TOOLS)
     assert demo.example_is_due()
+    told = Event.objects.filter(name__in=("agent.admitted", "key.issued")).order_by("pk")
+    assert list(told.values_list("name", "actor", "door")) == [
+        ("agent.admitted", "up", "command"), ("key.issued", "up", "command")
+    ]  # fmt: skip
 
 
 def migrate() -> str:
@@ -253,3 +257,12 @@ def test_a_folder_has_one_service_at_a_time(data_dir: Path, command: tuple[str, 
 @pytest.mark.django_db
 def test_models_and_migrations_agree() -> None:
     assert printed("makemigrations", "--check", "--dry-run", verbosity=1) == "No changes detected\n"
+
+
+@pytest.mark.django_db
+def test_a_folder_that_cannot_be_made_is_said_in_one_line(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "data"
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"data_dir": folder})
+    with pytest.raises(CommandError, match=rf"{folder} cannot be used: Not a directory\."):
+        printed("restore", "monday.backup")

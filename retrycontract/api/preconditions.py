@@ -88,7 +88,12 @@ def request_key(request: HttpRequest, key: str | None) -> RequestKey | None:
     return RequestKey.of(key, str(request.method), request.get_full_path(), request.body.decode("utf-8", "replace"))
 
 
-def once(request: HttpRequest, key: str | None, answer: Callable[[], BaseModel]) -> Any:
-    """Answer a request; one that comes again with its key is not done again, and answered the same."""
-    known = request_key(request, key)
-    return answer_once(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=timezone.now())
+def once(
+    request: HttpRequest, key: str | None, answer: Callable[[], BaseModel], before: Callable[[], object] = lambda: None
+) -> Any:
+    """Answer a request; one that comes again with its key is not done again, and answered the same.
+
+    `before` does what takes long and writes nothing, ahead of the transaction that `answer` writes in.
+    """
+    known, now = request_key(request, key), timezone.now()
+    return answer_once(agent_of(request), known, lambda: answer().model_dump(mode="json"), now=now, before=before)

@@ -106,6 +106,7 @@ EITHER = "callback_error"  # the one field that takes text or a list; pydantic n
 TITLES = {
     400: "Bad request",
     401: "Not authenticated",
+    403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
@@ -309,7 +310,7 @@ def _too_large(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
 def _overdrawn(_: HttpRequest, error: WorkUsedUpError) -> HttpResponse:
     detail = (
         "Checking this agent's outputs took more processor time than it may have; wait as long as Retry-After says, "
-        "and send smaller outputs, or register simpler schemas."
+        "and send smaller outputs, or register fewer and simpler schemas at once."
     )
     response = problem_response(429, "too-much-work", detail)
     response["Retry-After"] = str(error.wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -25,7 +26,7 @@ from retrycontract.contract.generation import Generation
 from retrycontract.contract.kinds import Kind
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
-from retrycontract.store.models import Attempt, Call, Guidance
+from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.dry_run import dry_run
@@ -222,20 +223,25 @@ def _cancelled(found: Call) -> schemas.WaitOut:
 )
 def post_check(request: HttpRequest, body: schemas.CheckIn, key: IdempotencyKey = None) -> Any:
     """Try an output against a schema: the verdict and the text that a model would read. Nothing is stored."""
+    checked = cache(lambda: _checked(agent_of(request), body))
+    # Not in the transaction that remembers it, since it may take its time.
+    return once(request, key, checked, before=checked)
+
+
+def _checked(agent: Agent, body: schemas.CheckIn) -> schemas.CheckOut:
     result = dry_run(
         body.input_schema, body.output, tool_name=body.tool, strict=body.strict, attempt=body.attempt,
-        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent_of(request),
+        max_attempts=body.max_attempts, kind=Kind(body.kind), agent=agent,
     )  # fmt: skip
     listed, left_out = first_errors([error.to_json() for error in result.errors])
-    checked = schemas.CheckOut(
+    return schemas.CheckOut(
         valid=result.is_valid,
         errors=[schemas.ErrorOut(**error) for error in listed],
         errors_left_out=left_out,
         feedback=result.feedback,
         characters=len(result.feedback),
         tokens_estimate=result.tokens_estimate,
-    )  # before the transaction that remembers it: it may take its time
-    return once(request, key, lambda: checked)
+    )
 
 
 @api.get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -31,10 +32,17 @@ from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refus
 from retrycontract.api.schemas import Kinds, Strict, ToolName
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.kinds import Kind
-from retrycontract.contract.schemas.tool_lists import read_tool_list
+from retrycontract.contract.schemas.document import InvalidSchema
+from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.store.models import Agent, Tool
 from retrycontract.usecases.tools.contracts import attempts_allowed
-from retrycontract.usecases.tools.register_tool import Registration, ToolSettings, import_tools, register_tool
+from retrycontract.usecases.tools.register_tool import (
+    Registration,
+    ToolSettings,
+    find_faults,
+    import_tools,
+    register_tool,
+)
 
 
 class ToolIn(Strict):
@@ -146,11 +154,18 @@ MADE: dict[Any, Any] = {200: ToolOut, 201: ToolOut, **PUT_PROBLEMS}
 )
 def post_tool_import(request: HttpRequest, body: Body[ToolList], key: IdempotencyKey = None) -> Any:
     """Register a tool list as OpenAI, Anthropic or MCP write it; what cannot be registered is named with its fault."""
-    return once(request, key, lambda: _imported(agent_of(request), body))
+    agent = agent_of(request)
+
+    @cache
+    def checked() -> tuple[list[DeclaredTool], dict[int, InvalidSchema]]:
+        tools = read_tool_list(body)
+        return tools, find_faults(agent, tools)
+
+    return once(request, key, lambda: _imported(agent, *checked()), before=checked)
 
 
-def _imported(agent: Agent, body: Any) -> ImportOut:
-    result = import_tools(agent, read_tool_list(body), now=timezone.now())
+def _imported(agent: Agent, tools: list[DeclaredTool], faults: dict[int, InvalidSchema]) -> ImportOut:
+    result = import_tools(agent, tools, now=timezone.now(), faults=faults)
     return ImportOut(
         registered=[_tool(done) for done in result.registered],
         refused=[RefusedTool(name=name, **problems.shown_fault(fault)) for name, fault in result.refused],

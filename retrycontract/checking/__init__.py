@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,15 +106,22 @@ def judge_apart(
     return Answered(Examined(findings, told["kept"], hides=told["hides"]), done.cpu_seconds)
 
 
-def admit_apart(schema: Any, *, key: Hashable = None, at_once: int | None = None) -> float:
-    """Admit a schema in a child process; gives the processor seconds, and raises InvalidSchema."""
+def admit_apart(
+    schema: Any,
+    *,
+    key: Hashable = None,
+    at_once: int | None = None,
+    charge: Callable[[float], None] = lambda _seconds: None,
+) -> None:
+    """Admit a schema in a child process; raises InvalidSchema. `charge` is told the processor seconds either way."""
     try:
         done = shared_pool().run("admit", schema, key=key, at_once=at_once, cpu_seconds=SCHEMA_SECONDS)
     except ChildDiedError as died:
+        charge(died.cpu_seconds)
         reason = "This schema takes too much work to read; make it smaller, with fewer and shorter patterns."
         raise InvalidSchema("", reason, SchemaFault.UNCOMPILABLE) from died
+    charge(done.cpu_seconds)
     _raise_refused(done.answer)
-    return done.cpu_seconds
 
 
 def _raise_refused(told: dict[str, Any]) -> None:

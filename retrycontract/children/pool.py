@@ -41,16 +41,25 @@ class Turns:
                 raise TooManyWaitingError
             self._waiting.setdefault(key, deque()).append(called)
             self._call()
-        called.wait()
         try:
+            called.wait()
             yield
         finally:
             with self._lock:
-                self._free += 1
-                self._held[key] -= 1
-                if not self._held[key]:
-                    del self._held[key]
-                self._call()
+                # An interrupt may come before the place: then nobody may be called to it any more.
+                if called.is_set():
+                    self._give_back(key)
+                else:
+                    self._waiting[key].remove(called)
+                    if not self._waiting[key]:
+                        del self._waiting[key]
+
+    def _give_back(self, key: Hashable) -> None:
+        self._free += 1
+        self._held[key] -= 1
+        if not self._held[key]:
+            del self._held[key]
+        self._call()
 
     def _call(self) -> None:
         """Give the free places away: the key that was served last comes last."""
@@ -119,8 +128,9 @@ class Pool:
         """End the children that wait for work."""
         with self._lock:
             self._is_closed = True
-        while self._idle:
-            self._idle.pop().stop()
+            ended, self._idle = self._idle, []
+        for process in ended:
+            process.stop()
 
     def let_go(self) -> None:
         """Leave the children to the process that started them."""
@@ -139,11 +149,12 @@ class Pool:
             # The next caller shall not wait for a start that takes longer than most jobs.
             threading.Thread(target=self.warm, name="retrycontract-child", daemon=True).start()
             raise
-        if process.is_worn:
-            process.stop()
-            return done
         with self._lock:
-            self._idle.append(process)
+            # Nobody ends the children of a pool that was closed meanwhile.
+            if is_kept := not (process.is_worn or self._is_closed):
+                self._idle.append(process)
+        if not is_kept:
+            process.stop()
         return done
 
 

@@ -5,6 +5,7 @@ Attributes hold names, ids and numbers as they are stored, redacted: never argum
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from retrycontract.front.metrics import Family, Sample
 
 Attributes = dict[str, str | int | float | bool | None]
+
+logger = logging.getLogger(__name__)
 
 SCOPE: Final = "retrycontract"
 BATCH_MILLISECONDS: Final = 1_000
@@ -97,9 +100,13 @@ def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], 
     exporter, started, ended = OTLPMetricExporter(endpoint=_signal("metrics")), time.time_ns(), threading.Event()
 
     def send() -> None:
-        families = read()
-        if families:
-            exporter.export(metrics_data(families, started, time.time_ns()))
+        try:
+            families = read()
+            if families:
+                exporter.export(metrics_data(families, started, time.time_ns()))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread must go on
+            # The class alone, since its words may quote what is stored. The next half minute may go better.
+            logger.error("The metrics could not be sent", extra={"reason": type(error).__name__})  # noqa: TRY400
 
     def run() -> None:
         while not ended.wait(METRICS_SECONDS):
@@ -143,7 +150,9 @@ def _histogram(samples: Sequence[Sample], started: int, now: int) -> Any:
     counts = [int(sample.value - (upto[place - 1].value if place else 0)) for place, sample in enumerate(upto)]
     bounds = [float(dict(sample.labels)["le"]) for sample in upto[:-1]]
     total = next(sample.value for sample in samples if sample.suffix == "_sum")
-    return sdk.HistogramDataPoint({}, started, now, sum(counts), total, counts, bounds, min=0, max=0)
+    # Nobody keeps them; both may be left out on the wire, though the class declares numbers.
+    unknown: Any = None
+    return sdk.HistogramDataPoint({}, started, now, sum(counts), total, counts, bounds, min=unknown, max=unknown)
 
 
 def _tracer() -> Any:

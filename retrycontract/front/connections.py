@@ -65,7 +65,9 @@ class Doorkeeper:
         if self.most and len(self._open) >= self.most:
             return False
         of_one = self._of_address[address]
-        if self.most_of_one_address and of_one >= self.most_of_one_address and not self._trusts(address):
+        # A socket file has no address: what comes through it is the proxy of this machine, for many others.
+        is_bounded = bool(address) and 0 < self.most_of_one_address <= of_one
+        if is_bounded and not self._trusts(address):
             return False
         self._open.add(connection)
         self._of_address[address] += 1
@@ -78,7 +80,7 @@ class Doorkeeper:
             return True
         try:
             return any(ip_address(address) in ip_network(proxy) for proxy in self.trusted)
-        except ValueError:  # a socket file has no address
+        except ValueError:  # an address with a zone, which stands in no network
             return False
 
     def forget(self, connection: GuardedConnection, address: str) -> None:

@@ -16,11 +16,13 @@ from django.contrib.auth.models import User
 
 from dashboard.navigation import Role
 from retrycontract.management.commands.create_operator import create_operator
-from retrycontract.store.models import Agent, ApiKey, Call
+from retrycontract.store.models import Call, Door
+from retrycontract.usecases.people.admit import admit_agent, issue_key
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 OPERATOR = "operator"
 AGENT = "demo"
+ACTOR = "up"  # the command that makes it, in the trail
 SESSION = "demo-flight"
 QUIET_SECONDS = 1.5  # of the demo agent: it waits
 
@@ -50,11 +52,11 @@ def first_operator() -> str | None:
 
 def demo_agent(now: datetime) -> None:
     """Make the demo agent with its key and its tools, once."""
-    agent, is_new = Agent.objects.get_or_create(name=AGENT, defaults={"namespace": AGENT, "created_at": now})
+    agent = admit_agent(AGENT, now=now, actor=ACTOR, door=Door.COMMAND)
     for name, (schema, description) in TOOLS.items():
         register_tool(agent, name, schema, now=now, settings=ToolSettings(description=description))
-    if is_new or not _agent_key().exists():
-        write_private(_agent_key(), ApiKey.create_for(agent, now)[1])
+    if not agent.keys.exists() or not _agent_key().exists():
+        write_private(_agent_key(), issue_key(agent, now=now, actor=ACTOR, door=Door.COMMAND)[1])
 
 
 def example_is_due() -> bool:

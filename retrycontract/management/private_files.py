@@ -69,9 +69,20 @@ class KeysAreGivenError(RuntimeError):
         super().__init__(f"{VARIABLE} is given to the service: change it where you keep it")
 
 
+def is_given(variable: str) -> bool:
+    """Tell whether keys come from the environment; for what is empty the service keeps a file."""
+    text = os.environ.get(variable, "")
+    if path := os.environ.get(f"{variable}_FILE"):
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):  # given, and the service says at its start what is wrong with it
+            return True
+    return bool(text.strip(", \n"))
+
+
 def write_keys(keys: Sequence[str]) -> Path:
     """Put other keys into the file's place, whole or not at all; raises KeysAreGivenError."""
-    if VARIABLE in os.environ or f"{VARIABLE}_FILE" in os.environ:
+    if is_given(VARIABLE):
         raise KeysAreGivenError(keys)
     path: Path = settings.RETRYCONTRACT.data_dir / "encryption_key"
     handle, draft = tempfile.mkstemp(dir=path.parent)  # for its owner only

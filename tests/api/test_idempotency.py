@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from retrycontract.store.models import Attempt, Call, IdempotencyKey
@@ -160,3 +162,24 @@ def test_keys_are_forgotten_after_a_day(door: Door) -> None:
     assert forget_requests(now=now + timedelta(hours=23)) == 0
     assert forget_requests(now=now + timedelta(hours=25)) == 1
     assert submit(door, WRONG).body["attempt"] == 2
+
+
+def test_the_schemas_of_a_list_are_checked_before_its_transaction_keeps_other_writers_waiting(door: Door) -> None:
+    body = [{"name": f"tool {number}", "input_schema": DEPLOY} for number in range(3)]
+    with CaptureQueriesContext(connection) as captured:
+        assert door.post("/tools/import", body, **KEY).status == 200
+    written = [query["sql"] for query in captured.captured_queries]
+    charged = [place for place, sql in enumerate(written) if sql.startswith("UPDATE") and "work_until" in sql]
+    begun = next(place for place, sql in enumerate(written) if sql.startswith("INSERT") and "idempotencykey" in sql)
+    assert len(charged) == 3
+    assert max(charged) < begun
+
+
+def test_a_repeated_check_is_neither_done_nor_charged_again(door: Door) -> None:
+    body = {"input_schema": DEPLOY, "arguments": WRONG}
+    first = door.post("/check", body, **KEY)
+    door.agent.refresh_from_db()
+    charged = door.agent.work_until
+    assert door.post("/check", body, **KEY).text == first.text
+    door.agent.refresh_from_db()
+    assert door.agent.work_until == charged > 0

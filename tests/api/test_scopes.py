@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, ApiKeyAuth
+from retrycontract.api.problems import STATUS, TITLES
 from retrycontract.api.routes import api
 from retrycontract.store.models import ApiKey, Call, Event, Scope
 from tests.api.conftest import Door
@@ -129,3 +130,8 @@ def test_the_scopes_and_what_they_open_are_documented() -> None:
                  "a tool named import": "/tools/{name}", "register a tool named import": "/tools/{name}"}  # fmt: skip
         needed = NEEDED[name]
         assert needed is None or words.get(name, path.replace("deploy", "{name}")) in rows[needed], name
+
+
+def test_every_refusal_has_a_title(door: Door) -> None:
+    assert {code for code, status in STATUS.items() if status not in TITLES} == set()
+    assert limited(door, Scope.READ).post("/check", {}).body["title"] == "Not allowed"

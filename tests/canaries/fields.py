@@ -93,6 +93,7 @@ MODELS: Final[dict[str, str]] = {
     "LoggedResponse.tool_call_id": "the provider's id",
     "LoggedResponse.traceparent": "a trace",
     "LoggedResponse.model": "the model's name",
+    "LoggedResponse.finish_reason": "the reason for the end",
     "LoggedResponse.prompt": "what the model read",
     "LoggedResponse.said": "what the model said",
     "LoggedResponse.api_error": "why no model was asked",

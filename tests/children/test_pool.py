@@ -200,3 +200,33 @@ def test_a_key_with_jobs_under_way_may_be_refused() -> None:
         pass
     with turns.taken("a", at_once=1):
         pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows interrupts no thread that waits")
+def test_who_is_interrupted_while_waiting_takes_no_place_with_them() -> None:
+    turns = Turns(1)
+    crowd = Crowd(turns)
+    crowd.add("a")
+    crowd.wait_for(1)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt), turns.taken("b"):
+            pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not turns._waiting
+    crowd.end(2)
+    crowd.add("c")
+    assert crowd.wait_for(2) == ["a", "c"]
+
+
+def test_a_pool_that_was_closed_keeps_no_child() -> None:
+    pool = Pool(Limits(processes=1))
+    pool.close()
+    assert faults(pool, "x = 1\n") == []
+    assert pool._idle == []

@@ -9,7 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -230,3 +232,14 @@ def test_an_administrator_logs_somebody_out_everywhere(mia: User) -> None:
     assert "2 sessions ended." in text_of(response)
     assert [is_in(client) for client in clients] == [False, False]
     assert is_in(ada)
+
+
+def test_old_failures_are_locked_in_one_order_before_they_are_deleted() -> None:
+    for number in range(3):
+        begin_login(LoginTry(f"name {number}", f"192.0.2.{number}"), now=NOON)
+    with CaptureQueriesContext(connection) as captured:
+        begin_login(LoginTry("ada", "192.0.2.9"), now=NOON + timedelta(days=30))
+    asked = [query["sql"] for query in captured.captured_queries]
+    deleted = next(place for place, sql in enumerate(asked) if sql.startswith("DELETE"))
+    assert any("ORDER BY" in sql and FailedLogins._meta.db_table in sql for sql in asked[:deleted])
+    assert FailedLogins.objects.count() == 3

@@ -10,10 +10,11 @@ import sys
 import textwrap
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from retrycontract.front.connections import Doorkeeper
 from tests.front.waiting_house import House, Speaking, house_open, polls, prefer
 from tests.serving.threads import Sent, eventually, fetch
 
@@ -117,3 +118,16 @@ def test_a_signal_answers_the_polls_and_ends_the_server_at_once(number: signal.S
         assert time.monotonic() - began < 20  # not the minute they were ready to wait
     assert [(reply.status, reply.body) for reply in replies] == [(202, b"pending")] * 5
     assert said == "stopped\n"
+
+
+def test_a_socket_file_is_no_address_whose_connections_are_bounded() -> None:
+    async def admitted(address: str) -> list[bool]:
+        keeper = Doorkeeper(most=3, most_of_one_address=1, header_seconds=0, body_seconds=0)
+        connections: list[Any] = [object() for _ in range(4)]
+        let_in = [keeper.admit(connection, address) for connection in connections]
+        assert keeper._timer is not None
+        keeper._timer.cancel()
+        return let_in
+
+    assert asyncio.run(admitted("")) == [True, True, True, False]
+    assert asyncio.run(admitted("192.0.2.1")) == [True, False, False, False]

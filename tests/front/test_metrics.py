@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
+from retrycontract.config.telemetry import export_metrics, metrics_data
 from retrycontract.front.metrics import Family, Metrics, Sample
 from tests.serving import running
 from tests.serving.service import AgentClient, Service
@@ -60,3 +63,35 @@ def test_the_running_service_counts_what_its_agents_do(tmp_path: Any) -> None:
     assert metrics.status == 200
     assert 'retrycontract_failures_total{namespace="deployer",tool="deploy",code="VAL-001"} 1' in metrics.text
     assert closed.status == 401
+
+
+def test_a_histogram_is_sent_without_a_least_and_a_largest_value_that_nobody_kept() -> None:
+    encoder = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.metrics_encoder")
+    samples = [Sample(1, (("le", "60"),), "_bucket"), Sample(1, (("le", "+Inf"),), "_bucket"), Sample(42, (), "_sum")]
+    sent = encoder.encode_metrics(metrics_data([Family("seconds", "histogram", "Waits.", tuple(samples))], 1, 2))
+    (point,) = sent.resource_metrics[0].scope_metrics[0].metrics[0].histogram.data_points
+    assert (point.sum, point.count, point.HasField("min"), point.HasField("max")) == (42, 1, False, False)
+
+
+def test_metrics_that_could_not_be_read_once_are_sent_the_next_time(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    changes = {"otel_endpoint": "http://127.0.0.1:9"}
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update=changes)
+    monkeypatch.setattr("retrycontract.config.telemetry.METRICS_SECONDS", 0.01)
+    reads, again = [], Event()
+
+    def read() -> None:
+        reads.append(1)
+        if len(reads) == 1:
+            raise ValueError("a value")
+        again.set()
+
+    stop = export_metrics(read)
+    try:
+        assert again.wait(10)
+    finally:
+        stop()
+    assert "The metrics could not be sent" in caplog.text
+    assert "a value" not in caplog.text

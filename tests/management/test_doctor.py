@@ -464,3 +464,18 @@ def test_a_broker_that_answers_is_found_well_when_it_keeps_its_rings(service: Se
     assert [level for level, _ in seen] == [Level.OK, Level.WARN, Level.WARN]
     assert seen[1][1].endswith("appendonly yes.")
     assert seen[2][1].endswith("set maxmemory-policy noeviction.")
+
+
+@pytest.mark.parametrize("name", ["RETRYCONTRACT_SECRET_KEY", "RETRYCONTRACT_SECRET_KEY_FILE"])
+def test_a_variable_that_is_empty_gives_no_key(service: Setup, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "")
+    lose_key(service)
+    finding = found("keys")[0]
+    assert (finding.level, "secret_key is gone" in finding.text) == (Level.FAIL, True)
+
+
+def test_a_file_that_is_empty_gives_no_key(service: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "given").write_text("\n")
+    monkeypatch.setenv("RETRYCONTRACT_SECRET_KEY_FILE", str(tmp_path / "given"))
+    lose_key(service)
+    assert found("keys")[0].level is Level.FAIL

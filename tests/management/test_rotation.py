@@ -172,3 +172,10 @@ def test_each_step_is_in_the_trail_and_no_key_is(house: House) -> None:
         (name, "rotate_keys", "command") for name in ("keys.made", "keys.resealed", "keys.retired")
     ]
     assert not any(key in str(told) for key in (*old, *house.keys))
+
+
+def test_a_variable_that_is_empty_leaves_the_keys_in_their_file(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    (old,) = house.keys
+    monkeypatch.setenv("RETRYCONTRACT_ENCRYPTION_KEYS", "")
+    printed("rotate_keys", "make")
+    assert house.keys[1:] == [old]

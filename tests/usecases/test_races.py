@@ -12,14 +12,15 @@ from pytest_django import Settings
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.matching import AmbiguousCallError
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
-from retrycontract.store.models import Attempt, Call, Guidance, Tool
+from retrycontract.store.models import Attempt, Call, Door, Guidance, ProviderIdentity, Tool
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
 from retrycontract.usecases.calls.submit_attempt import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
-from retrycontract.usecases.tools.register_tool import import_tools, register_tool
+from retrycontract.usecases.people.admit import admit_by_provider
+from retrycontract.usecases.tools.register_tool import find_faults, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user, submit
 from tests.file_database import all_at_once
 from tests.usecases.conftest import configure
@@ -122,8 +123,10 @@ def test_lists_with_the_same_tools_in_another_order_are_imported_at_once() -> No
 
     def bring(number: int) -> list[str]:
         brought = tools[:: 1 if number % 2 else -1]
+        faults = find_faults(agent, brought)
         with write_transaction():
-            return [done.tool.name for done in import_tools(agent, brought, now=timezone.now()).registered]
+            made = import_tools(agent, brought, now=timezone.now(), faults=faults)
+            return [done.tool.name for done in made.registered]
 
     names = [tool.name for tool in tools]
     assert all_at_once(bring, list(range(8))) == [names[::-1], names] * 4
@@ -293,3 +296,14 @@ def test_many_changes_of_one_tool_number_their_versions() -> None:
     schemas = [DEPLOY | {"title": f"version {number}"} for number in range(8)]
     done = all_at_once(lambda schema: register_tool(agent, "deploy", schema, now=timezone.now()), schemas)
     assert sorted(registration.version.number for registration in done) == list(range(1, 9))
+
+
+def test_first_log_ins_of_one_person_at_once_all_end_as_the_same_operator(settings: Settings) -> None:
+    configure(settings, oidc_issuer="https://id.example", oidc_roles=["*=viewer"])
+    claims, service = {"sub": "u-1", "preferred_username": "noor"}, settings.RETRYCONTRACT
+
+    def come(_: object) -> str:
+        return admit_by_provider(claims, service, now=timezone.now(), door=Door.DASHBOARD).get_username()
+
+    assert all_at_once(come, [None] * 8) == ["noor"] * 8
+    assert ProviderIdentity.objects.count() == 1

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Event, Tool, ToolVersion
 from retrycontract.usecases.calls.dry_run import dry_run
+from retrycontract.usecases.counts.keep_count import WorkUsedUpError
 from retrycontract.usecases.tools.register_tool import ToolSettings, import_tools, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent
+from tests.usecases.conftest import configure
 
 pytestmark = pytest.mark.django_db
 
@@ -105,3 +108,20 @@ def test_a_dry_run_tells_the_verdict_and_the_text_and_stores_nothing() -> None:
     assert "(attempt 3/3)" in wrong.feedback
     assert "Blocked" in wrong.feedback
     assert not Tool.objects.exists()
+
+
+def test_a_list_ends_where_the_agent_has_used_up_its_work(settings: Settings) -> None:
+    configure(settings, work_seconds_per_minute=1e-6, work_burst_seconds=1e-9)
+    agent = make_agent()
+    tools = [{"name": f"tool {number}", "parameters": {"title": str(number)} | OTHER} for number in range(5)]
+    with pytest.raises(WorkUsedUpError):
+        import_tools(agent, read_tool_list(tools), now=timezone.now())
+    assert not Tool.objects.exists()
+
+
+def test_a_schema_that_is_refused_is_charged_for_as_well() -> None:
+    agent = make_agent()
+    with pytest.raises(InvalidSchema):
+        register_tool(agent, "deploy", {"type": "objekt"}, now=timezone.now())
+    agent.refresh_from_db()
+    assert agent.work_until > timezone.now().timestamp() - 60

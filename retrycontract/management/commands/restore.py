@@ -35,6 +35,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         except DataInUseError as error:
             raise CommandError(f"{error}. Nothing was changed.") from None
+        except OSError as error:
+            folder = settings.RETRYCONTRACT.data_dir
+            raise CommandError(f"{error.filename or folder} cannot be used: {error.strerror or error}.") from None
         if kept is not None:
             self.stdout.write(f"What was there is kept in {kept}.")
         self.stdout.write(

@@ -21,6 +21,7 @@ from retrycontract.config.service_settings import PREFIX
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.management.doctor import Finding, fail, ok, warn
+from retrycontract.management.private_files import is_given
 
 KEYS = {"secret_key": "RETRYCONTRACT_SECRET_KEY", "encryption_key": "RETRYCONTRACT_ENCRYPTION_KEYS"}
 LUA: Final = "CVE-2025-49844, code execution through Lua, is open in older ones"
@@ -66,7 +67,7 @@ def data_folder() -> Iterator[Finding]:
 
 def _holds_something() -> bool:
     """Tell whether the service needs its folder, or has its keys and its database elsewhere."""
-    are_given = all({variable, f"{variable}_FILE"} & os.environ.keys() for variable in KEYS.values())
+    are_given = all(is_given(variable) for variable in KEYS.values())
     return not (are_given and settings.RETRYCONTRACT.database_url)
 
 
@@ -80,7 +81,7 @@ def keys() -> Iterator[Finding]:
     """Look at the key files that the service made; keys from the environment were checked when they were read."""
     for name, variable in KEYS.items():
         path: Path = settings.RETRYCONTRACT.data_dir / name
-        if variable in os.environ or f"{variable}_FILE" in os.environ:
+        if is_given(variable):
             yield ok("keys", f"{variable} is given.")
         elif not path.parent.is_dir():
             continue  # said already

@@ -115,15 +115,24 @@ def remember_attempt(agent: Agent, key: RequestKey | None, attempt: Attempt, *, 
         raise LostRaceError("the same request came in twice at once") from None
 
 
-def answer_once(agent: Agent, key: RequestKey | None, answer: Callable[[], Any], *, now: datetime) -> Any:
+def answer_once(
+    agent: Agent,
+    key: RequestKey | None,
+    answer: Callable[[], Any],
+    *,
+    now: datetime,
+    before: Callable[[], object] = lambda: None,
+) -> Any:
     """Give the remembered answer, else make one and remember it; the same request at the same moment waits for it.
 
-    What `answer` writes and the memory of it are one transaction. Raises IdempotencyConflictError for another
-    request's key.
+    What `answer` writes and the memory of it are one transaction; `before` is called ahead of it, for what takes long
+    and must not keep other writers waiting. Raises IdempotencyConflictError for another request's key.
     """
+    found = _find(agent, key) if key else None
+    if found is None:
+        before()
     if key is None:
         return answer()
-    found = _find(agent, key)
     if found is None:
         with write_transaction():
             # The key comes first: who made the tool, or cancelled the call, is the one whose answer all are told.

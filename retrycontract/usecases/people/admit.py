@@ -133,6 +133,22 @@ def admit_by_provider(
     name or address: those of another person could be taken at the provider. Raises NotAdmittedError, and
     ValidationError for a name that may not be shown.
     """
+    known_before = _identity(claims, service) is not None
+    try:
+        return _admitted(claims, service, known, now=now, door=door)
+    except (IntegrityError, NotAdmittedError, ValidationError) as error:
+        # The same person may have come twice at once: who was second finds the name taken, or the identity.
+        is_second = not known_before and _identity(claims, service) is not None
+        if not is_second and not isinstance(error, IntegrityError):
+            raise
+    return _admitted(claims, service, known, now=now, door=door)
+
+
+def _identity(claims: dict[str, Any], service: LoginSettings) -> ProviderIdentity | None:
+    return ProviderIdentity.objects.filter(issuer=service.oidc_issuer, subject=str(claims["sub"])).first()
+
+
+def _admitted(claims: dict[str, Any], service: LoginSettings, known: User | None, *, now: datetime, door: Door) -> User:
     groups = claims.get(service.oidc_groups_claim) or []
     # A single group may come as a text, whose letters would be taken for groups.
     role = service.role_for({groups} if isinstance(groups, str) else {str(group) for group in groups})
@@ -142,7 +158,7 @@ def admit_by_provider(
     if len(subject) > 255:  # the longest that the protocol allows; a shortened one could be somebody else's
         raise NotAdmittedError("The identity provider’s name for you is too long.")
     with write_transaction():
-        identity = ProviderIdentity.objects.filter(issuer=service.oidc_issuer, subject=subject).first()
+        identity = _identity(claims, service)
         if identity is None:
             operator = known or _new_operator(claims, service, Role(role), now=now, door=door)
             if ProviderIdentity.objects.filter(operator=operator).exists():

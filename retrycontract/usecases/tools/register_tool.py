@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+
+from django.utils import timezone
 
 from retrycontract.checking import admit_apart
 from retrycontract.contract.configuration import OnExpiry, shown_duration
@@ -17,7 +20,7 @@ from retrycontract.languages import require_compiler
 from retrycontract.store.models import Agent, Door, Event, Tool, ToolVersion
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.repeat_request import safe_tool_name
-from retrycontract.usecases.counts.keep_count import charge
+from retrycontract.usecases.counts.keep_count import charge, refuse_overdrawn
 from retrycontract.usecases.tools.contracts import sanitizer
 
 
@@ -88,8 +91,22 @@ def register_tool(
     A tool that writes source files raises UnknownLanguageError or MissingGrammarError where they can't be checked.
     """
     # Before the transaction: a child process may work on it for seconds, and writers would wait.
-    charge(agent.pk, admit_apart(schema, key=agent.pk, at_once=at_once), now=now)
-    name, given = safe_tool_name(name), _given(settings or ToolSettings())
+    admit_apart(schema, key=agent.pk, at_once=at_once, charge=partial(charge, agent.pk, now=now))
+    return _store(agent, name, schema, settings or ToolSettings(), now, door, may_replace, actor)
+
+
+def _store(
+    agent: Agent,
+    name: str,
+    schema: Any,
+    settings: ToolSettings,
+    now: datetime,
+    door: Door = Door.API,
+    may_replace: Callable[[str | None], bool] | None = None,
+    actor: str | None = None,
+) -> Registration:
+    """Register a tool whose schema was admitted."""
+    name, given = safe_tool_name(name), _given(settings)
     with write_transaction():
         tool, is_new = Tool.objects.get_or_create(
             namespace=agent.namespace,
@@ -119,17 +136,46 @@ def register_tool(
     return Registration(tool, version, is_new, is_new_version)
 
 
-def import_tools(agent: Agent, tools: Sequence[DeclaredTool], *, now: datetime) -> ImportResult:
-    """Register every tool of a list that can be; the others are told with the fault of each."""
+def find_faults(agent: Agent, tools: Sequence[DeclaredTool]) -> dict[int, InvalidSchema]:
+    """Check the schemas of a list, which may take seconds; gives the fault of each that is refused, by its place.
+
+    Raises WorkUsedUpError, also in the midst of the list, when the agent has caused more work than it may.
+    """
+    faults: dict[int, InvalidSchema] = {}
+    for place, declared in enumerate(tools):
+        now = timezone.now()  # a list of thousands takes so long that what the agent may cause grows meanwhile
+        # Before each: a single list may hold more dear schemas than an agent may have checked in an hour.
+        refuse_overdrawn(Agent.objects.get(pk=agent.pk), now=now)
+        try:
+            admit_apart(declared.schema, key=agent.pk, charge=partial(charge, agent.pk, now=now))
+        except InvalidSchema as fault:
+            faults[place] = fault
+    return faults
+
+
+def import_tools(
+    agent: Agent,
+    tools: Sequence[DeclaredTool],
+    *,
+    now: datetime,
+    faults: Mapping[int, InvalidSchema] | None = None,
+) -> ImportResult:
+    """Register every tool of a list that can be; the others are told with the fault of each.
+
+    Who calls it in a transaction brings the `faults` that `find_faults` has found before that began: other writers
+    would wait for each check.
+    """
+    if faults is None:
+        faults = find_faults(agent, tools)
     done: dict[int, Registration] = {}
     refused: dict[int, tuple[str, InvalidSchema]] = {}
     # By name, whatever their order: of two lists at once, in a transaction each, none holds what the other waits for.
     for place, declared in sorted(enumerate(tools), key=lambda item: safe_tool_name(item[1].name)):
-        try:
+        if place in faults:
+            refused[place] = safe_tool_name(declared.name), faults[place]
+        else:
             settings = ToolSettings(description=declared.description)
-            done[place] = register_tool(agent, declared.name, declared.schema, now=now, settings=settings)
-        except InvalidSchema as fault:
-            refused[place] = safe_tool_name(declared.name), fault
+            done[place] = _store(agent, declared.name, declared.schema, settings, now)
     return ImportResult([done[place] for place in sorted(done)], [refused[place] for place in sorted(refused)])
 
 
