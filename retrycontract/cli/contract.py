@@ -208,7 +208,7 @@ def _decision(address: str, key: str, timeout: float) -> str:
     request = Request(address, sys.stdin.buffer.read(), {"Authorization": f"Bearer {key}"})  # noqa: S310 - the caller's
     try:
         with urlopen(request, timeout=timeout) as answer:  # noqa: S310 - the same
-            said = answer.read().decode()
+            said: str = answer.read().decode()
     except HTTPError as refused:
         raise ValueError(f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}") from None
     except (URLError, TimeoutError, ConnectionError) as away:
