@@ -98,8 +98,7 @@ def _bearing(text: str) -> list[int]:
         if connection.vendor == "sqlite":  # compares bytes, so a range of its indexes is a beginning
             begins = {f"{name}__gte": text, f"{name}__lt": text + "\U0010ffff"}
         else:
-            # On PostgreSQL only LIKE with a fixed beginning is served by the pattern indexes
-            # below; comparisons follow the locale.
+            # On PostgreSQL the indexes below serve only LIKE with a fixed beginning; comparisons follow the locale.
             begins = {f"{name}__startswith": text}
         keys = rows._default_manager.filter(**begins).order_by(f"-{name}", "-pk").values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
@@ -193,8 +192,6 @@ class Call(models.Model):
     def __str__(self) -> str:
         return self.public_id
 
-    # Properties
-
     @property
     def is_of_unknown_tool(self) -> bool:
         """Tell whether nobody had registered the tool that the call named."""
@@ -228,8 +225,6 @@ class Call(models.Model):
     def is_waited_for(self, now: datetime) -> bool:
         """Tell whether an agent waits for the answer: it has asked, or a stream has, within the time of one poll."""
         return any(asked is not None and now - asked <= WAITS for asked in (self.waited_at, self.agent.streamed_at))
-
-    # Mutators
 
     def note_wait(self, now: datetime) -> None:
         """Keep that an agent waits; written at most once in a while, since a poll should cost no write."""

@@ -55,7 +55,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
     )
     # The claim has counted this delivery already, so one more than the limit means that the limit was used up before.
     if attempt.deliveries > settings.RETRYCONTRACT.max_deliveries:
-        return _block(attempt, token, now, unfinished_check(UNFINISHED), crashed=True)
+        return _give_up(attempt, token, now, unfinished_check(UNFINISHED), crashed=True)
     try:
         payload = unseal(bytes(attempt.sealed or b""))
         follow(request_id=payload.get("request_id"))
@@ -65,7 +65,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         logger.warning("A submission or its schema cannot be decrypted: is an old encryption key missing?")
         return _send_again(attempt, token, now)
     except InvalidSchema as fault:
-        return _block(attempt, token, now, _refused(fault))
+        return _give_up(attempt, token, now, _refused(fault))
     sealed = payload["callback_error"]
     submitted = Submitted(
         output=payload["output"],
@@ -84,7 +84,7 @@ def judge_attempt(attempt_id: int, *, clock: Callable[[], datetime]) -> bool:
         attempt.count_delivery(token, -1)
         checked = check_apart(submitted, contract, call.agent_id)
     except InvalidSchema as fault:  # an earlier release took it, and what is pinned to it stays so
-        return _block(attempt, token, clock(), _refused(fault))
+        return _give_up(attempt, token, clock(), _refused(fault))
     return attempt.count_delivery(token, +1) and _finish(attempt, token, checked, payload, clock())
 
 
@@ -122,7 +122,7 @@ def _refused(fault: InvalidSchema) -> Findings:
     return unfinished_check(f"{REFUSED}: {at}: {why}", REGISTER_AGAIN)
 
 
-def _block(attempt: Attempt, token: str, now: datetime, findings: Findings, *, crashed: bool = False) -> bool:
+def _give_up(attempt: Attempt, token: str, now: datetime, findings: Findings, *, crashed: bool = False) -> bool:
     """Block the call of an attempt that cannot be judged; a version whose check crashes is kept from the door."""
     with write_transaction():
         call = _fenced_call(attempt, token)

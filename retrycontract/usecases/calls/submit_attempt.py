@@ -170,19 +170,17 @@ def _submit(agent: Agent, new: NewAttempt, now: datetime, *, looks_first: bool) 
     version = _version(tool, new, call)
     try:
         contract = pinned(tool, version) if tool and version else None
-        known = () if contract else tuple(Tool.objects.names(agent.namespace))
         submitted = Submitted(
-            output=new.output, tool_name=new.tool, known_tools=known, finish_reason=new.finish_reason,
-            callback_error=new.callback_error, said=new.generation.said,
+            output=new.output, tool_name=new.tool, finish_reason=new.finish_reason, callback_error=new.callback_error,
+            known_tools=() if contract else tuple(Tool.objects.names(agent.namespace)), said=new.generation.said,
         )  # fmt: skip
         may_be_quick = new.kind is not Kind.SOURCE_FILE and _may_be_judged_here(new, version)
         is_dear = not (may_be_quick and is_quick(submitted, contract))
     except (UnreadableError, InvalidSchema):  # the worker tells it, once for each time that it is sent
         return _queue(agent, new, tool, version, call, now, is_dear=False)
-    reserved = 0.0
+    reserved = estimated_seconds(submitted, contract) if is_dear else 0.0
     if is_dear:
         # Before it is judged, so that of many at once only those are taken in that the account has room for.
-        reserved = estimated_seconds(submitted, contract)
         charge(agent.pk, reserved, now=now)
     if is_dear or settings.RETRYCONTRACT.judge == "worker" or _has_waiting(call):
         return _queue(agent, new, tool, version, call, now, is_dear=is_dear, reserved=reserved)
