@@ -110,10 +110,16 @@ def test_a_dry_run_tells_the_verdict_and_the_text_and_stores_nothing() -> None:
     assert not Tool.objects.exists()
 
 
+def wide(number: int) -> dict[str, Any]:
+    """Give a schema that takes milliseconds to admit."""
+    properties = {f"p{at}": {"type": "string", "pattern": f"^a{at}"} for at in range(150)}
+    return {"title": f"{number}", "properties": properties}
+
+
 def test_a_list_ends_where_the_agent_has_used_up_its_work(settings: Settings) -> None:
-    configure(settings, work_seconds_per_minute=1e-6, work_burst_seconds=1e-9)
+    configure(settings, work_seconds_per_minute=1e-3, work_burst_seconds=1e-6)
     agent = make_agent()
-    tools = [{"name": f"tool {number}", "parameters": {"title": str(number)} | OTHER} for number in range(5)]
+    tools = [{"name": f"tool {number}", "parameters": wide(number)} for number in range(5)]
     with pytest.raises(WorkUsedUpError):
         import_tools(agent, read_tool_list(tools), now=timezone.now())
     assert not Tool.objects.exists()
