@@ -52,8 +52,8 @@ _DECLINES = """
     language))
     as an? (ai|artificial|large|language|responsible|assistant)|(this|that|your|the) request (violates|
     goes against|is against)
-    it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s| is) (not something|
-    something i can)
+    it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s not|
+    is not| isn't) something|(that|this)('s| is) something i can
     no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))|como (modelo|ia|inteligencia)
     je (ne peux|ne suis|ne saurais|n'ai pas|refuse)|en tant qu
     (ich (kann|darf|werde|möchte)|(kann|darf|werde|möchte) ich)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht
@@ -70,6 +70,18 @@ _DECLINES = """
     .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}([가-힣] 수 (는 |가 )?없|불가능합니다)
     لا (أستطيع|يمكنني|يمكن)|لن أ|نمی.?توانم|(אני )?(לא יכול|איני יכול|לא אוכל)|.{0,60}नहीं (\\S+ )?सकत|
     .{0,60}পারি না|.{0,20}ไม่สามารถ
+"""
+# What a model declines to do, where a page or a story declines something else: "Sorry, I cannot come."
+_TASKS = """
+    \\b(help|assist|comply|fulfil|provide|creat|writ|generat|produc|complet|access|(do|with) (this|that|so)|something i)
+    \\b(language|ai) model\\b|\\bdas nicht\\b
+    \\b(ayud|crear|escrib|generar|proporcion|hacer|aide[rz]|cr[eé]er|[eé]crire|g[eé]n[eé]rer|fournir|faire)
+    \\b(helf|erstell|schreib|generier|liefer|tun\\b|aiut|creare|scriver|fornir|fare\\b|ajud|criar|escrev|gerar|fazer)
+    \\b(maken|schrijv|doen\\b|pom[oóa]|utworz|napis|zrobi|vytvo|ud[eě]l|aju[dt]|crea\\b|seg[ií]t|l[eé]trehoz)
+    \\b(hjälp|skapa|skriv|göra|hjælp|hjelp|oprett|opprett|gøre|luoda|auta|autta|yard[ıi]m|oluştur|yaz|yap)
+    \\b(помо[чг]|созда|написа|сдела|допом|створ|зроб|βοηθ|δημιουργ|γράψ|membu|membantu|giúp|tạo\\b)
+    [帮幫写寫]|[协協]助|提供|创建|創建|生成|满足|手伝|作成|応え|対応|도와|만들|작성|제공|مساعد|إنشاء|کمک|بساز|לעזור|ליצור
+    मदद|बना|সাহায্য|তৈরি|ช่วย|สร้าง
 """
 # How talk opens that announces, acknowledges or greets.
 _OPENERS = """
@@ -125,6 +137,7 @@ _SIGNS = re.compile(
 _COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
 _ODD = {"'": "‘’‚‛´`′＇ʼ", '"': "“”„‟", " ": "\u00a0\u202f", "": INVISIBLE}
 _QUOTES = {ord(odd): plain for plain, odds in _ODD.items() for odd in odds}
+_PART_END = re.compile(r"[:,;–—]\s+|[，、：；]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟।])\s+|(?<=[。！？؟।])|\n+")
 
 
@@ -145,8 +158,26 @@ def refuses(text: str, *, is_whole: bool = True) -> bool:
     if _alternatives(_APOLOGIES).match(sentences[0]):
         return True
     # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
-    parts = [part for sentence in sentences for part in re.split(r"[:,;–—]\s+", sentence)]
+    parts = [part for sentence in sentences for part in _PART_END.split(sentence)]
     return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
+
+
+def declines_the_task(text: str) -> bool:
+    """Tell whether short prose that is dressed as a file, with a heading's mark or in tags, is a model's refusal.
+
+    Such a file may well be sorry, or unable: what tells is that it is unable to do what a model is asked for. Where it
+    is not sorry, too, it must end so: "I can't create an account" is the title of a page of help.
+    """
+    sentences = _sentences(text)
+    if len(text) > OPENING or not is_prose(text):
+        return False
+    declines = [
+        any(" we " not in f" {found[0]} " for found in _alternatives(_DECLINES, begins=_WORD_START).finditer(sentence))
+        for sentence in sentences
+    ]
+    is_sorry = any(_alternatives(_APOLOGIES).match(sentence) for sentence in sentences)
+    is_asked = _alternatives(_TASKS).search(" ".join(sentences)) is not None
+    return any(declines if is_sorry else declines[-1:]) and is_asked
 
 
 def chats(text: str) -> bool:
@@ -201,15 +232,16 @@ def _sentences(text: str) -> list[str]:
 
 
 @cache
-def _alternatives(table: str, *, ends: str = "") -> re.Pattern[str]:
+def _alternatives(table: str, *, begins: str = "", ends: str = "") -> re.Pattern[str]:
     """Read a table, when it is first asked for: alternatives are parted by bars or stand on lines of their own."""
     lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
     joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
-    return re.compile(f"(?:{unicodedata.normalize('NFC', joined)}){ends}")
+    return re.compile(f"{begins}(?:{unicodedata.normalize('NFC', joined)}){ends}")
 
 
 _LABEL = re.compile(r"(answer|assistant|response|reply|output|note|ai|model)\s*:\s+")
 _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
+_WORD_START = r"(?<![^\W_])"
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
 
@@ -347,7 +379,8 @@ _NAMES = (
 )
 # Words that are elements of somebody's XML as well.
 _WORDS = r"analysis|plan(?:ning)?|internal|reason|rationale|deliberation|brainstorm(?:ing)?"
-# Tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's, Gemini's and distilled ones'; chats, Granite.
+# Tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's, Gemini's and distilled ones', s1's; chats,
+# Granite.
 _MARKS = {
     "tag": rf"<(?P<name>{_NAMES})(?:\s[^<>]{{0,200}})?>",
     "plain": rf"<(?P<word>{_WORDS})(?:\s[^<>]{{0,200}})?>",
@@ -356,6 +389,7 @@ _MARKS = {
     "channel": r"(?:<\|start\|>assistant)?<\|channel\|?>\s*(?:analysis|commentary|thought)\b(?:<\|message\|>)?",
     "special": r"<\|(?:(?:begin_of_|start_)?(?:think(?:ing)?|thoughts?|reasoning)(?:_begin|_start)?)\|>|"
     r"<(?:unused|ctrl)94>\s*thought\b",
+    "turn": r"<\|im_start\|>\s*(?:think(?:ing)?|reasoning)\b",
     "folded": r"<details\s[^<>]{0,100}\b(?:reasoning|thinking)\b[^<>]{0,100}>",
     "fenced": r"(?:`{3,}|~{3,})[ \t]*(?:think(?:ing)?|thoughts?|reasoning|scratchpad|cot)[ \t]*$",
     "said": r"here(?:'s|’s| is) my (?:thought|thinking|reasoning) process:",
@@ -373,6 +407,7 @@ _ENDS = {
     "square": r"\[/(?:THINK(?:ING)?|REASONING|THOUGHTS?)\]\s*",
     "channel": rf"(?:<\|end\|>\s*)?{_FINAL}|<(?:channel\||\|end\|)>\s*",
     "special": rf"{_SPECIAL_END}\s*(?:<\|begin_of_solution\|>\s*)?",
+    "turn": r"(?:<\|im_end\|>\s*)?<\|im_start\|>\s*(?:answer|final)\b\s*",
     "folded": r"</details>\s*",
     "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*$\s*",
     "said": r"here(?:'s|’s| is) my (?:response|answer):\s*",
@@ -380,8 +415,8 @@ _ENDS = {
 # What begins a thought inside one of the same marks; channels have none.
 _NESTED = {
     "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "plain": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"],
-    "square": _MARKS["square"], "channel": r"(?!)", "special": _MARKS["special"], "folded": r"<details\b",
-    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
+    "square": _MARKS["square"], "channel": r"(?!)", "special": _MARKS["special"], "turn": r"(?!)",
+    "folded": r"<details\b", "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
 }  # fmt: skip
 _SQUARE = re.compile(_MARKS["square"])
 _ANY = "|".join(f"(?P<{mark}>{pattern})" for mark, pattern in _MARKS.items())
