@@ -20,7 +20,7 @@ from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Call, Door, Event, LostRaceError, Tool, ToolVersion
-from retrycontract.store.models.calls import MAX_API_ERROR
+from retrycontract.store.models.attempts import MAX_API_ERROR
 from retrycontract.store.models.open_calls import candidates
 from retrycontract.store.sealing import UnreadableError, seal
 from retrycontract.store.transactions import write_transaction
