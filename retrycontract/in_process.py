@@ -31,9 +31,9 @@ from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tracker import (
     AttemptRecord,
     InMemoryRetryTracker,
-    OpenCalls,
     RetryTracker,
     TrackedCall,
+    TrackedCalls,
     UnknownCallError,
 )
 from retrycontract.languages import compiler_of
@@ -96,7 +96,7 @@ class RetryContract:
         self._formatters = gather_formatters(formatters)
         self._clock, self._new_id = clock, new_id
         self._tools: dict[str, CompiledTool] = {}
-        self._calls = OpenCalls(self._tracker.clear)
+        self._calls = TrackedCalls(self._tracker.clear)
         for tool in tools:
             self.register(tool)
 

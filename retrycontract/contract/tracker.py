@@ -204,7 +204,7 @@ class TrackedCall:
         self.bucket = _bucket(Submission(self.tool_name, self.last_tool_call_id, self.session_id))
 
 
-class OpenCalls:
+class TrackedCalls:
     """Keep the calls of one process that have not ended, by where their next attempt looks for them.
 
     Thread-safe. When it is full the oldest call is forgotten, of which `forget` is told the id.
