@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts
+from retrycontract.contract.outputs.no_attempt import no_attempt
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from tests.contract.test_no_attempt import HM, F, check
 
 

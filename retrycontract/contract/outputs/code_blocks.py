@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.no_attempt import (
-    INVISIBLE,
     OPENING,
     chats,
     declines_the_task,
@@ -18,6 +17,7 @@ from retrycontract.contract.outputs.no_attempt import (
     talk_in,
 )
 from retrycontract.contract.outputs.source_code import Language
+from retrycontract.contract.outputs.thoughts import INVISIBLE
 
 ONE_WORD = frozenset(
     {"done", "ok", "okay", "sorry", "sure", "yes", "no", "none", "n/a", "null", "nothing", "todo", "tbd"}
@@ -107,7 +107,7 @@ def _is_comment(line: str, language: Language) -> bool:
 
 
 # A heading of Markdown or a tag, at the beginning, and wherever one stands.
-_DRESSED = re.compile(r"\s*(#{1,6}\s|<)")
+_DRESSED = re.compile(r"\s*(#{1,6}\s|<)|[^\n]+\n[=-]{3,}\s")
 _DRESS = re.compile(r"<!--.*?-->|<[^<>]{0,400}>|^\s*(?:#{1,6}\s|[=-]+\s*$)", re.DOTALL | re.MULTILINE)
 _STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
 # Lower case alone: "For this, I need", "If you want".
