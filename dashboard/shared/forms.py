@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from django import forms
@@ -44,6 +44,10 @@ FIELDS: Final = {
 FORBIDDEN: Final = 403
 UNAVAILABLE: Final = 503
 RELOAD_SECONDS: Final = 5
+# What is said of words that only a child process may check, while none can be started: they are on the page all the same.
+UNCHECKABLE: Final = (
+    "The service cannot check outputs at the moment. What you typed is kept below; send it again in a minute."
+)
 # A form with one of these is typed anew: neither a password nor a code is written into a page.
 UNREPEATABLE: Final = ("password", "old_password", "new_password", "code", "secret", "token")
 
@@ -119,6 +123,9 @@ class LoginForm(AuthenticationForm):
     """Ask for name, password and second factor, and make those wait who failed too often."""
 
     code = forms.CharField(required=False, max_length=10)
+    error_messages: ClassVar[dict[str, Any]] = AuthenticationForm.error_messages | {
+        "invalid_login": "That name, password or code is not right. Names and passwords tell capitals from small letters.",
+    }
     pause: timedelta | None = None
 
     def clean(self) -> dict[str, Any]:
