@@ -147,7 +147,7 @@ def _is_one(value: Any) -> bool:
 
 
 def _said(name: str, value: Any) -> str:
-    """Say a detail: "valid", "not valid", "attempt 3", "VAL-001, VAL-008", "region: eu"; nothing where it says nothing."""
+    """Say a detail, as in "not valid", "attempt 3", "VAL-001" or "tool: deploy"; nothing where it says nothing."""
     if isinstance(value, bool):
         return name if value else "not valid" if name == "valid" else ""
     if isinstance(value, list):

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.tools.tool_figures import MOST_TOOLS, shown_schema
 from dashboard.tools.views import MAX_NAME, NO_CONTROLS, SchemaForm, written

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django import forms
@@ -44,7 +44,7 @@ FIELDS: Final = {
 FORBIDDEN: Final = 403
 UNAVAILABLE: Final = 503
 RELOAD_SECONDS: Final = 5
-# What is said of words that only a child process may check, while none can be started: they are on the page all the same.
+# What only a child process may check, while none can be started; it stands on the page all the same.
 UNCHECKABLE: Final = (
     "The service cannot check outputs at the moment. What you typed is kept below; send it again in a minute."
 )
@@ -123,10 +123,12 @@ class LoginForm(AuthenticationForm):
     """Ask for name, password and second factor, and make those wait who failed too often."""
 
     code = forms.CharField(required=False, max_length=10)
-    error_messages: ClassVar[dict[str, Any]] = AuthenticationForm.error_messages | {
-        "invalid_login": "That name, password or code is not right. Names and passwords tell capitals from small letters.",
-    }
     pause: timedelta | None = None
+
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        """Refuse in our own words, the same whatever was wrong."""
+        said = "That name, password or code is not right. Capitals and small letters differ."
+        return forms.ValidationError(said, code="invalid_login")
 
     def clean(self) -> dict[str, Any]:
         """Count the login before the password is looked at."""

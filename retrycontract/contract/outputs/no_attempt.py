@@ -213,7 +213,6 @@ _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
 
-
 NO_ATTEMPT = frozenset({FaultKind.EMPTY, FaultKind.REFUSED, FaultKind.ONLY_THOUGHTS, FaultKind.ONLY_TALK})
 MAX_THOUGHTS = 50  # cut out of one answer; each is a walk through the rest of it
 METADATA = "no_attempt"  # the member of a ToolResult's metadata that names the reason
