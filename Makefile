@@ -21,8 +21,8 @@ ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest 
 
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
-# So do the frameworks of the recipes: their tests make this one.
-FRAMEWORKS := examples/.venv
+# So do the frameworks of the recipes: their tests make these.
+FRAMEWORKS := examples/.venv examples/.venv-litellm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -108,6 +108,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
 	$(COMPILE) --extra client pyproject.toml examples/requirements.in --constraints requirements.lock --output-file examples/requirements.lock
+	$(COMPILE) --extra client pyproject.toml examples/litellm.in --constraints requirements.lock --output-file examples/litellm.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
 	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

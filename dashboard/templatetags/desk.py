@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
@@ -24,6 +24,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Call, StandingHint
 from retrycontract.usecases.answers.suggest_guidance import times
@@ -122,6 +123,13 @@ def shown(text: object) -> SafeString:
 def shown_text(text: object) -> SafeString:
     """Show text of several lines that came from outside: escaped, isolated, nothing hidden."""
     return format_html("<bdi>{}</bdi>", "\n".join(visible(line) for line in str(text).split("\n")))
+
+
+@register.filter
+def excerpt(text: object) -> SafeString:
+    """Show some lines of a file as text from outside, the caret where it fails made easy to see."""
+    marked = shown_text(text).replace(CARET, f'<mark class="caret">{CARET}</mark>')
+    return mark_safe(marked)  # noqa: S308 - the text was escaped before
 
 
 @register.filter
