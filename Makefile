@@ -21,8 +21,8 @@ ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest 
 
 # What the benchmarks compare with stays out of the project's own environment.
 PEERS := benchmarks/.venv-peers
-# So do the frameworks of the recipes: their tests make this one.
-FRAMEWORKS := examples/.venv
+# So do the frameworks of the recipes: their tests make these.
+FRAMEWORKS := examples/.venv examples/.venv-litellm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,7 +33,7 @@ help: ## list the targets
 		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
-	@$(BIN)/python manage.py up
+	@$(BIN)/python -m retrycontract up
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
@@ -108,6 +108,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(COMPILE) benchmarks/peers.in --output-file benchmarks/peers.lock
 	$(COMPILE) tests/gateway/upstream.in --constraints requirements-dev.lock --output-file tests/gateway/upstream.lock
 	$(COMPILE) --extra client pyproject.toml examples/requirements.in --constraints requirements.lock --output-file examples/requirements.lock
+	$(COMPILE) --extra client pyproject.toml examples/litellm.in --constraints requirements.lock --output-file examples/litellm.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
 	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
@@ -28,13 +25,18 @@ from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
-from retrycontract.contract.matching import Submission, match
+from retrycontract.contract.matching import Submission
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
-from retrycontract.contract.tracker import AttemptRecord, InMemoryRetryTracker, RetryTracker
+from retrycontract.contract.tracker import (
+    AttemptRecord,
+    InMemoryRetryTracker,
+    RetryTracker,
+    TrackedCall,
+    TrackedCalls,
+    UnknownCallError,
+)
 from retrycontract.languages import compiler_of
-
-MAX_OPEN_CALLS = 50_000  # the oldest are forgotten; a process with more open calls should use the service
 
 logger = logging.getLogger("retrycontract")
 # A library is silent until its user asks for logs; without a handler Python would print warnings.
@@ -68,43 +70,6 @@ class Outcome:
         return Findings(self.errors).warnings
 
 
-@dataclass(slots=True)
-class _Call:
-    """Remember an open call between its attempts."""
-
-    call_id: str
-    tool_name: str
-    session_id: str | None
-    allowed: int
-    bucket: tuple[str, str]
-    state: CallState = CallState.PENDING
-    last_turn: int | None = None
-    last_tool_call_id: str = ""
-    is_of_unknown_tool: bool = False
-    first_output: str = ""
-    last: Outcome | None = None
-    first_tool_call_id: str = ""  # of that output
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-class UnknownCallError(LookupError):
-    """Raised for a `call_id` that has ended or was never ours."""
-
-    def __init__(self, call_id: str) -> None:
-        self.call_id = call_id
-        super().__init__(
-            f"no open call has the id {call_id!r}: it ended, or is not of this contract; leave call_id out"
-        )
-
-
-class OtherToolError(ValueError):
-    """Raised when an attempt names a call of another tool."""
-
-    def __init__(self, call_id: str, tool_name: str) -> None:
-        self.call_id, self.tool_name = call_id, tool_name
-        super().__init__(f"the call {call_id!r} is of the tool {tool_name!r}; leave call_id out to begin a new one")
-
-
 class RetryContract:
     """Check tool calls against their schemas, count attempts and say when a person is needed.
 
@@ -131,9 +96,7 @@ class RetryContract:
         self._formatters = gather_formatters(formatters)
         self._clock, self._new_id = clock, new_id
         self._tools: dict[str, CompiledTool] = {}
-        self._calls: OrderedDict[str, _Call] = OrderedDict()
-        self._buckets: dict[tuple[str, str], dict[str, _Call]] = {}
-        self._lock = threading.Lock()
+        self._calls = TrackedCalls(self._tracker.clear)
         for tool in tools:
             self.register(tool)
 
@@ -194,18 +157,18 @@ class RetryContract:
             callback_error=callback_error,
             said=said,
         )
-        findings = look() if self._is_new(submission, call_id) else None
+        findings = look() if self._calls.begins_one(submission, call_id) else None
         # Looked at again: another thread may have begun the call while this output was checked.
-        if findings is not None and findings.is_valid and self._is_new(submission, call_id):
+        if findings is not None and findings.is_valid and self._calls.begins_one(submission, call_id):
             _log_faults(findings)
             return self._right_at_once(findings, max_attempts or self._allowed(tool, tool_name))
-        with self._locked_call(submission, call_id, max_attempts) as call:
+        with self._calls.held(submission, call_id, partial(self._begin, submission, max_attempts)) as call:
             findings = findings or look()
             call.is_of_unknown_tool = tool is None
             call.tool_name, call.last_tool_call_id = tool_name, tool_call_id
             call.last_turn = call.last_turn if turn is None else turn
             # Before it is judged: the next attempt may be looked for while this one is.
-            self._keep_findable(call)
+            self._calls.keep_findable(call)
             outcome = self._conclude(call, tool, findings, arguments, now or self._clock(), feedback)
             call.last = outcome
         _log_faults(findings)
@@ -220,24 +183,21 @@ class RetryContract:
         A call whose last try ends so is over, as it is with `gives_up`. Raises UnknownCallError.
         """
         submission = Submission(tool_name, self._new_id(), None, None)
-        with self._locked_call(submission, call_id, max_attempts) as call:
+        with self._calls.held(submission, call_id, partial(self._begin, submission, max_attempts)) as call:
             budget = Budget(self._tracker.increment_attempt(call.call_id), call.allowed)
             move = move_unasked(call.state, budget, gives_up=gives_up)
             call.state = move.state
             if move.state.has_ended:
-                self._end(call)
+                self._calls.end(call)
             return Outcome(call.call_id, move.status, *budget.shown)
 
     def last_outcome(self, call_id: str) -> Outcome:
         """Give what became of the newest attempt of an open call; raises UnknownCallError."""
-        with self._lock:
-            found = self._calls.get(call_id)
+        found = self._calls.get(call_id)
         if found is None or found.last is None:
             raise UnknownCallError(call_id)
-        return found.last
-
-    def _is_new(self, submission: Submission, call_id: str | None) -> bool:
-        return call_id is None and not self._buckets.get(_bucket(submission))
+        outcome: Outcome = found.last
+        return outcome
 
     def _right_at_once(self, findings: Findings, allowed: int) -> Outcome:
         """Count a call whose first attempt is valid; there is nothing of it to remember."""
@@ -248,7 +208,7 @@ class RetryContract:
 
     def _conclude(
         self,
-        call: _Call,
+        call: TrackedCall,
         tool: CompiledTool | None,
         findings: Findings,
         output: Any,
@@ -272,7 +232,7 @@ class RetryContract:
             call.first_tool_call_id = call.last_tool_call_id
         call.state = verdict.state
         if verdict.state.has_ended:
-            self._end(call)
+            self._calls.end(call)
         result = write_answer(
             findings,
             verdict,
@@ -300,11 +260,11 @@ class RetryContract:
     def _mode(self, tool: CompiledTool | None, name: str) -> Mode:
         return (tool.tool.mode if tool else None) or self._configuration.for_tool(name).mode
 
-    def _shown_name(self, call: _Call) -> str:
+    def _shown_name(self, call: TrackedCall) -> str:
         """Give the tool's name; what nobody registered may be anything, a secret too."""
         return call.tool_name if call.tool_name in self._tools else self._sanitizer.redact_name(call.tool_name)
 
-    def _escalation(self, call: _Call, budget: Budget, verdict: Move, now: datetime) -> str:
+    def _escalation(self, call: TrackedCall, budget: Budget, verdict: Move, now: datetime) -> str:
         return EscalationFormatter().format_escalation(
             self._shown_name(call),
             call.first_tool_call_id or call.last_tool_call_id,
@@ -315,77 +275,19 @@ class RetryContract:
             held_attempt=budget.made if verdict.is_held else None,
         )
 
-    @contextmanager
-    def _locked_call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> Iterator[_Call]:
-        """Find or begin the call and hold its lock: another thread may have ended it while we waited."""
-        while True:
-            call = self._call(submission, call_id, max_attempts)
-            with call.lock:
-                if not call.state.has_ended:
-                    yield call
-                    return
-
-    def _call(self, submission: Submission, call_id: str | None, max_attempts: int | None) -> _Call:
-        with self._lock:
-            if call_id is not None:
-                # One error for what ended and what never was: nothing is kept of a call that has ended.
-                if call_id not in self._calls:
-                    raise UnknownCallError(call_id)
-                call = self._calls[call_id]
-                if call.tool_name != submission.tool_name and not call.is_of_unknown_tool:
-                    raise OtherToolError(call_id, call.tool_name)
-                return call
-            candidates = list(self._buckets.get(_bucket(submission), {}).values())
-            found = match(submission, candidates, is_one_conversation=True)
-            return found or self._begin(submission, max_attempts)
-
-    def _begin(self, submission: Submission, max_attempts: int | None) -> _Call:
-        tool = self._tools.get(submission.tool_name)
-        call = _Call(
+    def _begin(self, submission: Submission, max_attempts: int | None) -> TrackedCall:
+        name = submission.tool_name
+        return TrackedCall(
             self._new_id(),
-            submission.tool_name,
+            name,
             submission.session_id,
-            max_attempts or self._allowed(tool, submission.tool_name),
-            _bucket(submission),
+            max_attempts or self._allowed(self._tools.get(name), name),
             # Known from the start: another thread may look for this call before its first attempt is judged.
             last_turn=submission.turn,
             last_tool_call_id=submission.tool_call_id,
         )
-        if len(self._calls) >= MAX_OPEN_CALLS:
-            # The first one is the oldest, as calls are never put in anew.
-            self._forget(next(iter(self._calls.values())))
-        self._calls[call.call_id] = call
-        self._buckets.setdefault(call.bucket, {})[call.call_id] = call
-        return call
 
-    def _keep_findable(self, call: _Call) -> None:
-        """Move a call to where its next attempt looks for it: `call_id` may have come with a provider's new id."""
-        bucket = _bucket(Submission(call.tool_name, call.last_tool_call_id, call.session_id))
-        if bucket == call.bucket:
-            return
-        with self._lock:
-            if call.call_id in self._calls:
-                self._leave(call)
-                call.bucket = bucket
-                self._buckets.setdefault(bucket, {})[call.call_id] = call
-
-    def _end(self, call: _Call) -> None:
-        with self._lock:
-            self._forget(call)
-
-    def _forget(self, call: _Call) -> None:
-        # A call that makes room for others may be under way in another thread, which ends it once more.
-        if self._calls.pop(call.call_id, None):
-            self._leave(call)
-        self._tracker.clear(call.call_id)
-
-    def _leave(self, call: _Call) -> None:
-        neighbours = self._buckets[call.bucket]
-        del neighbours[call.call_id]
-        if not neighbours:
-            del self._buckets[call.bucket]
-
-    def _log(self, call: _Call, outcome: Outcome, correlation_id: str | None, duration_us: int) -> None:
+    def _log(self, call: TrackedCall, outcome: Outcome, correlation_id: str | None, duration_us: int) -> None:
         if not outcome.errors or (outcome.status is Status.VALID and not outcome.is_observed):
             return
         fields = events.failure_fields(
@@ -408,15 +310,8 @@ def _log_faults(findings: Findings) -> None:
         logger.error("A check of the tool could not run: %s", fault)
 
 
-def _bucket(submission: Submission) -> tuple[str, str]:
-    """Say where the calls lie that an attempt may continue: its session, else the provider's id."""
-    if submission.session_id is None:
-        return "id", submission.tool_call_id
-    return "session", submission.session_id
-
-
 def _outcome(
-    call: _Call,
+    call: TrackedCall,
     findings: Findings,
     verdict: Move,
     budget: Budget,

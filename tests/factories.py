@@ -14,7 +14,8 @@ from dashboard.navigation import Role, give_role
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Agent, Attempt, Call, Guidance, Tool
 from retrycontract.usecases.answers.give_guidance import give_guidance
-from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.calls.continue_call import NewAttempt
+from retrycontract.usecases.calls.submit_attempt import submit_attempt
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
 PASSWORD = "correct horse battery"

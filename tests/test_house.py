@@ -13,7 +13,6 @@ MOST_CHARACTERS = 140  # of a template's line: a longer one cannot be reviewed i
 
 # The same thing seen at two doors may keep its name; everything else gets a name of its own.
 SEVERAL_HOMES = {
-    "CallPage": "what the API sends is what the client gives",
     "CallSummary": "what the API sends is what the client gives",
     "DryRun": "the client gives what the use case found",
     "Event": "the client gives what the store keeps",
@@ -22,7 +21,6 @@ SEVERAL_HOMES = {
     "Outcome": "the library and the client answer with the same fields",
     "RefusedTool": "what the API sends is what the client gives",
     "Tool": "a tool as it is declared, and as it is stored",
-    "ToolPage": "what the API sends is what the client gives",
     "ToolForm": "the desk and the admin ask for the same",
     "Patience": "how long a client asks again, and how long errors are explained",
 }

@@ -11,7 +11,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTING = ROOT / "docs" / "public-api.txt"
-PACKAGES = ("retrycontract", "retrycontract.client", "retrycontract.loops", "retrycontract.mcp")
+PACKAGES = (
+    "retrycontract", "retrycontract.client", "retrycontract.client.frameworks", "retrycontract.loops",
+    "retrycontract.mcp",
+)  # fmt: skip
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 WRITE = "write it anew: python -m tests.test_public_api"
 

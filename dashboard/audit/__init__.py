@@ -110,7 +110,11 @@ class AuditLine:
     @property
     def gist(self) -> str:
         """Say its first details in a line, those that are single words and numbers."""
-        told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in self.event.data.items() if _is_one(value)]
+        told = [
+            said
+            for name, value in self.event.data.items()
+            if _is_one(value) and value != self.event.actor and (said := _said(name.replace("_", " "), value))
+        ]
         return " · ".join(told[:MOST_TOLD])
 
 
@@ -142,10 +146,13 @@ def _is_one(value: Any) -> bool:
     )
 
 
-def _said(value: Any) -> str:
+def _said(name: str, value: Any) -> str:
+    """Say a detail, as in "not valid", "attempt 3", "VAL-001" or "tool: deploy"; nothing where it says nothing."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value) or "none" if isinstance(value, list) else str(value)
+        return name if value else "not valid" if name == "valid" else ""
+    if isinstance(value, list):
+        return ", ".join(value) if name == "codes" or not value else f"{name}: {', '.join(value)}"
+    return f"{name} {value}" if isinstance(value, int | float) else f"{name}: {value}" if value else ""
 
 
 COLUMNS: Final = ("number", "at", "actor", "door", "event", "call_id", "from_state", "to_state", "details")

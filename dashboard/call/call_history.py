@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +12,12 @@ from typing import Any
 from django.conf import settings
 
 from dashboard.call.diagnosis import TONES, Change, Course, Diagnosis, Mark, compare
-from dashboard.shared.json_view import is_long
-from dashboard.shared.mistakes import MistakePattern, by_pattern
-from retrycontract.contract.decisions import Decision
-from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.lifecycle import CallState, Status
+from dashboard.call.entries import AttemptEntry, GuidanceEntry
+from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.outputs.source_code import UnknownLanguageError, declared_language
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import (
     Attempt,
-    AttemptState,
     Call,
     Escalation,
     EscalationState,
@@ -33,124 +28,9 @@ from retrycontract.store.models import (
 from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
 from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
 
-_AT_LINE = re.compile(r" at line (\d{1,6})\b")
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")
 ANSWERABLE = (CallState.BLOCKED, CallState.EXPIRED)
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEntry:
-    """Show one attempt."""
-
-    attempt: Attempt
-    is_newest: bool
-    before: Attempt | None = None  # the attempt before it, when that one is known
-
-    @property
-    def changes(self) -> tuple[Change, ...] | None:
-        """Tell what changed since the attempt before; None when there is nothing to compare."""
-        before = self.before
-        # Text that is no JSON has no places that could be compared.
-        if before is None or not before.is_parsed or not self.attempt.is_parsed:
-            return None
-        return compare(before.output, self.attempt.output)
-
-    @property
-    def is_repeat(self) -> bool:
-        """Tell whether the agent sent the same text again."""
-        before = self.before
-        return before is not None and bool(before.output_hash) and before.output_hash == self.attempt.output_hash
-
-    @property
-    def at(self) -> datetime:
-        """Tell when it came in."""
-        return self.attempt.submitted_at
-
-    @property
-    def errors(self) -> tuple[ValidationError, ...]:
-        """Give its errors, the worst first."""
-        return tuple(sorted(self.attempt.errors, key=lambda error: -error.severity))
-
-    @property
-    def mistakes(self) -> tuple[MistakePattern, ...]:
-        """Give its errors, those that are alike as one."""
-        return by_pattern(self.attempt.errors)
-
-    @property
-    def account(self) -> list[tuple[str, str]]:
-        """Say how the output came about, as far as the agent told it: the model, its tokens, its time, its end."""
-        attempt = self.attempt
-        told = [("Model", attempt.model or "")]
-        ways = (("in", attempt.tokens_in), ("out", attempt.tokens_out))
-        told.append(("Tokens", ", ".join(f"{amount:,} {way}" for way, amount in ways if amount is not None)))
-        told.append(("Took", "" if attempt.seconds is None else f"{attempt.seconds:g} s"))
-        told.append(("Ended", attempt.finish_reason or ""))
-        return [(name, value) for name, value in told if value]
-
-    @property
-    def failing_lines(self) -> tuple[int, ...]:
-        """Name the lines of a source file that its compiler complained about."""
-        found = (_AT_LINE.search(error.message) for error in self.attempt.errors)
-        return tuple(int(line.group(1)) for line in found if line)
-
-    @property
-    def is_long(self) -> bool:
-        """Tell whether the output has more lines than are shown around its failing places."""
-        return self.attempt.is_parsed and is_long(self.attempt.output)
-
-    @property
-    def blocking(self) -> int:
-        """Count the errors that block execution."""
-        return sum(error.severity is ErrorSeverity.ERROR for error in self.errors)
-
-    @property
-    def outcome(self) -> tuple[str, str]:
-        """Name the icon and the word for how it went."""
-        attempt = self.attempt
-        if attempt.is_waiting:
-            return "pending", "Being checked"
-        if attempt.state == AttemptState.UNASKED:
-            return "alert", "The model could not be asked"
-        if attempt.state == AttemptState.DISCARDED:
-            return "cancelled", "Discarded"
-        if attempt.state == AttemptState.DEAD:
-            return "alert", "Could not be checked"
-        if not attempt.is_valid:
-            return "failed", "Failed"
-        return ("valid", "Valid") if attempt.status != Status.BLOCKED else ("valid", "Valid, held for a person")
-
-    @property
-    def title(self) -> str:
-        """Say which attempt it is, as the agent was told."""
-        attempt = self.attempt
-        if attempt.shown_max and attempt.number > attempt.shown_max:
-            return f"Attempt {attempt.number}, while Blocked"
-        return f"Attempt {attempt.number}" + (f" of {attempt.shown_max}" if attempt.shown_max else "")
-
-
-@dataclass(frozen=True, slots=True)
-class GuidanceEntry:
-    """Show one operator's answer."""
-
-    guidance: Guidance
-    expiries: tuple[datetime, ...] = ()
-
-    @property
-    def at(self) -> datetime:
-        """Tell when it was given."""
-        return self.guidance.given_at
-
-    @property
-    def decision(self) -> Decision:
-        """Give what was decided."""
-        return Decision(self.guidance.decision)
-
-    @property
-    def is_late(self) -> bool:
-        """Tell whether nobody had answered in time."""
-        asked = self.guidance.escalation.opened_at
-        return any(asked <= expired <= self.at for expired in self.expiries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +79,7 @@ class CallHistory:
     @property
     def course(self) -> Course:
         """Give what happened, to be drawn."""
-        marks = [Mark(entry.at, entry.outcome[0], f"{entry.title}: {entry.outcome[1].lower()}", _tone(entry))
+        marks = [Mark(entry.at, entry.outcome[0], f"{entry.title}: {entry.outcome[1].lower()}", entry.tone)
                  for entry in self.entries if isinstance(entry, AttemptEntry)]  # fmt: skip
         marks += [Mark(asked.opened_at, "person", "a person was asked", "ended") for asked in self.escalations]
         marks += [
@@ -415,10 +295,6 @@ def editable(value: Any) -> str:
     """Write a JSON value over several lines, hidden characters as escapes that mean the same."""
     lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
     return "\n".join(visible(line) for line in lines)
-
-
-def _tone(entry: AttemptEntry) -> str:
-    return {"failed": "blocked", "alert": "blocked", "valid": "good", "pending": "work"}.get(entry.outcome[0], "ended")
 
 
 def _guidance_of(call: Call) -> tuple[Guidance, ...]:

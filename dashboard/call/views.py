@@ -25,10 +25,11 @@ from dashboard.call.work import read_work
 from dashboard.inbox.views import next_blocked
 from dashboard.navigation import may_answer
 from dashboard.shared.choices import choices_for
-from dashboard.shared.forms import AnswerForm
+from dashboard.shared.forms import UNAVAILABLE, UNCHECKABLE, AnswerForm
 from dashboard.shared.json_view import line_at, lines_of
 from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
 from dashboard.templatetags.desk import bare
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
 from retrycontract.store.models import Call, Escalation, HeldAnswer
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
@@ -135,6 +136,9 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
         )
     except AlreadyAnsweredError:
         return _page(request, read_story(_get(found.public_id)), form=form, status=TOO_LATE)
+    except ChildUnavailableError:
+        story = read_story(_get(found.public_id))
+        return _page(request, story, form=form, refused=RefusedAnswerError(UNCHECKABLE), status=UNAVAILABLE)
     goes_on = request.POST.get("then") == "next"
     # After the answer was sent: a call is not taken on by somebody whose answer comes back refused.
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
@@ -206,6 +210,8 @@ def _drafted(form: AnswerForm, found: Call) -> dict[str, Any]:
         return {"draft": draft_guidance(found, **form.answer)}
     except RefusedAnswerError as refused:
         return {"refused": refused, "faults": _placed(form, refused)}
+    except ChildUnavailableError:
+        return {"refused": RefusedAnswerError(UNCHECKABLE)}
 
 
 def _placed(form: AnswerForm, refused: RefusedAnswerError) -> list[tuple[ValidationError, int]]:

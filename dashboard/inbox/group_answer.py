@@ -25,9 +25,10 @@ from dashboard.call.views import taken_back
 from dashboard.inbox.groups import Row, find_groups
 from dashboard.inbox.views import read_claims, read_snoozes
 from dashboard.navigation import may_answer
-from dashboard.shared.forms import GRANTS, LASTS
+from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE
 from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from dashboard.shared.responses import REFUSED, is_htmx, say_sent
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
@@ -319,6 +320,8 @@ def _drafted(form: GroupForm, waiting: WaitingGroup) -> dict[str, Any]:
         return {"draft": draft_guidance(call, **answer)}
     except RefusedAnswerError as refused:
         return {"refused": refused}
+    except ChildUnavailableError:
+        return {"refused": RefusedAnswerError(UNCHECKABLE)}
 
 
 def _at_hand(request: HttpRequest, waiting: WaitingGroup) -> AtHand:

@@ -12,9 +12,11 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.tools.tool_figures import MOST_TOOLS, shown_schema
 from dashboard.tools.views import MAX_NAME, NO_CONTROLS, SchemaForm, written
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract.feedback.tool_result import RENDERERS, Provider, ToolResult
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_text import parse_json
@@ -250,6 +252,8 @@ def _try(form: PlaygroundForm) -> DryRun | None:
         form.add_error("schema", refused.reason)
     except (UnknownLanguageError, MissingGrammarError) as refused:
         form.add_error("name", str(refused))
+    except ChildUnavailableError:
+        form.add_error("schema", UNCHECKABLE)
     return None
 
 

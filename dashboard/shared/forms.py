@@ -44,6 +44,10 @@ FIELDS: Final = {
 FORBIDDEN: Final = 403
 UNAVAILABLE: Final = 503
 RELOAD_SECONDS: Final = 5
+# What only a child process may check, while none can be started; it stands on the page all the same.
+UNCHECKABLE: Final = (
+    "The service cannot check outputs at the moment. What you typed is kept below; send it again in a minute."
+)
 # A form with one of these is typed anew: neither a password nor a code is written into a page.
 UNREPEATABLE: Final = ("password", "old_password", "new_password", "code", "secret", "token")
 
@@ -120,6 +124,11 @@ class LoginForm(AuthenticationForm):
 
     code = forms.CharField(required=False, max_length=10)
     pause: timedelta | None = None
+
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        """Refuse in our own words, the same whatever was wrong."""
+        said = "That name, password or code is not right. Capitals and small letters differ."
+        return forms.ValidationError(said, code="invalid_login")
 
     def clean(self) -> dict[str, Any]:
         """Count the login before the password is looked at."""

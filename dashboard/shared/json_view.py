@@ -16,6 +16,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Token
 from pygments.util import ClassNotFound
 
+from dashboard.shared.mistakes import TITLES
 from retrycontract.contract import pointers
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
@@ -101,7 +102,8 @@ class _Marks:
     def of(cls, value: Any, errors: Iterable[ValidationError]) -> _Marks:
         marks = cls()
         for error in errors:
-            if error.severity is not ErrorSeverity.ERROR:
+            # What no schema says of the whole stands at no line: the opening bracket is not to blame for it.
+            if error.severity is not ErrorSeverity.ERROR or (not error.field_path and error.keyword in TITLES):
                 continue
             place, found = _nearest(value, error.field_path)
             lacks = place != error.field_path and place == pointers.parent(error.field_path)

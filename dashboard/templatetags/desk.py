@@ -12,18 +12,19 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
 from dashboard.shared.json_view import render_json, render_source, render_text
-from dashboard.shared.mistakes import title_of, value_of
+from dashboard.shared.mistakes import code_title, title_of, value_of
 from dashboard.shared.responses import undo_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Call, StandingHint
 from retrycontract.usecases.answers.suggest_guidance import times
@@ -78,6 +79,7 @@ def source_view(text: str, language: str = "", failing: Collection[int] = ()) ->
 
 register.filter("undo_of", undo_of)
 register.filter("percent", percent)
+register.filter("code_title", code_title)
 register.filter("title_of", title_of)
 register.filter("value_of", value_of)
 
@@ -122,6 +124,13 @@ def shown(text: object) -> SafeString:
 def shown_text(text: object) -> SafeString:
     """Show text of several lines that came from outside: escaped, isolated, nothing hidden."""
     return format_html("<bdi>{}</bdi>", "\n".join(visible(line) for line in str(text).split("\n")))
+
+
+@register.filter
+def excerpt(text: object) -> SafeString:
+    """Show some lines of a file as text from outside, the caret where it fails made easy to see."""
+    marked = shown_text(text).replace(CARET, f'<mark class="caret">{CARET}</mark>')
+    return mark_safe(marked)  # noqa: S308 - the text was escaped before
 
 
 @register.filter

@@ -20,9 +20,11 @@ from dashboard.call.diagnosis import compare
 from dashboard.insights.plots import TimeRange
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import clean
+from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
+from retrycontract.children.process import ChildUnavailableError
 from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
@@ -71,6 +73,8 @@ class SchemaForm(forms.Form):
         except InvalidSchema as refused:
             self.refused = refused
             raise forms.ValidationError(refused.reason) from None
+        except ChildUnavailableError:
+            raise forms.ValidationError(UNCHECKABLE) from None
         return value
 
 
@@ -139,7 +143,7 @@ def _told(fault: JsonFault) -> str:
 MAX_SEARCH: Final = 200
 EXAMPLE: Final = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}, "required": ["city"],
                   "additionalProperties": False}  # fmt: skip
-Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError)
+Unusable = (InvalidSchema, UnknownLanguageError, MissingGrammarError, ChildUnavailableError)
 
 
 @require_GET

@@ -38,13 +38,22 @@ NOTHING = "–"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
+class AtLeast(int):
+    """Hold a number that counting stopped at, which is shown as such."""
+
+    def __str__(self) -> str:
+        """Write "5,000+"."""
+        return f"{int(self):,}+"
+
+
 class BoundedPaginator(_Paginator):
     """Count no further than somebody turns pages: counting a history of millions would hold up everybody."""
 
     @cached_property
     def count(self) -> int:
         """Count up to the bound."""
-        return cast(QuerySet[Any], self.object_list)[:MAX_COUNTED].count()
+        counted = cast(QuerySet[Any], self.object_list)[: MAX_COUNTED + 1].count()
+        return AtLeast(MAX_COUNTED) if counted > MAX_COUNTED else counted
 
 
 class Page(_Admin):

@@ -11,8 +11,8 @@ from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters, problems
-from retrycontract.api.fields import MAX_TURN, Moment
-from retrycontract.api.schemas import ErrorOut, Identifier, Links, Strict, ToolName
+from retrycontract.api.fields import MAX_TURN, Identifier, Moment, ToolName
+from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, StringConstraints, WithJsonSchema
 
 from retrycontract.contract.configuration import LONGEST, SHORTEST, parse_duration
 from retrycontract.contract.generation import MAX_TOKENS
@@ -40,7 +40,24 @@ TOOL_LISTS: Final[dict[str, Any]] = {
     "MCP": {"value": {"tools": [{"name": "read_file", "inputSchema": READ_FILE}]}},
 }
 
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
+# Where the model could not be asked there is no output: `arguments` is null.
+UNASKED: dict[str, Any] = {"allOf": [{"anyOf": [
+    {"properties": {"api_error": {"type": "null"}}},
+    {"required": ["arguments"], "properties": {"arguments": {"type": "null"}}},
+]}]}  # fmt: skip
+# Of a response it must be told where it stands.
+PLACED: dict[str, Any] = {
+    "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},
+    "then": {
+        "properties": {"task_id": {"type": "string"}, "turn": {"type": "integer"}},
+        "required": ["task_id", "turn"],
+    },
+}
 
+OwnWords = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 # The largest whole number that every reader of JSON keeps exactly (RFC 8259, 6).
 MAX_TURN = 2**53 - 1
 MAX_SECONDS = 365 * 86_400

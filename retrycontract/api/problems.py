@@ -20,7 +20,6 @@ from pydantic import BaseModel, Field
 
 from retrycontract.api import openapi
 from retrycontract.api.preconditions import entity_tag
-from retrycontract.api.schemas import ProblemOut
 from retrycontract.children.pool import TooManyWaitingError
 from retrycontract.contract import pointers
 from retrycontract.contract.matching import AmbiguousCallError
@@ -30,14 +29,14 @@ from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import InvalidToolListError
 from retrycontract.languages import MissingGrammarError
 from retrycontract.store.models import LostRaceError
-from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
-from retrycontract.usecases.calls.submit_attempt import (
+from retrycontract.usecases.calls.continue_call import (
     CallEndedError,
     CallNotFoundError,
     CallOfOtherToolError,
     OtherKindError,
     UnknownVersionError,
 )
+from retrycontract.usecases.calls.repeat_request import IdempotencyConflictError
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError
 from retrycontract.usecases.tools.contracts import sanitizer
 from retrycontract.usecases.tools.register_tool import ToolChangedError
@@ -73,6 +72,30 @@ STATUS: Final = {
     "busy": 503,
     "database-unavailable": 503,
 }
+
+
+class ProblemItem(BaseModel):
+    """One fault of a request."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class ProblemOut(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[ProblemItem] | None = None
+    call_id: str | None = Field(None, description="The call that the problem is about.")
+    state: str | None = Field(None, description="Where that call stands.")
+    candidates: list[str] | None = Field(None, description="Open calls that could be meant: send the call_id of one.")
+
+
 # Whatever is asked. A body is refused by its size before anything else is looked at, also where none is read.
 ALWAYS: Final = (
     "http-error", "no-key", "unknown-key", "missing-scope", "body-too-large", "too-many-requests", "internal", "busy",

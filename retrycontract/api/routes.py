@@ -29,9 +29,10 @@ from retrycontract.front.request_ids import usable_request_id
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.dry_run import dry_run
 from retrycontract.usecases.calls.repeat_request import opened_identifier, safe_query, sealed_identifier
-from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.calls.submit_attempt import submit_attempt
 from retrycontract.usecases.notify.doorbell import agent_bell
 from retrycontract.usecases.notify.follow_events import follow_events
 

@@ -19,7 +19,19 @@ from pydantic import (
 )
 
 from retrycontract.api import fields as examples
-from retrycontract.api.fields import AttemptCount, InputSchema, Seconds, TokenCount, Turn
+from retrycontract.api.fields import (
+    ONE_OUTPUT,
+    PLACED,
+    UNASKED,
+    AttemptCount,
+    Identifier,
+    InputSchema,
+    OwnWords,
+    Seconds,
+    TokenCount,
+    ToolName,
+    Turn,
+)
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
@@ -34,23 +46,6 @@ from retrycontract.contract.feedback.tool_result import Provider
 from retrycontract.contract.generation import Generation
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
-
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-ToolName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
-ONE_OUTPUT: dict[str, Any] = {"oneOf": [{"required": ["arguments"]}, {"required": ["raw"]}]}
-# Where the model could not be asked there is no output: `arguments` is null.
-UNASKED: dict[str, Any] = {"allOf": [{"anyOf": [
-    {"properties": {"api_error": {"type": "null"}}},
-    {"required": ["arguments"], "properties": {"arguments": {"type": "null"}}},
-]}]}  # fmt: skip
-# Of a response it must be told where it stands.
-PLACED: dict[str, Any] = {
-    "if": {"properties": {"kind": {"const": "agent_response"}}, "required": ["kind"]},
-    "then": {
-        "properties": {"task_id": {"type": "string"}, "turn": {"type": "integer"}},
-        "required": ["task_id", "turn"],
-    },
-}
 
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]
 
@@ -85,9 +80,6 @@ class WithOutput(Strict):
         if "raw" in self.model_fields_set:
             return self.raw
         return json.dumps(self.arguments) if isinstance(self.arguments, str) else self.arguments
-
-
-OwnWords = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]
 
 
 class OwnErrorIn(Strict):
@@ -402,25 +394,3 @@ class CheckOut(BaseModel):
     feedback: str
     characters: int
     tokens_estimate: int = Field(description="Characters / 4: an estimate, no tokenizer is asked.")
-
-
-class ProblemItem(BaseModel):
-    """One fault of a request."""
-
-    pointer: str
-    code: str
-    detail: str
-
-
-class ProblemOut(BaseModel):
-    """A problem document (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    errors: list[ProblemItem] | None = None
-    call_id: str | None = Field(None, description="The call that the problem is about.")
-    state: str | None = Field(None, description="Where that call stands.")
-    candidates: list[str] | None = Field(None, description="Open calls that could be meant: send the call_id of one.")

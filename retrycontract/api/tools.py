@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 from retrycontract.api import fields as examples
 from retrycontract.api import presenters, problems
 from retrycontract.api.auth import READ, TOOLS_WORK
-from retrycontract.api.fields import AttemptCount, Duration, InputSchema, ToolList
+from retrycontract.api.fields import AttemptCount, Duration, InputSchema, ToolList, ToolName
 from retrycontract.api.preconditions import (
     IdempotencyKey,
     IfMatch,
@@ -29,7 +29,7 @@ from retrycontract.api.preconditions import (
     tag_of,
 )
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
-from retrycontract.api.schemas import Kinds, Strict, ToolName
+from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.document import InvalidSchema

@@ -29,13 +29,14 @@ from retrycontract.client.operations import (
     Operations,
     ToolOptions,
 )
-from retrycontract.client.patience import Patience
+from retrycontract.client.patience import PATIENCE, Patience
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
     Guidance,
     ImportedTools,
     KnownTool,
+    Listing,
     LoggedResponse,
     Outcome,
     RegisteredTool,
@@ -48,8 +49,6 @@ from retrycontract.contract.lifecycle import CallState
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
-
-PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
 
 
 class Client:
@@ -150,27 +149,15 @@ class Client:
 
     def calls(self, **filters: Unpack[CallQuery]) -> Iterator[CallSummary]:
         """List the agent's calls, the newest first, read page by page as they are asked for."""
-        page = self._drive(self._operations.first_calls(filters))
-        yield from page.calls
-        while page.following is not None:
-            page = self._drive(self._operations.following_calls(page.following))
-            yield from page.calls
+        return self._rows(self._operations.calls(filters))
 
     def agent_responses(self, **filters: Unpack[LogQuery]) -> Iterator[LoggedResponse]:
         """Read the agent-response log: the newest call first, its replies one after the other."""
-        page = self._drive(self._operations.first_responses(filters))
-        yield from page.responses
-        while page.following is not None:
-            page = self._drive(self._operations.following_responses(page.following))
-            yield from page.responses
+        return self._rows(self._operations.agent_responses(filters))
 
     def tools(self, kind: Kind | str | None = None) -> Iterator[KnownTool]:
         """List the tools that the service knows, by name and without their schemas."""
-        page = self._drive(self._operations.first_tools(kind))
-        yield from page.tools
-        while page.following is not None:
-            page = self._drive(self._operations.following_tools(page.following))
-            yield from page.tools
+        return self._rows(self._operations.tools(kind))
 
     def tool(self, name: str) -> KnownTool:
         """Read one tool with its schema; raises RefusedError for one that is not known."""
@@ -209,6 +196,13 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
+
+    def _rows(self, listing: Listing[T]) -> Iterator[T]:
+        path: str | None = listing.path
+        while path is not None:
+            page = self._drive(self._operations.page(path, listing))
+            yield from page.rows
+            path = page.following
 
     def _drive(self, conversation: Conversation[T]) -> T:
         try:
@@ -314,35 +308,17 @@ class AsyncClient:
         """Give a call up, and learn how it ended."""
         return await self._drive(self._operations.cancel(call))
 
-    async def calls(self, **filters: Unpack[CallQuery]) -> AsyncIterator[CallSummary]:
+    def calls(self, **filters: Unpack[CallQuery]) -> AsyncIterator[CallSummary]:
         """List the agent's calls, the newest first, read page by page as they are asked for."""
-        page = await self._drive(self._operations.first_calls(filters))
-        for call in page.calls:
-            yield call
-        while page.following is not None:
-            page = await self._drive(self._operations.following_calls(page.following))
-            for call in page.calls:
-                yield call
+        return self._rows(self._operations.calls(filters))
 
-    async def agent_responses(self, **filters: Unpack[LogQuery]) -> AsyncIterator[LoggedResponse]:
+    def agent_responses(self, **filters: Unpack[LogQuery]) -> AsyncIterator[LoggedResponse]:
         """Read the agent-response log; see `Client.agent_responses`."""
-        page = await self._drive(self._operations.first_responses(filters))
-        for response in page.responses:
-            yield response
-        while page.following is not None:
-            page = await self._drive(self._operations.following_responses(page.following))
-            for response in page.responses:
-                yield response
+        return self._rows(self._operations.agent_responses(filters))
 
-    async def tools(self, kind: Kind | str | None = None) -> AsyncIterator[KnownTool]:
+    def tools(self, kind: Kind | str | None = None) -> AsyncIterator[KnownTool]:
         """List the tools that the service knows; see `Client.tools`."""
-        page = await self._drive(self._operations.first_tools(kind))
-        for tool in page.tools:
-            yield tool
-        while page.following is not None:
-            page = await self._drive(self._operations.following_tools(page.following))
-            for tool in page.tools:
-                yield tool
+        return self._rows(self._operations.tools(kind))
 
     async def tool(self, name: str) -> KnownTool:
         """Read one tool with its schema; see `Client.tool`."""
@@ -380,6 +356,14 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         return f"AsyncClient({self.url!r})"
+
+    async def _rows(self, listing: Listing[T]) -> AsyncIterator[T]:
+        path: str | None = listing.path
+        while path is not None:
+            page = await self._drive(self._operations.page(path, listing))
+            for row in page.rows:
+                yield row
+            path = page.following
 
     async def _drive(self, conversation: Conversation[T]) -> T:
         try:

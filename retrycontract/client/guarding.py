@@ -160,10 +160,15 @@ def guarded_in_loop(client: AsyncClient, guard: Guard) -> Callable[..., Awaitabl
 
 def conversation_of(client: Client | AsyncClient, name: str) -> Session | AsyncSession:
     """Give the innermost conversation that this client has begun; raises NoConversationError without one."""
-    found = next((session for session in reversed(CONVERSATIONS.get()) if session.client is client), None)
+    found = begun_with(client)
     if found is None:
         raise NoConversationError(name)
     return found
+
+
+def begun_with(client: Client | AsyncClient) -> Session | AsyncSession | None:
+    """Give the innermost conversation that this client has begun, if there is one."""
+    return next((session for session in reversed(CONVERSATIONS.get()) if session.client is client), None)
 
 
 def _new_id(guard: Guard) -> str:

@@ -17,17 +17,17 @@ from retrycontract.client.errors import CorrectionError, UnreachableError, refus
 from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions, T
 from retrycontract.client.patience import Patience
 from retrycontract.client.results import (
-    CallPage,
     CallSummary,
     DryRun,
     Guidance,
     ImportedTools,
     KnownTool,
+    Listed,
+    Listing,
+    LoggedResponse,
     Outcome,
     RegisteredTool,
-    ResponsePage,
     Settlement,
-    ToolPage,
     answered,
     settled,
 )
@@ -214,33 +214,26 @@ class Operations:
         reply = yield from self._asked(_post(f"{_path(call)}/cancel"))
         return self._read(reply, reading.state)
 
-    def first_calls(self, filters: CallQuery) -> Conversation[CallPage]:
-        """Read the first page of the agent's calls."""
+    def calls(self, filters: CallQuery) -> Listing[CallSummary]:
+        """List the agent's calls."""
         asked = {name: value for name, value in filters.items() if value is not None}
-        return (yield from self.following_calls(f"/calls?{urlencode(asked | {'limit': PAGE})}"))
+        return Listing(f"/calls?{urlencode(asked | {'limit': PAGE})}", reading.call_page)
 
-    def following_calls(self, path: str) -> Conversation[CallPage]:
-        """Read the page that one before has named."""
-        return self._read((yield from self._asked(Request("GET", path))), reading.call_page)
-
-    def first_responses(self, filters: LogQuery) -> Conversation[ResponsePage]:
-        """Read the first page of the agent-response log."""
+    def agent_responses(self, filters: LogQuery) -> Listing[LoggedResponse]:
+        """List the agent-response log."""
         asked = {name: value for name, value in filters.items() if value is not None}
         times = {name: value.isoformat() for name, value in asked.items() if isinstance(value, datetime)}
-        return (yield from self.following_responses(f"/agent-responses?{urlencode(asked | times | {'limit': PAGE})}"))
+        return Listing(f"/agent-responses?{urlencode(asked | times | {'limit': PAGE})}", reading.response_page)
 
-    def following_responses(self, path: str) -> Conversation[ResponsePage]:
-        """Read the page that one before has named."""
-        return self._read((yield from self._asked(Request("GET", path))), reading.response_page)
+    def tools(self, kind: Kind | str | None) -> Listing[KnownTool]:
+        """List the tools."""
+        return Listing(
+            f"/tools?{urlencode({'kind': kind, 'limit': PAGE} if kind else {'limit': PAGE})}", reading.tool_page
+        )
 
-    def first_tools(self, kind: Kind | str | None) -> Conversation[ToolPage]:
-        """Read the first page of the tools."""
-        asked = {"kind": kind, "limit": PAGE} if kind else {"limit": PAGE}
-        return (yield from self.following_tools(f"/tools?{urlencode(asked)}"))
-
-    def following_tools(self, path: str) -> Conversation[ToolPage]:
-        """Read the page that one before has named."""
-        return self._read((yield from self._asked(Request("GET", path))), reading.tool_page)
+    def page(self, path: str, listing: Listing[T]) -> Conversation[Listed[T]]:
+        """Read one page of a list: its first, or one that the page before has named."""
+        return self._read((yield from self._asked(Request("GET", path))), listing.reader)
 
     def tool(self, name: str) -> Conversation[KnownTool]:
         """Read one tool with its schema."""

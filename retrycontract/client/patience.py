@@ -8,7 +8,8 @@ from itertools import count
 
 from retrycontract.client.exchange import ANSWER_SECONDS, Conversation, Lost, Reply, Request
 
-FIRST_PAUSE = 0.5  # seconds; a restart of the service takes a few
+PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
+FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 8.0
 SHORTEST_ANSWER = 5.0  # seconds that a request may take however little patience there is
 # Too many requests, and what the service or a proxy says when it is away for the moment.

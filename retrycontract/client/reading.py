@@ -10,18 +10,16 @@ from typing import Any, TypeVar
 from retrycontract.client.errors import UnexpectedAnswerError
 from retrycontract.client.exchange import API, Reply, Submissions, value_of
 from retrycontract.client.results import (
-    CallPage,
     CallSummary,
     DryRun,
     Guidance,
     ImportedTools,
     KnownTool,
+    Listed,
     LoggedResponse,
     Outcome,
     RefusedTool,
     RegisteredTool,
-    ResponsePage,
-    ToolPage,
 )
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
@@ -95,19 +93,19 @@ def state(data: Any) -> CallState:
     return CallState(data["state"])
 
 
-def call_page(data: Any) -> CallPage:
+def call_page(data: Any) -> Listed[CallSummary]:
     """Read some of the agent's calls."""
-    return CallPage(tuple(map(_call_summary, data["calls"])), _following(data["next"], "/calls?"))
+    return Listed(tuple(map(_call_summary, data["calls"])), _following(data["next"], "/calls?"))
 
 
-def response_page(data: Any) -> ResponsePage:
+def response_page(data: Any) -> Listed[LoggedResponse]:
     """Read some lines of the agent-response log."""
-    return ResponsePage(tuple(map(_response, data["responses"])), _following(data["next"], "/agent-responses?"))
+    return Listed(tuple(map(_response, data["responses"])), _following(data["next"], "/agent-responses?"))
 
 
-def tool_page(data: Any) -> ToolPage:
+def tool_page(data: Any) -> Listed[KnownTool]:
     """Read some tools."""
-    return ToolPage(tuple(map(known_tool, data["tools"])), _following(data["next"], "/tools?"))
+    return Listed(tuple(map(known_tool, data["tools"])), _following(data["next"], "/tools?"))
 
 
 def known_tool(data: Any) -> KnownTool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,22 @@ from retrycontract.contract.webhooks import ResponseStatus
 
 VALID = "The call is valid."
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """Hold one page of a list, and the address of the page that follows, below /api/v1."""
+
+    rows: tuple[T, ...]
+    following: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """Name a list: the address of its first page, below /api/v1, and how each page is read."""
+
+    path: str
+    reader: Callable[[Any], Listed[T]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +183,6 @@ class CallSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class CallPage:
-    """Hold some calls, and the address of those that follow, below /api/v1."""
-
-    calls: tuple[CallSummary, ...]
-    following: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class LoggedResponse:
     """Hold one line of the agent-response log; `raw` is redacted, `correction_attempt` 0 for the reply itself."""
 
@@ -189,14 +198,6 @@ class LoggedResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponsePage:
-    """Hold some lines of the log, and the address of those that follow, below /api/v1."""
-
-    responses: tuple[LoggedResponse, ...]
-    following: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class KnownTool:
     """Hold a tool that the service knows; without its schema where many are listed."""
 
@@ -207,14 +208,6 @@ class KnownTool:
     version: int
     schema_hash: str
     input_schema: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolPage:
-    """Hold some tools, and the address of those that follow, below /api/v1."""
-
-    tools: tuple[KnownTool, ...]
-    following: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,7 @@ class LoginSettings(BaseModel):
     """Hold what decides who may log in at the desk, and how."""
 
     session_idle_minutes: int = Field(720, ge=1, description="When an idle operator must log in again.")
-    session_max_hours: float = Field(
-        24,
-        gt=0,
-        description="When an operator must log in again, however busy.",
-    )
+    session_max_hours: float = Field(24, gt=0, description="When an operator must log in again, however busy.")
     require_second_factor: bool = Field(
         False, description="Who logs in by password must set up a second factor before anything else."
     )

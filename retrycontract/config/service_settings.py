@@ -18,13 +18,13 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import read_database_url
+from retrycontract.config.delivery_settings import DeliverySettings
 from retrycontract.config.login_settings import PREFIX as PREFIX
 from retrycontract.config.login_settings import LoginSettings
 from retrycontract.config.login_settings import is_plain_url as is_plain_url
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
 
-ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
 # Read by the client, by examples, and by what measures and tests the service.
@@ -38,7 +38,7 @@ OF_OTHERS = frozenset(
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
-class ServiceSettings(LoginSettings):
+class ServiceSettings(LoginSettings, DeliverySettings):
     """Hold every setting of the service; a wrong value is refused at start with its name and range."""
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -120,9 +120,6 @@ class ServiceSettings(LoginSettings):
         description="How old the newest `backup` may be before `doctor` warns; 0: copies are made by other means.",
     )
 
-    public_url: str = Field(
-        "", description="Address at which people reach the desk; links in notifications begin with it."
-    )
     trace_url: str = Field(
         "",
         description="Address of a trace in your tracing tool, with `{trace_id}` in it: calls link there.",
@@ -136,34 +133,6 @@ class ServiceSettings(LoginSettings):
     proxy_wait_seconds: float = Field(
         0, ge=0, le=3_600, description="How long an answer at `/proxy/` waits for a person; 0: it ends and says so."
     )
-    notify_webhook_url: str = Field(
-        "", description='Slack-compatible webhook that is told of new escalations; gets `{"text": …}`. A secret.'
-    )
-    notify_email: list[str] = Field(
-        [], description="Addresses that are told of new escalations, comma separated; needs the e-mail settings."
-    )
-    allow_private_webhooks: bool = Field(
-        False, description="Let webhooks lead to private addresses and use plain http; only inside your own network."
-    )
-    webhook_timeout_seconds: float = Field(
-        15, gt=0, le=30, description="How long the receiver of a signed webhook may take to answer."
-    )
-    notify_pause_seconds: float = Field(
-        60, ge=0, description="Pause between two messages of a channel; what comes meanwhile becomes one message."
-    )
-    notify_gives_up_after_days: float = Field(
-        3, gt=0, description="How long a message that cannot be delivered is tried again."
-    )
-    courier: str = Field("retrycontract.delivery.courier.Courier", description="Class that carries messages out.")
-    email_host: str = Field("", description="SMTP server.")
-    email_port: int = Field(587, ge=1, le=65_535, description="Port of the SMTP server.")
-    email_user: str = Field("", description="User name at the SMTP server, if it asks for one.")
-    email_password: str = Field("", description="Password at the SMTP server. A secret.")
-    email_security: Literal["starttls", "tls", "none"] = Field(
-        "starttls", description="How the connection to the SMTP server is secured: starttls, tls or none."
-    )
-    email_from: str = Field("", description="Address that e-mails come from.")
-
     check_seconds: float = Field(
         2, gt=0, le=10, description="Processor seconds that checking one output may take before it is cut off."
     )
@@ -217,7 +186,6 @@ class ServiceSettings(LoginSettings):
         "trusted_origins",
         "trusted_proxies",
         "encryption_keys",
-        "notify_email",
         "proxy_upstreams",
         mode="before",
     )
@@ -253,21 +221,6 @@ class ServiceSettings(LoginSettings):
             )
         return self
 
-    @field_validator("notify_email", "email_from")
-    @classmethod
-    def _addressed(cls, value: list[str] | str) -> list[str] | str:
-        for address in [value] if isinstance(value, str) else value:
-            if address and not ADDRESS.fullmatch(address):
-                raise ValueError("each must be a plain e-mail address such as desk@example.com")
-        return value
-
-    @field_validator("public_url", "notify_webhook_url")
-    @classmethod
-    def _absolute(cls, url: str) -> str:
-        if url and not is_plain_url(url):
-            raise ValueError("must be an address such as https://host/path, without a user, spaces or a #part")
-        return url
-
     @field_validator("proxy_upstreams")
     @classmethod
     def _named(cls, upstreams: list[str]) -> list[str]:
@@ -296,26 +249,6 @@ class ServiceSettings(LoginSettings):
         if url and ("{trace_id}" not in url or not is_plain_url(url.replace("{trace_id}", "0" * 32))):
             raise ValueError("must be an address such as https://traces.example/t/{trace_id}")
         return url
-
-    @field_validator("public_url")
-    @classmethod
-    def _without_query(cls, url: str) -> str:
-        if "?" in url:
-            raise ValueError("must end with the path, without a query")
-        return url.rstrip("/")
-
-    @model_validator(mode="after")
-    def _can_notify(self) -> ServiceSettings:
-        if self.notify_webhook_url.startswith("http:") and not self.allow_private_webhooks:
-            raise ValueError(
-                f"{PREFIX}NOTIFY_WEBHOOK_URL: must begin with https; "
-                f"{PREFIX}ALLOW_PRIVATE_WEBHOOKS=true allows http inside your own network"
-            )
-        if self.notify_email and not (self.email_host and self.email_from):
-            raise ValueError(f"{PREFIX}NOTIFY_EMAIL: needs {PREFIX}EMAIL_HOST and {PREFIX}EMAIL_FROM")
-        if self.email_password and not self.email_user:
-            raise ValueError(f"{PREFIX}EMAIL_PASSWORD: needs {PREFIX}EMAIL_USER")
-        return self
 
     @field_validator("database_url")
     @classmethod

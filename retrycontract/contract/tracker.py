@@ -1,16 +1,19 @@
-"""Count attempts and keep their history: the protocol, and the bounded in-memory implementation."""
+"""What is known of open calls, in one process: their attempts and histories, and where the next attempt finds them."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.matching import Submission, match
 from retrycontract.contract.redaction.sanitizer import elide_middle
 
 MAX_HISTORY = 10  # entries kept for one call
@@ -159,3 +162,136 @@ def _shortened(error: ValidationError, room: int) -> ValidationError:
         hint=None,
         patch=(),
     )
+
+
+class UnknownCallError(LookupError):
+    """Raised for a `call_id` that has ended or was never ours."""
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+        super().__init__(
+            f"no open call has the id {call_id!r}: it ended, or is not of this contract; leave call_id out"
+        )
+
+
+class OtherToolError(ValueError):
+    """Raised when an attempt names a call of another tool."""
+
+    def __init__(self, call_id: str, tool_name: str) -> None:
+        self.call_id, self.tool_name = call_id, tool_name
+        super().__init__(f"the call {call_id!r} is of the tool {tool_name!r}; leave call_id out to begin a new one")
+
+
+@dataclass(slots=True)
+class TrackedCall:
+    """Remember an open call between its attempts; `lock` is held while one of them is judged."""
+
+    call_id: str
+    tool_name: str
+    session_id: str | None
+    allowed: int
+    state: CallState = CallState.PENDING
+    last_turn: int | None = None
+    last_tool_call_id: str = ""
+    is_of_unknown_tool: bool = False
+    first_output: str = ""
+    last: Any = None  # what became of its newest attempt
+    first_tool_call_id: str = ""  # of that output
+    bucket: tuple[str, str] = field(init=False)  # where its next attempt looks for it
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.bucket = _bucket(Submission(self.tool_name, self.last_tool_call_id, self.session_id))
+
+
+class TrackedCalls:
+    """Keep the calls of one process that have not ended, by where their next attempt looks for them.
+
+    Thread-safe. When it is full the oldest call is forgotten, of which `forget` is told the id.
+    """
+
+    def __init__(self, forget: Callable[[str], None]) -> None:
+        self._forget_more = forget
+        self._calls: OrderedDict[str, TrackedCall] = OrderedDict()
+        self._buckets: dict[tuple[str, str], dict[str, TrackedCall]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, call_id: str) -> TrackedCall | None:
+        """Give the open call of that id."""
+        with self._lock:
+            return self._calls.get(call_id)
+
+    def begins_one(self, submission: Submission, call_id: str | None) -> bool:
+        """Tell whether an attempt can continue none of the calls."""
+        return call_id is None and not self._buckets.get(_bucket(submission))
+
+    @contextmanager
+    def held(
+        self, submission: Submission, call_id: str | None, begin: Callable[[], TrackedCall]
+    ) -> Iterator[TrackedCall]:
+        """Find the call of an attempt, or keep the one that `begin` makes, and hold its lock.
+
+        Raises UnknownCallError, OtherToolError and AmbiguousCallError.
+        """
+        while True:
+            call = self._find(submission, call_id) if call_id is not None else self._match(submission, begin)
+            with call.lock:
+                if not call.state.has_ended:  # another thread may have ended it while we waited
+                    yield call
+                    return
+
+    def keep_findable(self, call: TrackedCall) -> None:
+        """Move a call to where its next attempt looks for it: `call_id` may have come with a provider's new id."""
+        bucket = _bucket(Submission(call.tool_name, call.last_tool_call_id, call.session_id))
+        with self._lock:
+            if bucket != call.bucket and call.call_id in self._calls:
+                self._leave(call)
+                call.bucket = bucket
+                self._buckets.setdefault(bucket, {})[call.call_id] = call
+
+    def end(self, call: TrackedCall) -> None:
+        """Forget a call."""
+        with self._lock:
+            self._forget(call)
+
+    def _find(self, submission: Submission, call_id: str) -> TrackedCall:
+        with self._lock:
+            # One error for what ended and what never was: nothing is kept of a call that has ended.
+            if call_id not in self._calls:
+                raise UnknownCallError(call_id)
+            call = self._calls[call_id]
+            if call.tool_name != submission.tool_name and not call.is_of_unknown_tool:
+                raise OtherToolError(call_id, call.tool_name)
+            return call
+
+    def _match(self, submission: Submission, begin: Callable[[], TrackedCall]) -> TrackedCall:
+        with self._lock:
+            candidates = list(self._buckets.get(_bucket(submission), {}).values())
+            if found := match(submission, candidates, is_one_conversation=True):
+                return found
+            call = begin()
+            if len(self._calls) >= MAX_CALLS:
+                # The first one is the oldest, as calls are never put in anew.
+                self._forget(next(iter(self._calls.values())))
+            self._calls[call.call_id] = call
+            self._buckets.setdefault(call.bucket, {})[call.call_id] = call
+            return call
+
+    def _forget(self, call: TrackedCall) -> None:
+        # A call that makes room for others may be under way in another thread, which ends it once more.
+        if self._calls.pop(call.call_id, None):
+            self._leave(call)
+        self._forget_more(call.call_id)
+
+    def _leave(self, call: TrackedCall) -> None:
+        neighbours = self._buckets[call.bucket]
+        del neighbours[call.call_id]
+        if not neighbours:
+            del self._buckets[call.bucket]
+
+
+def _bucket(submission: Submission) -> tuple[str, str]:
+    """Say where the calls lie that an attempt may continue: its session, else the provider's id."""
+    if submission.session_id is None:
+        return "id", submission.tool_call_id
+    return "session", submission.session_id

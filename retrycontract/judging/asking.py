@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 
 from retrycontract.client import ClientError, Guidance, RefusedError, UnavailableError, UnreachableError
-from retrycontract.in_process import UnknownCallError
+from retrycontract.contract.tracker import UnknownCallError
 from retrycontract.judging import Judge, ModelOutput, NotJudgedError, Verdict
 from retrycontract.judging.steps import Steps, drive_async
 

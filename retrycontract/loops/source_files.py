@@ -14,8 +14,8 @@ from typing import Any, Unpack
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.code_blocks import find_code
-from retrycontract.contract.outputs.no_attempt import without_thoughts
 from retrycontract.contract.outputs.source_code import ALLOW_EMPTY, LANGUAGE, Language, language_of, may_be_empty
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.tool import PluginCheck, Tool
 from retrycontract.judging import Contract, Judge, judge_for
 from retrycontract.judging.judge import Runner

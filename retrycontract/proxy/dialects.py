@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from retrycontract.contract.advice import did_you_mean
-from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.outputs.thoughts import without_thoughts
 
 MAX_TEXT: Final = 100_000  # characters that are looked through
 MAX_OPENINGS: Final = 200  # places that are tried: each may look as far as the text's end

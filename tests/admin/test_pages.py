@@ -206,7 +206,16 @@ def test_no_list_counts_a_whole_table(admin: Client, answered: Call) -> None:
             admin.get(address(model))
     counting = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
     assert len(counting) == len(MODELS)
-    assert [sql for sql in counting if f"LIMIT {pages.MAX_COUNTED}" not in sql] == []
+    assert [sql for sql in counting if f"LIMIT {pages.MAX_COUNTED + 1}" not in sql] == []
+
+
+def test_a_number_that_counting_stopped_at_is_shown_as_such(admin: Client) -> None:
+    rows = [{"actor": "ada", "name": "agent.renamed", "door": "admin", "at": timezone.now(), "data": {}}] * 2
+    Event.objects.bulk_create(Event(**row) for row in rows * (pages.MAX_COUNTED // 2))
+    count = Event.objects.count()
+    assert f"{count} results" in admin.get(address(Event)).content.decode() or count > pages.MAX_COUNTED
+    Event.record("agent.renamed", actor="ada", door="admin", at=timezone.now())
+    assert "5,000+ results" in admin.get(address(Event)).content.decode()
 
 
 @pytest.mark.parametrize("model", [Call, Attempt, Escalation, Guidance, Event], ids=lambda model: model.__name__)

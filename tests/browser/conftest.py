@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.conftest import require
 
@@ -51,6 +51,7 @@ def browser() -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # For the same reason Django takes this thread for asynchronous; nothing here awaits between two queries.
         patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        expect.set_options(timeout=ACTION_TIMEOUT_MS)
         launched = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield launched
         launched.close()

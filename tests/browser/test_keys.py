@@ -144,6 +144,23 @@ def test_calls_are_claimed_released_and_snoozed_in_the_list(site: Site) -> None:
     expect(site.page.locator(f"#link-{first.public_id}")).to_be_focused()
 
 
+def test_a_question_is_ready_as_soon_as_it_is_shown(site: Site) -> None:
+    """A browser that is busy runs its timers late: a key pressed meanwhile must not send the form as a page."""
+    _, second, third = three_calls()
+    site.page.add_init_script(
+        "const later = setTimeout; window.setTimeout = (work, ms, ...rest) => later(work, ms + 700, ...rest);"
+    )
+    site.page.reload()
+    site.page.evaluate("window.isSamePage = true")
+    for key in ("j", "j", "s"):
+        site.page.keyboard.press(key)
+    expect(site.page.get_by_role("button", name="In an hour")).to_be_focused()
+    site.page.keyboard.press("Enter")
+    expect(site.page.locator(f"#row-{second.public_id}")).to_have_count(0, timeout=SOON)
+    expect(site.page.locator(f"#link-{third.public_id}")).to_be_focused()
+    assert site.page.evaluate("window.isSamePage")
+
+
 def test_a_group_is_answered_by_keys_alone(site: Site) -> None:
     calls = [make_blocked() for _ in range(3)]
     site.page.reload()

@@ -102,8 +102,33 @@ def test_ordinary_names_and_times_stay_on_one_line_within_their_place(
     make_call(agent, [RIGHT], tool="summarise_pages", at=now - timedelta(hours=23, minutes=48))
     site = Site(live_server.url, new_page(viewport={"width": width, "height": 800}))
     site.log_in()
-    for path in ("/tools/", "/calls/"):
+    answer(make_blocked(), make_user("leo"), at=now - timedelta(hours=14, minutes=57))
+    for path in ("/tools/", "/calls/", "/?show=agent"):
         site.page.goto(live_server.url + path)
         words = site.page.locator("code.tool:visible, .row-time > *:visible")
         assert words.count() > 0
         assert words.evaluate_all(OUT_OF_PLACE) == []
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1440])
+def test_every_tab_is_seen_whole_and_the_answer_stands_beside_the_call(
+    live_server: LiveServer, new_page: NewPage, width: int
+) -> None:
+    make_user("mia")
+    call = make_blocked(at=timezone.now() - timedelta(hours=47))
+    site = Site(live_server.url, new_page(viewport={"width": width, "height": 900}))
+    site.log_in()
+    page = site.page
+    # As in a service that is at work: each number of a tab has five figures.
+    page.locator(".tabs .count").evaluate_all(
+        "(counts) => counts.forEach((count) => { count.textContent = '10,000'; })"
+    )
+    tabs = page.locator(".tabs")
+    assert tabs.evaluate("(tabs) => tabs.scrollWidth <= tabs.clientWidth"), "none is cut off"
+    expect(tabs.get_by_role("link", name="All")).to_be_in_viewport(ratio=1)
+    site.open(call)
+    side, story = page.locator(".call-side").bounding_box(), page.locator(".call-story").bounding_box()
+    assert side is not None
+    assert story is not None
+    assert side["x"] >= story["x"] + story["width"]
+    expect(page.get_by_role("button", name="Send answer")).to_be_in_viewport()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from retrycontract.client import AsyncClient, Client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
 FLAVOURS = {"sync": Client, "async": AsyncClient}
 
@@ -26,9 +26,7 @@ class Blocking:
         found = getattr(self._client, name)
         if not inspect.ismethod(found):
             return found
-        if inspect.isasyncgenfunction(found):
-            return lambda **options: self._listed(found(**options))
-        return lambda *args, **kwargs: asyncio.run_coroutine_threadsafe(found(*args, **kwargs), self._loop).result(90)
+        return lambda *args, **kwargs: self._done(found(*args, **kwargs))
 
     def session(self, name: str | None = None) -> Blocking:
         """Begin a conversation, whose methods block as well."""
@@ -38,11 +36,12 @@ class Blocking:
         """Begin a turn of it."""
         return Blocking(self._client.turn(), self._loop)
 
-    def _listed(self, iterator: AsyncIterator[Any]) -> list[Any]:
+    def _done(self, begun: Any) -> Any:
         async def collect() -> list[Any]:
-            return [each async for each in iterator]
+            return [each async for each in begun]
 
-        return asyncio.run_coroutine_threadsafe(collect(), self._loop).result(90)
+        coroutine = collect() if inspect.isasyncgen(begun) else begun
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(90)
 
     def events(self, **options: Any) -> Iterator[Any]:
         """Give the events one by one; closing the iterator closes the stream."""

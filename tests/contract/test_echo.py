@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract.contract.feedback.feedback_forms import echo
-from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()

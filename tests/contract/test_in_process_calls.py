@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from retrycontract import ErrorCode, RetryConfiguration, RetryContract, Tool, ValidationError, in_process
+from retrycontract import ErrorCode, RetryConfiguration, RetryContract, Tool, ValidationError
+from retrycontract.contract import tracker
 from retrycontract.contract.matching import AmbiguousCallError
-from retrycontract.in_process import OtherToolError, UnknownCallError
+from retrycontract.contract.tracker import OtherToolError, UnknownCallError
 from tests.contract.in_process_desk import BAD, GOOD, SCHEMA, contract, fail
 
 
@@ -68,7 +69,7 @@ def test_sessions_and_tools_do_not_mix() -> None:
 
 
 def test_open_calls_are_bounded_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process, "MAX_OPEN_CALLS", 3)
+    monkeypatch.setattr(tracker, "MAX_CALLS", 3)
     desk = contract()
     calls = [desk.check("read_file", str(number), BAD).call_id for number in range(4)]
     with pytest.raises(UnknownCallError):
@@ -78,7 +79,7 @@ def test_open_calls_are_bounded_and_the_oldest_goes(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_call_that_is_pushed_out_while_it_is_judged_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_process, "MAX_OPEN_CALLS", 1)
+    monkeypatch.setattr(tracker, "MAX_CALLS", 1)
     desk = contract()
 
     def crowd(_: Any) -> list[ValidationError]:

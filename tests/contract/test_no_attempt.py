@@ -14,7 +14,9 @@ from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs.code_blocks import doubt
 from retrycontract.contract.outputs.no_attempt import no_attempt
+from retrycontract.contract.outputs.source_code import Language
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.languages import compiler_of
 
@@ -133,6 +135,20 @@ def test_however_a_no_is_put_together_it_is_one(language: str) -> None:
         assert no_attempt(shape.format(said[0].upper() + said[1:])) == "refused", said
 
 
+@pytest.mark.parametrize("language", SAYING_NO)
+def test_a_no_stays_one_in_a_heading_or_in_tags(language: str) -> None:
+    beginnings, denials = (words.split("|") for words in SAYING_NO[language].split(" -> "))
+    dresses = (
+        (Language.MARKDOWN, "# {}"), (Language.MARKDOWN, "{}\n=====\n"), (Language.HTML, "<p>{}</p>"),
+        (Language.HTML, "<!doctype html><html><head><title>No</title></head>\n<body>\n<p>{}</p>\n</body></html>\n"),
+        (Language.TSX, "<div>{}</div>"), (Language.TEXT, "<error>{}</error>"),
+    )  # fmt: skip
+    for beginning, denial, (suffix, dress) in product(["", *beginnings], denials, dresses):
+        said = f"{beginning} {denial}.".strip()
+        for is_fenced in (True, False):
+            assert doubt(dress.format(said[0].upper() + said[1:]), suffix, is_fenced=is_fenced) == "refused", said
+
+
 @pytest.mark.parametrize("name", ["a.yaml", "a.sh", "a.py", "a.md", "a.txt", "a.rb"])
 @pytest.mark.parametrize("answer", TALK)
 def test_small_talk_is_no_file(name: str, answer: str) -> None:
@@ -192,6 +208,19 @@ def test_small_talk_is_no_file(name: str, answer: str) -> None:
         ("a.sh", "/* Sorry, no */", "refused"),
         ("a.yaml", "- Done.", "only_talk"),
         ("a.md", "# Done!", "only_talk"),
+        ("a.md", "# I'm sorry, but I can't help with that.", "refused"),
+        ("a.md", "# Request declined\n\nI'm sorry, but I can't help with that request.\n", "refused"),
+        ("a.md", f"{F}markdown\n## Sorry\n\nI cannot create this file.\n{F}", "refused"),
+        ("a.md", "Lo siento\n=========\n\n## No puedo ayudarte con eso\n", "refused"),
+        ("a.md", "# 很抱歉，我无法协助您完成这个请求。", "refused"),
+        ("a.html", "<p>I'm sorry, but I can't assist with that.</p>", "refused"),
+        (
+            "a.html",
+            f"{F}html\n<!doctype html>\n<title>No</title>\n<p>Sorry, I'm unable to write <b>this</b>.</p>\n{F}",
+            "refused",
+        ),
+        ("a.tsx", "<p>I'm sorry, but I can't help with that.</p>", "refused"),
+        ("a.txt", "<error>Entschuldigung, ich kann dabei nicht helfen.</error>", "refused"),
         ("a.js", "\"I'm sorry, I can't do that.\"", "refused"),
         ("a.ts", '"Done."', "only_talk"),
         ("a.js", "`No puedo crear ese archivo.`", "refused"),
@@ -251,6 +280,10 @@ RIGHT = (
     ("a.sql", "select name from users where note is null"),
     ("a.sql", "PRAGMA foreign_keys = ON;\n"),
     ("a.html", "<p>Sorry, I cannot come.</p>\n"),
+    ("a.html", "<h1>Sorry</h1>\n<p>We can't find that page.</p>\n"),
+    ("a.md", "# I can't create an account\n\nAsk an administrator to add you.\n"),
+    ("a.html", "<title>Sorry</title>\n<p>Your account could not be created.</p>\n"),
+    ("a.md", "# I'm sorry\n\nThe last letter that he wrote.\n"),
     ("a.html", "<!doctype html>\n<p>one<br>two</p>\n"),
     ("a.rs", "fn main() {}\n"),
     ("A.java", "class A {}\n"),

@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from retrycontract.contract.outputs.no_attempt import no_attempt, without_thoughts
+from retrycontract.contract.outputs.no_attempt import no_attempt
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from tests.contract.test_no_attempt import HM, F, check
 
 
@@ -50,11 +51,12 @@ MARKS = (
 )  # fmt: skip
 # Marks without an end of their own kind that could stand alone: it is also somebody's XML, or Markdown's.
 NEVER_ALONE = (
-    "</analysis>", "</Plan>", "</rationale>", "</details>", "Here is my response:", f"\n{F}\n"
+    "</analysis>", "</Plan>", "</rationale>", "</details>", "Here is my response:", f"\n{F}\n",
+    "\n<|im_start|>answer\n",
 )  # fmt: skip
 FOLDED = (
     ('<details type="reasoning"><summary>Thought</summary>', "</details>"), (f"{F}thinking\n", f"\n{F}\n"),
-    ("Here is my thought process:", "Here is my response:"),
+    ("Here is my thought process:", "Here is my response:"), ("<|im_start|>think\n", "\n<|im_start|>answer\n"),
 )  # fmt: skip
 THOUGHTS = (
     "plan it", f"Maybe:\n{F}python\nos.remove(1)\n{F}\nno", f"{F}\nNO = 1\n{F}", "I'm sorry, I can't... or can I?",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.template.loader import render_to_string
@@ -39,8 +41,10 @@ def test_login_never_leads_to_another_site(client: Client) -> None:
 def test_a_wrong_password_is_said_and_the_name_is_kept(client: Client) -> None:
     make_user("mia")
     response = client.post("/login/", {"username": "mia", "password": "wrong"})
-    assert "correct username and password" in text_of(response)
-    assert 'value="mia"' in response.content.decode()
+    assert "That name, password or code is not right." in text_of(response)
+    page = " ".join(response.content.decode().split())
+    assert 'value="mia"' in page
+    assert re.findall(r'<input id="(\w+)"[^>]* autofocus', page) == ["id_password"], "the name is there already"
 
 
 def test_logging_out_needs_a_post(desk: Client) -> None:

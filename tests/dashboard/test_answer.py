@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,15 @@ from django.utils import timezone
 from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.store.models import Guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from tests.bombs import known
 from tests.dashboard.conftest import HTMX, Page, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
+from tests.usecases.conftest import configure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pytest_django import Settings
 
     from retrycontract.store.models import Call
 
@@ -101,6 +106,22 @@ def test_what_cannot_be_sent_comes_back_with_the_reason_and_everything_typed(
     assert f'aria-describedby="preview">\n{sent["arguments"]}</textarea>' in html
     if sent["grant"] == "4":
         assert 'value="4" checked' in html
+    assert not Guidance.objects.exists()
+
+
+@pytest.mark.parametrize("to", ["", "preview/"])
+def test_an_answer_that_nobody_can_check_now_keeps_the_words_and_says_so(
+    desk: Client, monkeypatch: pytest.MonkeyPatch, settings: Settings, to: str
+) -> None:
+    bomb, agent = known()[1], make_agent()
+    make_tool(agent, schema=bomb.schema)
+    call = make_blocked(agent, output="{")
+    configure(settings, check_memory_mb=335 + len(to))  # other limits than before: no child of another test is left
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    page = send(desk, call, to=to, decision="corrected", text="My words", arguments=json.dumps(bomb.value))
+    assert page.status_code == (200 if to else 503)
+    assert "cannot check outputs at the moment" in text_of(page)
+    assert "My words" in page.content.decode()
     assert not Guidance.objects.exists()
 
 

@@ -58,10 +58,21 @@ def test_it_says_who_did_what_when_to_which_call_and_through_which_door(admin: C
     page = admin.get("/audit/")
     assert told(page)[:3] == ["Guidance given", "Escalation opened", "Attempt judged"]
     text = text_of(page)
-    for part in ("mia through the desk", "Blocked then Waiting for agent", "decision hint", call.public_id, "15 d ago",
-                 "deployer through the API", "attempt 3 · valid no · codes VAL-008"):  # fmt: skip
+    for part in ("mia through the desk", "Blocked then Waiting for agent", "decision: hint", call.public_id, "15 d ago",
+                 "deployer through the API", "attempt 3 · not valid · VAL-008"):  # fmt: skip
         assert part in text, part
     assert f"/calls/{call.public_id}/" in page.content.decode()
+
+
+def test_a_line_repeats_no_name_and_tells_nothing_that_is_nothing(admin: Client) -> None:
+    Event.record("operator.logged_in", actor="ada", door=Door.DASHBOARD, at=NOW, operator="ada")
+    Event.record(
+        "tool.registered", actor="ada", door=Door.API, at=NOW, tool="deploy", version=1, changed=[], late=False
+    )
+    text = text_of(admin.get("/audit/"))
+    assert "tool: deploy · version 1" in text
+    for part in ("operator: ada", "operator ada", "changed none", "late no", "not late", "changed:"):
+        assert part not in text, part
 
 
 def test_details_are_shown_as_they_are_stored(admin: Client) -> None:

@@ -274,6 +274,7 @@ def test_the_first_look_teaches_how_to_connect_an_agent(desk: Client) -> None:
     page = text_of(desk.get("/"))
     assert "No agent has called yet" in page
     assert "retrycontract agent create my-agent" in page
+    assert "under Agents (an administrator does that)" in page
     assert "http://testserver/api/v1/calls" in page
 
 

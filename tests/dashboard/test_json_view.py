@@ -76,6 +76,14 @@ def test_the_place_of_an_error_is_marked(value: Any, pointer: str, line: str) ->
     assert marked(render_json(value, [error(pointer)])) == [line]
 
 
+@pytest.mark.parametrize(
+    ("keyword", "lines"), [("callback", []), ("tool", []), ("minProperties", ['{ "k": 1 } VAL-015'])]
+)
+def test_what_no_schema_says_of_the_whole_blames_no_line(keyword: str, lines: list[str]) -> None:
+    found = error("", ErrorCode.OBJECT_SCHEMA_VIOLATION, keyword=keyword)
+    assert bool(marked(render_json({"k": 1}, [found]))) is bool(lines)
+
+
 def test_several_errors_of_one_place_share_its_line() -> None:
     both = [error("/a"), error("/a", ErrorCode.PATTERN_MISMATCH), error("/a")]
     assert marked(render_json({"a": 1}, both)) == ['"a": 1 VAL-002, VAL-007']

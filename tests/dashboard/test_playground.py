@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.playground import EXAMPLES, TITLES
+from retrycontract.children.limits import Limits
+from retrycontract.children.pool import bound_shared_pool
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.usecases.calls.dry_run import dry_run
 from tests.dashboard.conftest import HTMX, text_of
@@ -103,6 +106,19 @@ def test_an_output_is_checked_by_its_kind(desk: Client, kind: str, name: str, ou
 def test_what_no_form_offers_is_refused(desk: Client, field: str) -> None:
     page = try_it(desk, **{field: "0\x00"})
     assert (page.status_code, "Nothing was checked" in text_of(page)) == (422, True)
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_while_no_child_can_be_started_it_says_so_and_keeps_what_was_typed(
+    desk: Client, monkeypatch: pytest.MonkeyPatch, is_registered: bool
+) -> None:
+    more = {"tool": str(make_tool(make_agent()).pk)} if is_registered else {}
+    bound_shared_pool(Limits(jobs=7 + is_registered))  # a new pool, without a child
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    page = try_it(desk, **more)
+    assert page.status_code == 422
+    assert "cannot check outputs at the moment" in text_of(page)
+    assert "europe" in page.content.decode()
 
 
 def test_nothing_is_stored(desk: Client) -> None:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,27 @@ RESPONSES = Recipe("openai_responses_agent.py", openai_responds, '"type": "funct
 ANTHROPIC = Recipe("anthropic_agent.py", anthropic_says, '"is_error": true')
 PYDANTIC_AI = Recipe("pydantic_ai_agent.py", openai_says)
 LANGGRAPH = Recipe("langgraph_agent.py", openai_says)
+LANGCHAIN = Recipe("langchain_agent.py", openai_says)
+AGENTS_SDK = Recipe("openai_agents_agent.py", openai_responds, '"type": "function_call_output"')
+LITELLM = Recipe("litellm_agent.py", openai_says)
 INSTRUCTOR = Recipe("instructor_agent.py", openai_says, tool="Flight")
-RECIPES = [OPENAI, RESPONSES, ANTHROPIC, PYDANTIC_AI, LANGGRAPH]
+RECIPES = [OPENAI, RESPONSES, ANTHROPIC, PYDANTIC_AI, LANGGRAPH, LANGCHAIN, AGENTS_SDK]
+
+STUBBORN = """
+import asyncio, litellm
+from examples.litellm_agent import TOOLS
+from retrycontract.client import AsyncClient
+from retrycontract.client.frameworks import litellm_callback
+
+async def main():
+    async with AsyncClient() as client:
+        litellm.callbacks = [litellm_callback(client, timeout=0)]
+        answer = await litellm.acompletion(model="openai/m", messages=[{"role": "user", "content": "Go."}], tools=TOOLS)
+        choice = answer.choices[0]
+        print(choice.message.tool_calls, choice.finish_reason, choice.message.content[:17])
+
+asyncio.run(main())
+"""
 
 
 @dataclass
@@ -77,15 +96,15 @@ class Stage:
             self.desk.answer(blocked[0], **answer)
             return running.result(60)
 
-    def run(self, recipe: Recipe, wire: Wire) -> subprocess.CompletedProcess[str]:
-        """Run a recipe as its user would."""
+    def run(self, recipe: Recipe, wire: Wire, *program: str) -> subprocess.CompletedProcess[str]:
+        """Run a recipe as its user would, or another program in its place."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("LANG", "RETRYC"))}
         environment |= {
             "OPENAI_BASE_URL": f"{wire.url}/v1", "ANTHROPIC_BASE_URL": wire.url,
-            "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none", "MODEL": "m",
+            "OPENAI_API_KEY": "none", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "ANTHROPIC_API_KEY": "none", "MODEL": "m",
             "RETRYCONTRACT_URL": self.service.url, "RETRYCONTRACT_API_KEY": self.key, "PYTHONPATH": str(ROOT),
         }  # fmt: skip
-        command = [self.python, ROOT / "examples" / recipe.file]
+        command = [self.python, *(program or (ROOT / "examples" / recipe.file,))]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -141,7 +160,9 @@ def test_a_stuck_agent_reads_a_persons_hint_and_runs_its_tool_once(stage: Stage,
     assert (call["state"], len(call["attempts"])) == ("valid", 4)
 
 
-@pytest.mark.parametrize("recipe", [OPENAI, PYDANTIC_AI, LANGGRAPH], ids=lambda recipe: recipe.file)
+@pytest.mark.parametrize(
+    "recipe", [OPENAI, PYDANTIC_AI, LANGGRAPH, LANGCHAIN, AGENTS_SDK], ids=lambda recipe: recipe.file
+)
 def test_corrected_arguments_are_run_without_asking_the_model(stage: Stage, recipe: Recipe) -> None:
     with model(recipe, WRONG, WRONG, WRONG, "Done.") as wire:
         done = stage.play(recipe, wire, decision="corrected", arguments=json.dumps(RIGHT))
@@ -151,7 +172,7 @@ def test_corrected_arguments_are_run_without_asking_the_model(stage: Stage, reci
     assert (call["state"], len(call["attempts"])) == ("valid", 4)
 
 
-@pytest.mark.parametrize("recipe", [ANTHROPIC, PYDANTIC_AI], ids=lambda recipe: recipe.file)
+@pytest.mark.parametrize("recipe", [ANTHROPIC, PYDANTIC_AI, LANGCHAIN, AGENTS_SDK], ids=lambda recipe: recipe.file)
 def test_what_a_person_rejects_is_told_and_never_run(stage: Stage, recipe: Recipe) -> None:
     with model(recipe, WRONG, WRONG, WRONG, "A pity.") as wire:
         done = stage.play(recipe, wire, decision="reject", text="No flights this year.")
@@ -195,6 +216,8 @@ def test_an_extraction_that_a_person_rejects_ends(stage: Stage) -> None:
         pytest.param(OPENAI, [[False, True]], id="openai"),
         pytest.param(PYDANTIC_AI, [[False, True]], id="pydantic-ai"),
         pytest.param(LANGGRAPH, [], id="langgraph ends"),
+        pytest.param(LANGCHAIN, [[False, True]], id="langchain"),
+        pytest.param(AGENTS_SDK, [[False, True]], id="agents sdk"),
         pytest.param(INSTRUCTOR, [[True]], id="instructor answers itself"),
     ],
 )
@@ -202,8 +225,58 @@ def test_text_that_is_no_json_is_an_attempt_where_the_framework_hands_it_on(
     stage: Stage, recipe: Recipe, attempts: list[list[bool]]
 ) -> None:
     steps = recipe.script(WRONG, RIGHT, "Done.")
-    steps[0][1]["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"origin": "ZRH'
+    first = steps[0][1]
+    written = first["output"][0] if "output" in first else first["choices"][0]["message"]["tool_calls"][0]["function"]
+    written["arguments"] = '{"origin": "ZRH'
     with answering(*steps) as wire:
         done = stage.run(recipe, wire)
     assert done.returncode == 0, done.stderr
     assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == attempts
+
+
+@pytest.mark.parametrize("recipe", [LANGCHAIN, PYDANTIC_AI, AGENTS_SDK], ids=lambda recipe: recipe.file)
+def test_parallel_calls_of_one_answer_are_calls_of_their_own(stage: Stage, recipe: Recipe) -> None:
+    both = recipe.says(None, ("book_flight", WRONG), ("book_flight", WRONG | {"destination": "London"}))
+    right = recipe.says(None, ("book_flight", RIGHT), ("book_flight", RIGHT | {"cabin": "economy"}), first=2)
+    with answering(both, right, recipe.says("Done.")) as wire:
+        done = stage.run(recipe, wire)
+    assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+    assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == [[False, True]] * 2
+    assert read(wire, 2).count("is booked in") == 2
+
+
+@pytest.fixture
+def litellm(stage: Stage, litellms_python: Path) -> Stage:
+    return replace(stage, python=litellms_python)
+
+
+def test_litellm_gives_its_caller_the_call_that_a_persons_hint_has_led_to(litellm: Stage) -> None:
+    with model(LITELLM, WRONG, WRONG, WRONG, RIGHT, "Done.") as wire:
+        done = litellm.play(LITELLM, wire, text="Airports have IATA codes.")
+    assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+    call = assert_two_failures_were_fed_back(LITELLM, wire, litellm)
+    assert "> Airports have IATA codes." in read(wire, 3)
+    asked, called, result = conversation(wire, 4)
+    assert (asked["role"], json.loads(called["tool_calls"][0]["function"]["arguments"])) == ("user", RIGHT)
+    assert result["content"] == BOOKED
+    assert (call["state"], len(call["attempts"])) == ("valid", 4)
+
+
+def test_litellm_keeps_the_right_one_of_parallel_calls(litellm: Stage) -> None:
+    both = openai_says(None, ("book_flight", RIGHT), ("book_flight", WRONG))
+    with answering(both, *LITELLM.script(RIGHT, "Done.")) as wire:
+        done = litellm.run(LITELLM, wire)
+    assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+    _, called, *results = conversation(wire, 2)
+    assert [json.loads(call["function"]["arguments"]) for call in called["tool_calls"]] == [RIGHT, RIGHT]
+    assert [result["content"] for result in results] == [BOOKED, BOOKED]
+
+
+def test_what_a_model_never_gets_right_does_not_reach_litellms_caller(litellm: Stage) -> None:
+    with model(LITELLM, WRONG) as wire:
+        done = litellm.run(LITELLM, wire, "-c", STUBBORN)
+        assert (done.stdout, done.returncode) == ("None stop Validation failed\n", 0), done.stderr
+        assert len(wire.bodies) == 10
+        refused = litellm.run(LITELLM, wire, "-c", STUBBORN.replace("tools=", "stream=True, tools="))
+        assert "ask for tools without 'stream'" in refused.stderr
+        assert len(wire.bodies) == 10

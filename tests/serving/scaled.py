@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from tests.serving.servers import free_port, wait_for_port
-from tests.serving.service import ROOT, START_SECONDS, Answer, Service
+from tests.serving.service import ROOT, START_SECONDS, Answer, Service, first_data
 
 
 @dataclass
@@ -29,9 +30,8 @@ class ScaledService(Service):
 
     def start(self) -> None:
         """Migrate, make an operator, and start every process."""
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(first_data() / "static", self.data_dir / "static", dirs_exist_ok=True)
         self.command("migrate", "--verbosity", "0")
-        self.command("collectstatic", "--no-input", "--verbosity", "0")
         for number in range(self.workers):
             self.worker_processes.append(self._start_worker(number))
         for _ in range(self.webs):

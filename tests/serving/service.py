@@ -1,15 +1,23 @@
-"""The real service for story tests: `manage.py up` as a process of its own, reached over HTTP only."""
+"""The real service for story tests: `manage.py up` as a process of its own, reached over HTTP only.
+
+What a service makes at its very first start, tables and gathered files, is made once in a run and copied: it takes
+longer than all of the rest. `tests/cli/test_terminal.py` begins with nothing.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -17,6 +25,19 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180  # a hang guard: a quiet machine migrates a new database in a few
+DATABASE = "retrycontract.sqlite3"
+FIRST_START = """
+import os
+from pathlib import Path
+os.environ["DJANGO_SETTINGS_MODULE"] = "retrycontract.settings"
+os.umask(0o077)
+import django
+django.setup()
+from django.core.management import call_command
+from retrycontract.management.commands.up import gather_files
+call_command("migrate", interactive=False, verbosity=0)
+gather_files(Path(os.environ["RETRYCONTRACT_DATA_DIR"]))
+"""
 # Commands of one service one after the other: to start a process for each takes longer than most stories.
 CONSOLE = """
 import io, json, sys
@@ -28,6 +49,21 @@ for line in sys.stdin:
     connections.close_all()
     print(json.dumps(told.getvalue().strip()), flush=True)
 """
+
+
+@cache
+def first_data() -> Path:
+    """Make what a new data folder gets at the first start, less its keys."""
+    folder = Path(tempfile.mkdtemp(prefix="retrycontract-first-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environment = Service(folder)._environ()
+    made = subprocess.run(
+        [sys.executable, "-c", FIRST_START], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    for name in ("secret_key", "encryption_key"):
+        (folder / name).unlink()
+    return folder
 
 
 @dataclass(frozen=True)
@@ -64,7 +100,8 @@ class Service:
 
     def start(self) -> None:
         """Start the service and wait until it says that it is ready."""
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        if not (self.data_dir / DATABASE).exists():
+            shutil.copytree(first_data(), self.data_dir, dirs_exist_ok=True)
         self.port = self.port or _free_port()
         seen = len(self.log) if (self.data_dir / "service.log").exists() else 0
         with (self.data_dir / "service.log").open("ab") as log:

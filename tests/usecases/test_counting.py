@@ -12,14 +12,14 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Escalation, Event
 from retrycontract.usecases.calls.cancel_call import cancel_call
-from retrycontract.usecases.calls.submit_attempt import (
+from retrycontract.usecases.calls.continue_call import (
     CallEndedError,
     CallNotFoundError,
     CallOfOtherToolError,
     NewAttempt,
     UnknownVersionError,
-    submit_attempt,
 )
+from retrycontract.usecases.calls.submit_attempt import submit_attempt
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 from tests.factories import DEPLOY, RIGHT, WRONG, answer, make_agent, make_tool, make_user
 from tests.usecases.conftest import Send, fail

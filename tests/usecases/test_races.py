@@ -16,8 +16,8 @@ from retrycontract.store.models import Attempt, Call, Door, Guidance, ProviderId
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, acknowledge_guidance, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.repeat_request import RequestKey, answer_once
-from retrycontract.usecases.calls.submit_attempt import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
 from retrycontract.usecases.people.admit import admit_by_provider
 from retrycontract.usecases.tools.register_tool import find_faults, import_tools, register_tool

@@ -19,7 +19,7 @@ from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.store.models import Agent, Call, Escalation, LostRaceError, Measure, Rollup
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
-from retrycontract.usecases.calls.submit_attempt import CallEndedError
+from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue, judge_waiting
 from retrycontract.usecases.counts.recount import fold_rollups, rebuild_rollups, recount
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit

@@ -29,7 +29,7 @@ from retrycontract.usecases.calls.claim_call import (
     snooze_call,
     wake_call,
 )
-from retrycontract.usecases.calls.submit_attempt import CallEndedError
+from retrycontract.usecases.calls.continue_call import CallEndedError
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_user, submit
 from tests.file_database import all_at_once

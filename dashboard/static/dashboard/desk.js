@@ -208,7 +208,7 @@
     const theme = event.target.closest("[data-theme-choice]");
     if (theme) chooseTheme(theme.dataset.themeChoice);
     const copy = event.target.closest("[data-copy]");
-    if (copy) navigator.clipboard.writeText(copy.dataset.copy).then(() => {
+    if (copy) navigator.clipboard.writeText(copy.dataset.copy || copy.nextElementSibling.textContent).then(() => {
       copy.classList.add("copied");
       setTimeout(() => copy.classList.remove("copied"), 1200);
     });
@@ -271,16 +271,17 @@
       reaching = setTimeout(() => showBeside(event.target), REACHED_MS);
     });
     split.addEventListener("click", (event) => {
-      if (event.target.closest("[data-pane-switch]")) {
-        split.toggleAttribute("data-open");
-        document.cookie = `pane=${split.hasAttribute("data-open") ? "open" : ""}; path=/; max-age=31536000; SameSite=Lax`;
-        markPane();
-      }
       const link = event.target.closest(".row-link");
       if (!link || !event.detail || !isOpen() || link.id === shown || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault(); // a first click shows it here, Enter and a second one open it
       link.focus();
       showBeside(link);
+    });
+    document.addEventListener("click", (event) => {
+      if (!event.target.closest("[data-pane-switch]")) return;
+      split.toggleAttribute("data-open");
+      document.cookie = `pane=${split.hasAttribute("data-open") ? "open" : ""}; path=/; max-age=31536000; SameSite=Lax`;
+      markPane();
     });
     document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "queue") markPane(); });
     isWide.addEventListener("change", markPane);
@@ -371,7 +372,19 @@
   document.addEventListener("submit", (event) => { if (!event.defaultPrevented) event.target.removeAttribute("data-typed"); });
   addEventListener("beforeunload", (event) => { if (one("form[data-typed]")) event.preventDefault(); });
 
+  const offerCopies = () => {
+    if (!navigator.clipboard) return; // pages that came without TLS from another machine have none
+    all("pre.snippet:not(.shown-once *):not(.snippet-box *)").forEach((snippet) => {
+      const box = document.createElement("div"), button = document.createElement("button");
+      box.className = "snippet-box";
+      Object.assign(button, { type: "button", className: "copy-snippet", textContent: "Copy" });
+      button.dataset.copy = "";
+      snippet.replaceWith(box);
+      box.append(button, snippet);
+    });
+  };
   const ready = () => {
+    offerCopies();
     all("[data-themes], [data-copy]").forEach((element) => { element.hidden = false; });
     all("[data-send-key]").forEach((key) => { key.textContent = `${/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"} ${key.dataset.sendKey || "↵"}`; });
     all(".no-script").forEach((element) => { element.hidden = true; });

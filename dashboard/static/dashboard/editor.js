@@ -86,7 +86,7 @@
   });
 
   // ---- The schema lies open beside the editor where there is room ----
-  const isWide = matchMedia("(min-width: 66.01rem)");
+  const isWide = matchMedia("(min-width: 60.01rem)");
   const openSchema = () => {
     const schema = one("#schema");
     if (schema && isWide.matches && one("#answer [value=corrected]:checked")) schema.open = true;

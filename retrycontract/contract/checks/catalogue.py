@@ -15,7 +15,8 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses, without_thoughts
+from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 

@@ -14,7 +14,7 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.outputs.code_blocks import Candidate, doubt, find_code, is_statement
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt, without_thoughts
+from retrycontract.contract.outputs.no_attempt import NO_ATTEMPT, SAID, no_attempt
 from retrycontract.contract.outputs.source_code import (
     Compiler,
     Language,
@@ -23,6 +23,7 @@ from retrycontract.contract.outputs.source_code import (
     excerpt,
     may_be_empty,
 )
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool
 

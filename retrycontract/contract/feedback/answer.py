@@ -22,7 +22,7 @@ from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Move, Status
-from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.contract.tracker import AttemptRecord

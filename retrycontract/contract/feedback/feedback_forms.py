@@ -14,7 +14,7 @@ from retrycontract.contract.checks.composition import SchemaIndex, place_of
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
 from retrycontract.contract.outputs.json_text import parse_json
-from retrycontract.contract.outputs.no_attempt import without_thoughts
+from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle, visible
 from retrycontract.contract.schemas.type_expressions import describe
 

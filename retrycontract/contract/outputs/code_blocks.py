@@ -7,8 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract.outputs.json_faults import FaultKind
-from retrycontract.contract.outputs.no_attempt import INVISIBLE, chats, is_prose, is_sentence, refuses, talk_in
+from retrycontract.contract.outputs.no_attempt import (
+    OPENING,
+    chats,
+    declines_the_task,
+    is_prose,
+    is_sentence,
+    refuses,
+    talk_in,
+)
 from retrycontract.contract.outputs.source_code import Language
+from retrycontract.contract.outputs.thoughts import INVISIBLE
 
 ONE_WORD = frozenset(
     {"done", "ok", "okay", "sorry", "sure", "yes", "no", "none", "n/a", "null", "nothing", "todo", "tbd"}
@@ -25,6 +34,10 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     said = _STRING.fullmatch(text) if language in JAVASCRIPTS else None
     if said is not None and (ONE_WORD & {said[2].casefold().rstrip(".!")} or talk_in(said[2])):
         return talk_in(said[2]) or FaultKind.ONLY_TALK  # "use strict" alone is none
+    if _DRESSED.match(text) and (language.has_tags or language in JAVASCRIPTS):
+        bare = re.sub(r"\s*\n\s*", "\n", _DRESS.sub("\n", text[: 4 * OPENING]))
+        if declines_the_task(bare):
+            return FaultKind.REFUSED
     if is_fenced or not language.takes_prose:
         is_titled = language is Language.MARKDOWN and text.startswith("#")  # "# Sorry, we are closed" is a page's title
         return FaultKind.REFUSED if is_prose(text) and not is_titled and refuses(text, is_whole=False) else None
@@ -93,6 +106,9 @@ def _is_comment(line: str, language: Language) -> bool:
     return mark is not None and line.lstrip().startswith(mark) and not line.startswith("#!")
 
 
+# A heading of Markdown or a tag, at the beginning, and wherever one stands.
+_DRESSED = re.compile(r"\s*(#{1,6}\s|<)|[^\n]+\n[=-]{3,}\s")
+_DRESS = re.compile(r"<!--.*?-->|<[^<>]{0,400}>|^\s*(?:#{1,6}\s|[=-]+\s*$)", re.DOTALL | re.MULTILINE)
 _STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
 # Lower case alone: "For this, I need", "If you want".
 _STATEMENT = re.compile(

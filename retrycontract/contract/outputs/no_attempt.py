@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from retrycontract.contract.outputs.json_faults import FENCE, FaultKind
+from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs.thoughts import INVISIBLE, without_thoughts
 
 OPENING = 600  # characters in which a refusal says that it is one; longer texts explain, or are no refusal
 SENTENCES = 4  # of them: thanks, an apology and what the model is come before "I cannot"
-INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"  # what some models and copies put before and between words
 MAX_PARAGRAPH = 4_000  # characters; a longer paragraph is somebody's text
 
 # How an apology begins a text. Each line is a language or a few that are near to each other.
@@ -52,8 +52,8 @@ _DECLINES = """
     language))
     as an? (ai|artificial|large|language|responsible|assistant)|(this|that|your|the) request (violates|
     goes against|is against)
-    it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s| is) (not something|
-    something i can)
+    it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s not|
+    is not| isn't) something|(that|this)('s| is) something i can
     no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))|como (modelo|ia|inteligencia)
     je (ne peux|ne suis|ne saurais|n'ai pas|refuse)|en tant qu
     (ich (kann|darf|werde|möchte)|(kann|darf|werde|möchte) ich)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht
@@ -70,6 +70,18 @@ _DECLINES = """
     .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}([가-힣] 수 (는 |가 )?없|불가능합니다)
     لا (أستطيع|يمكنني|يمكن)|لن أ|نمی.?توانم|(אני )?(לא יכול|איני יכול|לא אוכל)|.{0,60}नहीं (\\S+ )?सकत|
     .{0,60}পারি না|.{0,20}ไม่สามารถ
+"""
+# What a model declines to do, where a page or a story declines something else: "Sorry, I cannot come."
+_TASKS = """
+    \\b(help|assist|comply|fulfil|provide|creat|writ|generat|produc|complet|access|(do|with) (this|that|so)|something i)
+    \\b(language|ai) model\\b|\\bdas nicht\\b
+    \\b(ayud|crear|escrib|generar|proporcion|hacer|aide[rz]|cr[eé]er|[eé]crire|g[eé]n[eé]rer|fournir|faire)
+    \\b(helf|erstell|schreib|generier|liefer|tun\\b|aiut|creare|scriver|fornir|fare\\b|ajud|criar|escrev|gerar|fazer)
+    \\b(maken|schrijv|doen\\b|pom[oóa]|utworz|napis|zrobi|vytvo|ud[eě]l|aju[dt]|crea\\b|seg[ií]t|l[eé]trehoz)
+    \\b(hjälp|skapa|skriv|göra|hjælp|hjelp|oprett|opprett|gøre|luoda|auta|autta|yard[ıi]m|oluştur|yaz|yap)
+    \\b(помо[чг]|созда|написа|сдела|допом|створ|зроб|βοηθ|δημιουργ|γράψ|membu|membantu|giúp|tạo\\b)
+    [帮幫写寫]|[协協]助|提供|创建|創建|生成|满足|手伝|作成|応え|対応|도와|만들|작성|제공|مساعد|إنشاء|کمک|بساز|לעזור|ליצור
+    मदद|बना|সাহায্য|তৈরি|ช่วย|สร้าง
 """
 # How talk opens that announces, acknowledges or greets.
 _OPENERS = """
@@ -125,6 +137,7 @@ _SIGNS = re.compile(
 _COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
 _ODD = {"'": "‘’‚‛´`′＇ʼ", '"': "“”„‟", " ": "\u00a0\u202f", "": INVISIBLE}
 _QUOTES = {ord(odd): plain for plain, odds in _ODD.items() for odd in odds}
+_PART_END = re.compile(r"[:,;–—]\s+|[，、：；]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟।])\s+|(?<=[。！？؟।])|\n+")
 
 
@@ -145,8 +158,26 @@ def refuses(text: str, *, is_whole: bool = True) -> bool:
     if _alternatives(_APOLOGIES).match(sentences[0]):
         return True
     # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
-    parts = [part for sentence in sentences for part in re.split(r"[:,;–—]\s+", sentence)]
+    parts = [part for sentence in sentences for part in _PART_END.split(sentence)]
     return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
+
+
+def declines_the_task(text: str) -> bool:
+    """Tell whether short prose that is dressed as a file, with a heading's mark or in tags, is a model's refusal.
+
+    Such a file may well be sorry, or unable: what tells is that it is unable to do what a model is asked for. Where it
+    is not sorry, too, it must end so: "I can't create an account" is the title of a page of help.
+    """
+    sentences = _sentences(text)
+    if len(text) > OPENING or not is_prose(text):
+        return False
+    declines = [
+        any(" we " not in f" {found[0]} " for found in _alternatives(_DECLINES, begins=_WORD_START).finditer(sentence))
+        for sentence in sentences
+    ]
+    is_sorry = any(_alternatives(_APOLOGIES).match(sentence) for sentence in sentences)
+    is_asked = _alternatives(_TASKS).search(" ".join(sentences)) is not None
+    return any(declines if is_sorry else declines[-1:]) and is_asked
 
 
 def chats(text: str) -> bool:
@@ -201,21 +232,20 @@ def _sentences(text: str) -> list[str]:
 
 
 @cache
-def _alternatives(table: str, *, ends: str = "") -> re.Pattern[str]:
+def _alternatives(table: str, *, begins: str = "", ends: str = "") -> re.Pattern[str]:
     """Read a table, when it is first asked for: alternatives are parted by bars or stand on lines of their own."""
     lines = (line.strip().rstrip("|") for line in table.strip().splitlines())
     joined = re.sub(r"\|{2,}", "|", "|".join(filter(None, lines)))
-    return re.compile(f"(?:{unicodedata.normalize('NFC', joined)}){ends}")
+    return re.compile(f"{begins}(?:{unicodedata.normalize('NFC', joined)}){ends}")
 
 
 _LABEL = re.compile(r"(answer|assistant|response|reply|output|note|ai|model)\s*:\s+")
 _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
+_WORD_START = r"(?<![^\W_])"
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
 
-
 NO_ATTEMPT = frozenset({FaultKind.EMPTY, FaultKind.REFUSED, FaultKind.ONLY_THOUGHTS, FaultKind.ONLY_TALK})
-MAX_THOUGHTS = 50  # cut out of one answer; each is a walk through the rest of it
 METADATA = "no_attempt"  # the member of a ToolResult's metadata that names the reason
 # What is said of each; `{}` is what was due: "the file", "the arguments".
 SAID = {
@@ -224,41 +254,6 @@ SAID = {
     FaultKind.ONLY_THOUGHTS: "the answer ends with its thoughts and gives nothing after them",
     FaultKind.ONLY_TALK: "the answer talks and gives nothing",
 }
-
-
-def without_thoughts(text: str, *, has_tags: bool = False) -> str:
-    """Cut out what a reasoning model thought before its answer; what begins and never ends is all thought.
-
-    Thoughts stand at the beginning, or between words and the first fence. Text that merely mentions a mark, in a
-    string or inside a fence, is left alone. Where the output `has_tags` of its own, as XML has, a plain word such as
-    `<plan>` marks a thought only when it opens the text and an answer follows its end.
-    """
-    text = text.lstrip(INVISIBLE)
-    # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
-    if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
-        return text
-    if not _MAY_THINK.search(text):
-        return text
-    rest = _after_lone_end(text)
-    for _ in range(MAX_THOUGHTS):
-        opening = _OPENS.match(rest)
-        if opening is not None and has_tags and opening["word"]:
-            # Without an end it is a thought: markup ends whatever it begins.
-            after = _after_thought(rest, opening)
-            is_open = not any(found["end"] for found in _ends_of(opening).finditer(rest, opening.end()))
-            return after if after or is_open or FENCE in rest else rest
-        if opening is not None:
-            rest = _after_thought(rest, opening)
-            continue
-        within = _OPENS_LINE.search(rest)
-        # Where no fence follows, in the thought or after it, the mark may be the file's own.
-        if within is None or within.start() > rest.find(FENCE) or (has_tags and within["word"]):
-            break
-        before = rest[: within.start()]
-        if before.count('"""') % 2 or before.count("'''") % 2:  # a file's own string
-            break
-        rest = before + _after_thought(rest, within)
-    return rest
 
 
 def no_attempt(answer: str, *, has_tags: bool = False) -> FaultKind | None:
@@ -278,124 +273,3 @@ def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:
     return next(
         (each["keyword"] for each in errors if each.get("keyword") in NO_ATTEMPT and not each["field_path"]), None
     )
-
-
-def _after_lone_end(text: str) -> str:
-    """Cut off thoughts whose opening mark the provider's template has kept: they end on a line's end."""
-    depth = fences = quotes = looked_at = 0
-    for mark in _ANY_MARK.finditer(text):
-        fences += text.count(FENCE, looked_at, mark.start())
-        quotes += text.count('"""', looked_at, mark.start())
-        looked_at = mark.start()
-        if _is_quoted(text, mark):
-            continue
-        if mark["end"] is None:
-            depth += 1
-        elif depth:
-            depth -= 1
-        elif mark["final"]:
-            return text[mark.end() :]
-        # Inside a fence or a long string it is the file's own, and in a line of JSON a string's.
-        elif fences % 2 == quotes % 2 == 0 and (not _is_json(text) or _begins_a_line(text, mark)):
-            line_end = _LINE_END.match(text, mark.end())
-            if line_end is not None:
-                return text[line_end.end() :]
-    return text
-
-
-def _after_thought(text: str, opening: re.Match[str]) -> str:
-    """Give what follows a thought: thoughts inside it have ends of their own, if they have any."""
-    depth, first = 1, None
-    for found in _ends_of(opening).finditer(text, opening.end()):
-        if _is_quoted(text, found):
-            continue
-        depth += 1 if found["end"] is None else -1
-        first = first or (found if found["end"] is not None else None)
-        if depth == 0:
-            return text[found.end() :]
-    return text[first.end() :] if first else ""
-
-
-def _ends_of(opening: re.Match[str]) -> re.Pattern[str]:
-    """Find what ends a thought, as `end`, or begins another inside it."""
-    mark = next(mark for mark in _MARKS if opening[mark] is not None)
-    name = re.escape(opening["name"] or opening["word"] or "")
-    either = rf"(?P<end>{_ENDS[mark].format(name=name)})|{_NESTED[mark].format(name=name)}"
-    return re.compile(either, re.IGNORECASE | re.MULTILINE)
-
-
-def _is_json(text: str) -> bool:
-    beginning = text.lstrip()[:12]
-    return beginning[:1] in ("{", "[", '"') and not _SQUARE.match(beginning)
-
-
-def _begins_a_line(text: str, mark: re.Match[str]) -> bool:
-    return not text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
-
-
-def _is_quoted(text: str, mark: re.Match[str]) -> bool:
-    """Tell whether a mark is only talked about: in quotes, or as Markdown's code."""
-    start, end = mark.start(), mark.start() + len(mark[0].rstrip())
-    before, after = text[start - 1 : start], text[end : end + 1]
-    return before == after and before in ("`", "'", '"') and not text.endswith(FENCE, 0, start)
-
-
-_NAMES = (
-    r"(?:[a-z]+[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratch[_-]?pad|antthinking|monologue|cot|"
-    r"inner[_-]?(?:monologue|thoughts?|voice)|cot_budget_reflect|chain[_-]of[_-]thought)"
-    r"(?:_(?:process|content|never_used_\w+))?"
-)
-# Words that are elements of somebody's XML as well.
-_WORDS = r"analysis|plan(?:ning)?|internal|reason|rationale|deliberation|brainstorm(?:ing)?"
-# Tags of most models, Kimi's, Mistral's, gpt-oss's and Gemma's, Cohere's, Gemini's and distilled ones'; chats, Granite.
-_MARKS = {
-    "tag": rf"<(?P<name>{_NAMES})(?:\s[^<>]{{0,200}})?>",
-    "plain": rf"<(?P<word>{_WORDS})(?:\s[^<>]{{0,200}})?>",
-    "sign": r"◁think▷",
-    "square": r"\[(?-i:THINK(?:ING)?|REASONING|THOUGHTS?)\]",
-    "channel": r"(?:<\|start\|>assistant)?<\|channel\|?>\s*(?:analysis|commentary|thought)\b(?:<\|message\|>)?",
-    "special": r"<\|(?:(?:begin_of_|start_)?(?:think(?:ing)?|thoughts?|reasoning)(?:_begin|_start)?)\|>|"
-    r"<(?:unused|ctrl)94>\s*thought\b",
-    "folded": r"<details\s[^<>]{0,100}\b(?:reasoning|thinking)\b[^<>]{0,100}>",
-    "fenced": r"(?:`{3,}|~{3,})[ \t]*(?:think(?:ing)?|thoughts?|reasoning|scratchpad|cot)[ \t]*$",
-    "said": r"here(?:'s|’s| is) my (?:thought|thinking|reasoning) process:",
-}
-_SPECIAL_END = (
-    r"(?:<\|(?:(?:end_of_|end_|/)(?:think(?:ing)?|thoughts?|reasoning)|(?:think(?:ing)?|thoughts?|reasoning)_end)\|>|"
-    r"<(?:unused|ctrl)95>)"
-)
-_FINAL = r"(?:<\|start\|>assistant)?<\|channel\|>final(?:\s*<\|constrain\|>\s*\w+)?<\|message\|>\s*"
-_TAG_END = r"<\\?/\s*{name}(?:\s[^<>]{{0,200}})?>\s*"
-_ENDS = {
-    "tag": _TAG_END,
-    "plain": _TAG_END,
-    "sign": r"◁/think▷\s*",
-    "square": r"\[/(?:THINK(?:ING)?|REASONING|THOUGHTS?)\]\s*",
-    "channel": rf"(?:<\|end\|>\s*)?{_FINAL}|<(?:channel\||\|end\|)>\s*",
-    "special": rf"{_SPECIAL_END}\s*(?:<\|begin_of_solution\|>\s*)?",
-    "folded": r"</details>\s*",
-    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*$\s*",
-    "said": r"here(?:'s|’s| is) my (?:response|answer):\s*",
-}
-# What begins a thought inside one of the same marks; channels have none.
-_NESTED = {
-    "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "plain": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"],
-    "square": _MARKS["square"], "channel": r"(?!)", "special": _MARKS["special"], "folded": r"<details\b",
-    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
-}  # fmt: skip
-_SQUARE = re.compile(_MARKS["square"])
-_ANY = "|".join(f"(?P<{mark}>{pattern})" for mark, pattern in _MARKS.items())
-_ANY_TAG = "|".join(f"(?P<{mark}>{_MARKS[mark]})" for mark in ("tag", "sign", "square", "channel", "special"))
-_ANY_END = (
-    rf"<\\?/\s*{_NAMES}\s*>|◁/think▷|\[/(?-i:THINK(?:ING)?|REASONING|THOUGHTS?)\]|{_SPECIAL_END}|"
-    rf"(?P<final>(?:<\|end\|>\s*)?{_FINAL})"
-)
-_SIGNS_OF_ENDS = ("</", "<\\/", "◁/", "[/", "|>", "<unused", "<ctrl")
-_OPENS = re.compile(rf"\s*(?:\ufeff)?(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
-_OPENS_LINE = re.compile(rf"^[ \t]*(?:{_ANY})", re.IGNORECASE | re.MULTILINE)
-_ANY_MARK = re.compile(rf"(?P<end>{_ANY_END})|{_ANY_TAG}", re.IGNORECASE)
-_LINE_END = re.compile(r"[ \t]*(?:\r?\n\s*|\Z)")
-_MAY_THINK = re.compile(
-    rf"think|thought|reasoning|reflect|scratch|monologue|channel|inner|<\\?/?\s*cot|<unused9|<ctrl9|<(?:{_WORDS})",
-    re.IGNORECASE,
-)

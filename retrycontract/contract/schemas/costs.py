@@ -309,7 +309,7 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
                 containers = [each for each in rest if isinstance(each, dict | list | tuple)]
                 scalars = [each for each in rest if not isinstance(each, dict | list | tuple)] if containers else rest
                 if scalars:
-                    texts = list(filter(_is_text, scalars))
+                    texts = [each for each in scalars if each.__class__ is str]
                     text = "".join(texts)
                     engine += times * below.rate.scalars(scalars, len(text))
                     python += times * (len(scalars) * node + len(texts) * NANOSECONDS["text"] + _reading(text))
@@ -330,13 +330,9 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
         + engine
         + 2 * NANOSECONDS["character"] * characters
         + min(told * NANOSECONDS["error"], MOST_EXPLAINED)
+        + told * NANOSECONDS["branch"]
     )
-    explaining += told * NANOSECONDS["branch"]
     return Estimate(engine + python, explaining)
-
-
-def _is_text(value: Any) -> bool:
-    return value.__class__ is str
 
 
 def _reading(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
@@ -61,8 +63,7 @@ class Command(BaseCommand):
                 check_free(host, port)
                 settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"embedded_worker": True})
                 self._migrate()
-                logger.info("Gathering the files of the pages")
-                call_command("collectstatic", interactive=False, verbosity=0)
+                gather_files(folder)
                 self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
@@ -123,6 +124,19 @@ class Command(BaseCommand):
         if with_example:
             then = f"{said}\n\n  The demo agent waits for a person. Log in, answer its call, and watch it finish.\n"
             server.example = demo.start_example(url, out=self.stdout, then=then)
+
+
+def gather_files(folder: Path) -> None:
+    """Gather the files of the pages, where they changed since: to hash and compress them takes longer than to start."""
+    sources = [Path(storage.path(name)) for finder in get_finders() for name, storage in finder.list([])]
+    stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    digest, kept = hashlib.sha256(repr(stats).encode()).hexdigest(), folder / "static.sha256"
+    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
+    if manifest.exists() and kept.exists() and kept.read_text() == digest:
+        return
+    logger.info("Gathering the files of the pages")
+    call_command("collectstatic", interactive=False, verbosity=0)
+    kept.write_text(digest)
 
 
 def _doorkeeper() -> Doorkeeper:

@@ -19,8 +19,9 @@ from retrycontract.management.seeding.tools import SeedTool
 from retrycontract.store.models import Agent, AnswerRecord, Attempt, Call, Count, Escalation, Event, Guidance, hour_of
 from retrycontract.usecases.answers.give_guidance import give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call
+from retrycontract.usecases.calls.continue_call import NewAttempt
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
-from retrycontract.usecases.calls.submit_attempt import NewAttempt, submit_attempt
+from retrycontract.usecases.calls.submit_attempt import submit_attempt
 from retrycontract.usecases.counts.recount import tallies_of_call
 
 COPIED: Final[tuple[type[Model], ...]] = (Call, Attempt, Escalation, Guidance, Event)  # each after what it refers to

@@ -9,13 +9,8 @@ from retrycontract.store.models.answers import (
     SavedReply,
     StandingHint,
 )
-from retrycontract.store.models.calls import (
-    Attempt,
-    AttemptState,
-    Call,
-    IllegalMoveError,
-    LostRaceError,
-)
+from retrycontract.store.models.attempts import Attempt, AttemptState
+from retrycontract.store.models.calls import Call, IllegalMoveError, LostRaceError
 from retrycontract.store.models.counts import (
     DETAILED,
     Count,

@@ -12,7 +12,8 @@ from django.db.models import F, Q
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText, new_escalation_id
-from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
+from retrycontract.store.models.attempts import Attempt
+from retrycontract.store.models.calls import Call, CallQuerySet
 
 
 class EscalationState(models.TextChoices):

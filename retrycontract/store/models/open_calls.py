@@ -11,7 +11,8 @@ from django.db.models import Case, Q, When
 from retrycontract.contract.matching import Submission
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.agents import Agent
-from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
+from retrycontract.store.models.attempts import Attempt
+from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.statements import Statement
 
 MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at

@@ -9,7 +9,8 @@ from django.db.models import Q
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.webhooks import ResponseStatus, response_status
-from retrycontract.store.models.calls import Attempt, Call, CallQuerySet
+from retrycontract.store.models.attempts import Attempt
+from retrycontract.store.models.calls import Call, CallQuerySet
 
 OF_STATUS = {
     ResponseStatus.SUCCESS: Q(is_valid=True),

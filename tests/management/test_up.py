@@ -1,0 +1,43 @@
+"""What `retrycontract up` does before it serves."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from retrycontract.management.commands.up import gather_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django.fixtures import SettingsWrapper
+
+
+@pytest.mark.parametrize("change", ["a new text", "a new file", "what was gathered is gone"])
+def test_files_are_gathered_once_and_again_when_they_change(
+    tmp_path: Path, settings: SettingsWrapper, change: str
+) -> None:
+    source, gathered = tmp_path / "source", tmp_path / "static"
+    source.mkdir()
+    (source / "page.css").write_text("a {}")
+    settings.STATIC_ROOT, settings.STATICFILES_DIRS = gathered, [source]
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+    settings.STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}}
+    gather_files(tmp_path)
+    manifest = gathered / "staticfiles.json"
+    os.utime(manifest, (1, 1))
+    gather_files(tmp_path)
+    assert manifest.stat().st_mtime == 1, "gathered anew, though nothing has changed"
+    if change == "a new text":
+        (source / "page.css").write_text("b {}")
+        os.utime(
+            source / "page.css", (5_000_000_000, 5_000_000_000)
+        )  # files of the same second look gathered to Django
+    elif change == "a new file":
+        (source / "other.css").write_text("c {}")
+    else:
+        manifest.unlink()
+    gather_files(tmp_path)
+    assert manifest.stat().st_mtime > 1
