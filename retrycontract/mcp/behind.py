@@ -16,7 +16,7 @@ from retrycontract.mcp.upstream import UpstreamProcess
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from retrycontract.mcp.connection import Connection, Headers
+    from retrycontract.mcp.connection import Headers, ServerConnection
 
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 TOKEN: Final = "RETRYCONTRACT_GATEWAY_TOKEN"
@@ -88,7 +88,7 @@ class ServerBehind:
         if isinstance(self._server, CommandServer):
             self._started.append(self._start(self._server))
 
-    def connect(self) -> Connection:
+    def connect(self) -> ServerConnection:
         """Connect one more client; raises OSError for a command that cannot be started."""
         return self._connection(self._server)
 
@@ -97,7 +97,7 @@ class ServerBehind:
         self._processes.add(process)
         return process
 
-    def _connection(self, server: Server) -> Connection:
+    def _connection(self, server: Server) -> ServerConnection:
         if isinstance(server, CommandServer):
             from retrycontract.mcp.stdio import ProcessConnection
 

@@ -36,7 +36,7 @@ class Receiver(Protocol):
         """Tell a server that has begun anew what the client told it first."""
 
 
-class Connection(Protocol):
+class ServerConnection(Protocol):
     """One client's connection with one server."""
 
     def bind(self, receiver: Receiver, tasks: TaskGroup) -> None:

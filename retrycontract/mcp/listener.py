@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from retrycontract.mcp import messages
 from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
-from retrycontract.mcp.connection import VISIT, Connection
+from retrycontract.mcp.connection import VISIT, ServerConnection
 from retrycontract.mcp.gateway import NO_MESSAGE, Gateway, Send
 from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, read_line
 from retrycontract.mcp.visiting import NoPayloadError, answer, read_body
@@ -56,7 +56,7 @@ class RefusedVisitError(Exception):
 class GatewaySession:
     """Hold what belongs to one client; it ends with its server, or when it is told to."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self.id, self.streams, self.used = uuid.uuid4().hex, ClientStreams(), anyio.current_time()
         self.connection, self._is_heard = connection, False
 
@@ -95,7 +95,7 @@ class GatewayApp:
     """Answer HTTP requests; an ASGI application."""
 
     def __init__(
-        self, connect: Callable[[], Connection], make: MakeGateway, settings: ListenSettings, tasks: TaskGroup
+        self, connect: Callable[[], ServerConnection], make: MakeGateway, settings: ListenSettings, tasks: TaskGroup
     ) -> None:
         self._connect, self._make, self._settings, self._tasks = connect, make, settings, tasks
         self._sessions: dict[str, GatewaySession] = {}

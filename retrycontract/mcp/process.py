@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from retrycontract.mcp.connection import Connection
+from retrycontract.mcp.connection import ServerConnection
 from retrycontract.mcp.gateway import Gateway, Send
 from retrycontract.mcp.stdio import Lines, LineWriter
 
@@ -88,7 +88,7 @@ async def wait_for_signal() -> None:
 class StdioFront:
     """Serve one client over stdin and stdout, until it leaves or its server ends."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection, self._status = connection, 0
 
     async def run(self, make: MakeGateway) -> int:
