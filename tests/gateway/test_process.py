@@ -87,7 +87,8 @@ def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
         pytest.param(["--upstream", "http://a", "--header", "A b: c"], "the header 'A b' cannot be sent", id="header"),
         pytest.param(["--header", "A: b", "--", "cat"], "--header goes along with --upstream", id="header-alone"),
         pytest.param(["--listen", "8500", "--", "cat"], "--listen takes host:port", id="listen"),
-        pytest.param(["--listen", "127.0.0.1:99999", "--", "cat"], "cannot be used", id="port"),
+        pytest.param(["--listen", "127.0.0.1:99999", "--", "cat"], "--listen takes host:port", id="port"),
+        pytest.param(["--listen", "192.0.2.1:8500", "--", "cat"], "cannot be used", id="address-of-others"),
         pytest.param(["--listen", "0.0.0.0:0", "--", "cat"], "RETRYCONTRACT_GATEWAY_TOKEN", id="open"),
     ],
 )
