@@ -227,15 +227,21 @@ def test_only_who_has_the_token_may_ask_and_the_server_does_not_see_it(upstream:
         assert "authorization" not in upstream.heard[-1][1]
 
 
-def test_sessions_are_bounded_and_end_when_they_are_not_used(upstream: RawHttp) -> None:
-    with gateway("--max-sessions", "5", "--idle", "1", "--upstream", upstream.url) as listening:
-        answers = [listening.send(body=request(0, "initialize", INITIALIZE)) for _ in range(6)]
-        assert [response.status for response, _ in answers[:5]] == [200] * 5
-        response, body = answers[5]
+def test_sessions_are_bounded_and_what_is_open_goes_on(upstream: RawHttp) -> None:
+    with gateway("--max-sessions", "3", "--upstream", upstream.url) as listening:
+        open_ones = [listening.begin() for _ in range(3)]
+        response, body = listening.send(body=request(0, "initialize", INITIALIZE))
         assert (response.status, response.headers["retry-after"]) == (503, "60")
         assert "Too many sessions" in json.loads(body)["error"]["message"]
-        upstream.heard.clear()
-        eventually(lambda: [method for method, _, _ in upstream.heard].count("DELETE") == 5)
-        session_id = answers[0][0].headers["mcp-session-id"]
-        assert listening.send(body=request(1, "ping"), mcp_session_id=session_id)[0].status == 404
-        listening.begin().send(call(1, "write"))
+        assert [session.send(call(1, "write"))[0].status for session in open_ones] == [200] * 3
+        assert open_ones[0].end() == 204
+        eventually(lambda: listening.send(body=request(0, "initialize", INITIALIZE))[0].status == 200)
+
+
+def test_a_session_that_nobody_uses_ends(upstream: RawHttp) -> None:
+    upstream.heard.clear()
+    with gateway("--idle", "0.1", "--upstream", upstream.url) as listening:
+        response, _ = listening.send(body=request(0, "initialize", INITIALIZE))
+        eventually(lambda: "DELETE" in [method for method, _, _ in upstream.heard])
+        gone = response.headers["mcp-session-id"]
+        eventually(lambda: listening.send(body=request(1, "ping"), mcp_session_id=gone)[0].status == 404)
