@@ -7,9 +7,11 @@ import json
 import os
 import re
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -37,6 +39,10 @@ PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 hypothesis_settings.register_profile("quick", max_examples=25, derandomize=True, database=None, **PATIENT)
 hypothesis_settings.register_profile("soak", max_examples=200, print_blob=True, **PATIENT)
 hypothesis_settings.load_profile("quick")  # unless --hypothesis-profile names another one
+
+# To read the system's authorities takes 40 ms, and thousands of clients are made that talk to this machine only.
+of_authorities = cache(lambda _, make=httpcore2.default_ssl_context, **options: make(**options))
+httpcore2.default_ssl_context = lambda **options: of_authorities(os.environ.get("SSL_CERT_FILE"), **options)
 
 # Fixtures that start a program: one that all tests of a run share, or one of a test's or a module's own.
 STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
