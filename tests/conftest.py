@@ -165,7 +165,9 @@ def redis() -> Iterator[Redis]:
         yield server
 
 
-@pytest.fixture(scope="session", params=["at the door", "by the worker", "scaled out"])
+@pytest.fixture(
+    scope="session", params=["at the door", pytest.param("by the worker", marks=pytest.mark.soak), "scaled out"]
+)
 def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service, once for each place where it judges: in one process, and in many."""
     folder = tmp_path_factory.mktemp("judged") / "data"
