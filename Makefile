@@ -33,7 +33,7 @@ help: ## list the targets
 		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
-	@$(BIN)/python manage.py up
+	@$(BIN)/python -m retrycontract up
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))

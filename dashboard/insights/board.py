@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from dashboard.insights.plots import STEP, Bar, TimeRange, draw_bars, percent
 from dashboard.shared.choices import MAX_OPTIONS, clean, plain
+from dashboard.shared.mistakes import code_title
 from dashboard.templatetags.desk import since
-from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models import Agent, Call, Tool, ToolVersion
 from retrycontract.store.statements import different
@@ -120,14 +120,13 @@ def rows_of(board: Board, span: TimeRange, choice: CutChoice) -> list[BoardRow]:
     rows = []
     for rank, problem in enumerate(board.problems, 1):
         pk = keys.get((problem.namespace, problem.tool_name))
-        known = problem.code in list(ErrorCode)
         place = {"field": problem.place} if problem.place else {}
         trend, tone = _trend(problem.rate, problem.before)
         rows.append(
             BoardRow(
                 problem,
                 rank,
-                ErrorCode(problem.code).title if known else "",
+                code_title(problem.code),
                 calls_at(span, choice, tool=problem.tool_name, code=problem.code, **place),
                 reverse("dashboard:tool", args=[pk]) if pk else "",
                 f"{reverse('dashboard:edit_schema', args=[pk])}?{urlencode(place)}" if pk else "",
@@ -195,6 +194,12 @@ def standings_of(
         address = _narrowed(request, **{key: value}) if value else ""
         rows.append((one, address))
     return rows
+
+
+def codes_of(board: Board, span: TimeRange, choice: CutChoice, tool: Tool | None) -> list[tuple[Standing, str]]:
+    """Make rows of the mistakes' leaderboard: each code, and where the calls are that made it."""
+    name = {"tool": tool.name} if tool else {}
+    return [(one, calls_at(span, choice, code=one.name, **name)) for one in board.codes]
 
 
 def _narrowed(request: HttpRequest, **chosen: str) -> str:

@@ -14,13 +14,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.insights.board import RANKINGS, CutChoice, markers_of, rows_of, standings_of, tools_of
+from dashboard.insights.board import RANKINGS, CutChoice, codes_of, markers_of, rows_of, standings_of, tools_of
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS
+from dashboard.shared.mistakes import code_title
 from dashboard.shared.responses import TYPES, export
 from dashboard.templatetags.desk import since
-from retrycontract.contract.codes import ErrorCode
 from retrycontract.store.models import Rollup, Tool
 from retrycontract.usecases.counts.read_board import (
     FEW,
@@ -106,6 +106,7 @@ def insights(request: HttpRequest) -> HttpResponse:
         context
         | {"found": found}
         | _plots(request, found, board, span)
+        | {"by_code": codes_of(board, span, choice, tool)}
         | {"rows": rows_of(board, span, choice), "may_edit": is_staff(request.user)},
     )
 
@@ -144,7 +145,7 @@ def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange)
         "models": standings_of(board.models, request, "model"),
         "by_tool": standings_of(board.by_tool, request, "tool", keys),
         "codes": codes,
-        "code_legend": [Entry(one, one.key, _title(one.key)) for one in codes.series],
+        "code_legend": [Entry(one, one.key, code_title(one.key)) for one in codes.series],
         "tool_bars": tools_of(board, keys, request),
         "tokens": draw_columns(tokens, steps),
         "success": _success(found),
@@ -159,10 +160,6 @@ def _counted(found: Insights) -> str:
     if not found.counted_tokens:
         return "tokens, at four characters each"
     return f"tokens; agents counted {_short(found.counted_tokens)} of them, the rest at four characters each"
-
-
-def _title(code: str) -> str:
-    return ErrorCode(code).title if code in list(ErrorCode) else ""
 
 
 def _headlines(found: Insights, waits: list[int], each: list[int] | None) -> list[Headline]:

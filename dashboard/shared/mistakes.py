@@ -77,6 +77,11 @@ def title_of(error: ValidationError) -> str:
     return error.error_code.title if is_of_schema else TITLES.get(error.keyword, error.error_code.title)
 
 
+def code_title(code: str) -> str:
+    """Name a code that was counted; empty for one that this release does not know."""
+    return ErrorCode(code).title if code in list(ErrorCode) else ""
+
+
 def value_of(error: ValidationError) -> str:
     """Say what stood in the place of an error."""
     return NOTHING if error.actual_value is None else error.actual_value

@@ -18,7 +18,7 @@ from dashboard.insights.plots import percent
 from dashboard.navigation import Section, sections_for
 from dashboard.shared.choices import WORDINGS, given_word, state_word
 from dashboard.shared.json_view import render_json, render_source, render_text
-from dashboard.shared.mistakes import title_of, value_of
+from dashboard.shared.mistakes import code_title, title_of, value_of
 from dashboard.shared.responses import undo_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
@@ -79,6 +79,7 @@ def source_view(text: str, language: str = "", failing: Collection[int] = ()) ->
 
 register.filter("undo_of", undo_of)
 register.filter("percent", percent)
+register.filter("code_title", code_title)
 register.filter("title_of", title_of)
 register.filter("value_of", value_of)
 

@@ -10,7 +10,9 @@ import asyncio
 import hashlib
 import json
 import logging
+from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -22,6 +24,7 @@ from retrycontract.client import AsyncClient, ClientError, NotFoundError
 from retrycontract.client.clients import remembering
 from retrycontract.client.exchange import Submissions
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.judging.service_judge import ServiceJudge
@@ -38,6 +41,10 @@ MAX_SESSIONS: Final = 10_000  # whose open calls are remembered; those of the ot
 MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 BEFORE, AFTER = "PreToolUse", ("PostToolUse", "PostToolUseFailure")
+
+
+HALF = "This call could not be checked: its names hold half a character. Nothing was executed."
+Said = tuple[int, dict[str, Any]]  # status and body of an answer
 
 
 class NoPayloadError(Exception):
@@ -67,6 +74,16 @@ class HookOptions:
         if not 0 <= wait <= LONGEST_WAIT or unanswered not in ("ask", "deny"):
             raise NoPayloadError(422, f"wait is 0 to {LONGEST_WAIT:g} seconds, unanswered is ask or deny")
         return cls(wait, unanswered == "ask")
+
+
+@dataclass(frozen=True, slots=True)
+class VisitorsCall:
+    """Hold a tool call as somebody else is about to make it; `output` is what the model wrote."""
+
+    tool: str
+    use_id: str
+    output: Any
+    session: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +121,21 @@ class Sessions:
 _sessions = Sessions()
 
 
-class HookVisit(KeyedVisit):
-    """Answer one hook."""
+class CheckedVisit(KeyedVisit):
+    """Judge the tool calls of one payload as soon as it is whole, and let a person answer those that are Blocked."""
 
     async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
-        """Say what the agent is to do with a tool call; whatever is wrong is said in a problem document."""
+        """Say what is to be done with tool calls; whatever is wrong is said in a problem document."""
         try:
             self._refuse_foreign_pages()
-            options = HookOptions.of(self._scope["query_string"].decode("latin-1"))
             payload = await _payload(receive, max_body_bytes)
+            decision = self.decision(client, key, payload)
         except NoPayloadError as wrong:
             problem = {"title": str(wrong), "status": wrong.status}
             await _answer_json(send, wrong.status, problem, b"application/problem+json")
             return
         # Two tasks, for only a read of the connection tells that the agent has left.
-        asked = asyncio.ensure_future(self._decision(client, key, payload, options))
+        asked = asyncio.ensure_future(decision)
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -130,48 +147,73 @@ class HookVisit(KeyedVisit):
         if asked.cancelled():  # the agent waits no longer; the call stays open
             return
         if asked.exception() is None:
-            said = asked.result()
-        else:  # any other status than 200 would let the tool run
-            logger.error("A hook could not be answered", exc_info=asked.exception())
-            unchecked = _decided("deny", "This call could not be checked. Nothing was executed.")
-            # What has run already can be denied no more.
-            said = unchecked if payload.value.get("hook_event_name") == BEFORE else {}
-        await _answer_json(send, 200, said, b"application/json")
+            status, said = asked.result()
+        else:
+            logger.error("A tool call could not be checked", exc_info=asked.exception())
+            status, said = self.unchecked(payload)
+        await _answer_json(send, status, said, b"application/json")
+
+    @abstractmethod
+    def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
+        """Give what finds status and body of the answer; raises NoPayloadError for what nobody here sends."""
+
+    @abstractmethod
+    def unchecked(self, payload: Message) -> Said:
+        """Give the answer where something has failed: nothing may run."""
+
+    async def judged(
+        self, client: AsyncClient, key: str, call: VisitorsCall, *, wait: float
+    ) -> Forward | Refusal | None:
+        """Judge one call in its session; None for a tool that is not registered."""
+        try:
+            await client.tool(call.tool)
+        except NotFoundError:  # an agent has many tools, and only some of them a contract
+            return None
+        except ClientError as error:
+            return refused(f"This call could not be checked: {error}. Nothing was executed.")
+        # One turn for all of the session, so that a call is continued by its call_id only.
+        details = {"session_id": call.session, "turn": 0} if call.session else {}
+        found = await _sessions.find(client, key, call.session, call.tool)
+        judge = ServiceJudge(remembering(client, found.sent), call.use_id, details=details, is_patient=False)
+        sanitizer = ValueSanitizer(RetryConfiguration())
+        # Both waits are the address's: nobody hears signs of life, and who set it up knows how long its agent waits.
+        checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=wait, calls=found.calls)
+        return await checkpoint.decide(call.tool, call.output, _tick, is_heard=False)
 
     def _refuse_foreign_pages(self) -> None:
         origin = self._headers.get(b"origin", b"").decode("latin-1")
         if origin and urlsplit(origin).netloc != self._headers.get(b"host", b"").decode("latin-1"):
-            raise NoPayloadError(403, "Hooks are sent by agents, not by pages of another origin.")
+            raise NoPayloadError(403, "Tool calls are sent by agents, not by pages of another origin.")
 
-    async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> dict[str, Any]:
+
+class HookVisit(CheckedVisit):
+    """Answer one hook."""
+
+    def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
+        """Say what the agent is to do with a tool call."""
+        options = HookOptions.of(self._scope["query_string"].decode("latin-1"))
+        return self._decision(client, key, payload, options)
+
+    def unchecked(self, payload: Message) -> Said:
+        """Deny the call: any other status than 200 would let the tool run."""
+        denied = _decided("deny", "This call could not be checked. Nothing was executed.")
+        # What has run already can be denied no more.
+        return 200, denied if payload.value.get("hook_event_name") == BEFORE else {}
+
+    async def _decision(self, client: AsyncClient, key: str, payload: Message, options: HookOptions) -> Said:
         event, tool = payload.value.get("hook_event_name"), payload.value.get("tool_name")
         if not isinstance(tool, str) or not tool:
-            return {}
+            return 200, {}
         session, use_id = (str(payload.value.get(name) or "") for name in ("session_id", "tool_use_id"))
-        try:
-            f"{tool}{session}{use_id}".encode()
-        except UnicodeEncodeError:
-            said = "This call could not be checked: its names hold half a character. Nothing was executed."
-            return _decided("deny", said) if event == BEFORE else {}
+        if not is_whole(f"{tool}{session}{use_id}"):
+            return 200, _decided("deny", HALF) if event == BEFORE else {}
         if event in AFTER:
             await self._has_run(client, key, session, tool, use_id)
         if event != BEFORE:
-            return {}
-        try:
-            await client.tool(tool)
-        except NotFoundError:  # an agent has many tools, and only some of them a contract
-            return {}
-        except ClientError as error:
-            return _decided("deny", f"This call could not be checked: {error}. Nothing was executed.")
-        # One turn for all of the session, so that a call is continued by its call_id only.
-        details = {"session_id": session, "turn": 0} if session else {}
-        found = await _sessions.find(client, key, session, tool)
-        judge = ServiceJudge(remembering(client, found.sent), use_id or "hook", details=details, is_patient=False)
-        sanitizer = ValueSanitizer(RetryConfiguration())
-        # Both waits are the address's: a hook hears no signs of life, and who set it up knows how long its agent waits.
-        checkpoint = Checkpoint(judge, sanitizer, wait=options.wait, silent_wait=options.wait, calls=found.calls)
-        decision = await checkpoint.decide(tool, output_at(payload.text, "tool_input"), _tick, is_heard=False)
-        return _answered(decision, asks_user=options.asks_user)
+            return 200, {}
+        call = VisitorsCall(tool, use_id or "hook", output_at(payload.text, "tool_input"), session)
+        decision = await self.judged(client, key, call, wait=options.wait)
+        return 200, {} if decision is None else _answered(decision, asks_user=options.asks_user)
 
     async def _has_run(self, client: AsyncClient, key: str, session: str, tool: str, use_id: str) -> None:
         """End the call whose last attempt was run all the same, as a user allowed it: nobody need answer it."""
@@ -218,8 +260,22 @@ async def _payload(receive: Any, limit: int) -> Message:
     except UnreadableMessageError as error:
         raise NoPayloadError(400, f"The payload is {error}.") from None
     if not isinstance(read, Message):
-        raise NoPayloadError(422, "The payload of a hook is an object with hook_event_name, tool_name and tool_input.")
+        raise NoPayloadError(422, "The payload is one object: a hook, a guardrail's request or an MCP request.")
     return read
+
+
+def is_whole(names: str) -> bool:
+    """Tell whether names can be stored: half a character cannot."""
+    try:
+        names.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refused(reason: str) -> Refusal:
+    """Answer a call in a few words."""
+    return Refusal(ToolResult(tool_call_id="", content=reason))
 
 
 async def _gone(receive: Any) -> None:

@@ -1,4 +1,4 @@
-"""Serve `/mcp` and `/hooks` beside an application that speaks our API; each is imported when somebody comes."""
+"""Serve MCP, hooks and gateways' checks beside an application that speaks our API; each is imported when asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from importlib import import_module
 from typing import Any
 
 # Address -> the module and class that answer there.
-DOORS = {"/mcp": ("retrycontract.mcp.over_http", "ServerVisit"), "/hooks": ("retrycontract.mcp.hooks", "HookVisit")}
+DOORS = {
+    "/mcp": ("retrycontract.mcp.over_http", "ServerVisit"),
+    "/hooks": ("retrycontract.mcp.hooks", "HookVisit"),
+    "/guardrails/beta/litellm_basic_guardrail_api": ("retrycontract.mcp.guardrails", "LiteLLMVisit"),
+}
+# Envoy puts the path that it was asked for behind it.
+AUTHORIZATION = "/guardrails/authz"
 
 
 class Mount:
@@ -22,11 +28,18 @@ class Mount:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request, or the lifespan."""
-        if scope["type"] != "http" or scope["path"] not in DOORS:
+        door = _door(scope["path"]) if scope["type"] == "http" else None
+        if door is None:
             await self._app(scope, receive, send)
             return
-        module, visitor = DOORS[scope["path"]]
+        module, visitor = door
         # In a thread: it takes most of a second, which every other request would wait.
         found = getattr(await asyncio.to_thread(import_module, module), visitor)
         visit = found(self._app, scope, is_closing=self._is_closing)
         await visit.serve(receive, send, max_body_bytes=self._max_body_bytes)
+
+
+def _door(path: str) -> tuple[str, str] | None:
+    if path == AUTHORIZATION or path.startswith(f"{AUTHORIZATION}/"):
+        return "retrycontract.mcp.guardrails", "AuthorizationVisit"
+    return DOORS.get(path)

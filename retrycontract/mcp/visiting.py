@@ -20,6 +20,9 @@ HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"tracepar
 class KeyedVisit(ABC):
     """Answer one HTTP request whose key the API takes; `app` speaks the API."""
 
+    METHODS: tuple[str, ...] = ("POST",)  # a stream that nobody writes to would only be held open; () stands for all
+    KEY_HEADERS: tuple[bytes, ...] = ()  # that hold the key itself, where `Authorization` is for somebody else
+
     def __init__(self, app: Any, scope: Any, *, is_closing: Callable[[], bool]) -> None:
         self._app, self._scope, self._is_closing = app, scope, is_closing
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -27,10 +30,11 @@ class KeyedVisit(ABC):
 
     async def serve(self, receive: Any, send: Any, *, max_body_bytes: int) -> None:
         """Check the key and let the kind of visit answer."""
-        if self._scope["method"] != "POST":  # a stream that nobody writes to would only be held open
-            await answer(send, 405, {b"allow": b"POST"})
+        if self.METHODS and self._scope["method"] not in self.METHODS:
+            await answer(send, 405, {b"allow": ", ".join(self.METHODS).encode()})
             return
-        authorization = self._headers.get(b"authorization", b"").decode("latin-1")
+        own = next((b"Bearer " + self._headers[name] for name in self.KEY_HEADERS if name in self._headers), None)
+        authorization = (own or self._headers.get(b"authorization", b"")).decode("latin-1")
         refused = await self._refused(authorization)
         if refused is not None:
             await _relay(refused, send)

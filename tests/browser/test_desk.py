@@ -83,8 +83,18 @@ def picture(page: Page, name: str) -> None:
 def check_look(page: Page, name: str) -> None:
     """Take a picture; fail on any violation that axe finds, and on a page that scrolls sideways."""
     picture(page, name)
+    check_access(page, name)
+
+
+def check_access(page: Page, name: str) -> None:
+    """Fail on any violation that axe finds, and on a page that scrolls sideways."""
     found = Axe().run(page, options=RULES).response["violations"]
     assert [f"{rule['id']}: {[node['html'] for node in rule['nodes']]}" for rule in found] == [], name
+    check_width(page, name)
+
+
+def check_width(page: Page, name: str) -> None:
+    """Fail on a page that scrolls sideways."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
 
 

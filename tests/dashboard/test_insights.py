@@ -45,7 +45,7 @@ def test_headline_numbers_come_first_and_are_those_of_history(worked: Client) ->
     said = [
         "Valid at first try 25% 1 of 4 calls; few: 5% to 70%", "Recovered 67% 2 of the 3 that failed at first",
         "Escalated 1 1 answer given", "Time to guidance 4 min median", "What to fix first",
-        "Failures by mistake", "Failures by tool", "Models side by side", "Tools side by side",
+        "Failures by mistake", "Failures by tool", "Models side by side", "Mistakes side by side", "Tools side by side",
         "Attempts to success", "Recovery by attempt", "Time to guidance From", "Which guidance worked",
         "How calls ended", "tokens, estimated at four characters each where no agent counted them",
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_each_plot_says_in_words_and_in_a_table_what_it_draws(worked: Client) ->
     page = worked.get("/insights/").content.decode()
     assert page.count('role="img"') == page.count("</title>\n      <desc id=") == 2
     assert "5 mistakes in failed attempts; the most, 5, at" in " ".join(page.split())
-    assert page.count("<table") == 11
+    assert page.count("<table") == 12
     assert "style=" not in page
 
 
@@ -159,6 +159,17 @@ def test_each_number_of_the_board_leads_to_its_calls_each_mistake_to_its_schema(
     schema = text_of(staff.get(link(page, "/region VAL-008")))
     assert "Outputs fail at /region. It is described in line 7" in schema
     assert "To its place in the schema" not in desk.get("/insights/").content.decode(), "who may edit it"
+
+
+def test_each_code_says_how_often_it_was_put_right_and_leads_to_its_calls(desk: Client) -> None:
+    make_tool(make_agent())
+    for outputs in ([RIGHT], [WRONG, RIGHT], [{}, RIGHT], [WRONG]):
+        make_call(make_agent(), outputs)
+    page = desk.get("/insights/").content.decode()
+    shown = text_of(desk.get("/insights/"))
+    assert "VAL-008 InvalidEnumValue 2 50%15% to 85%50%9% to 91% VAL-001 RequiredFieldMissing 1 25%" in shown
+    calls = desk.get(link(page.partition("Mistakes side by side")[2], "VAL-001")).content.decode()
+    assert len(re.findall(r'id="row-(call_\w+)"', calls)) == 1
 
 
 def test_a_cut_by_agent_model_or_version_leaves_out_the_others(desk: Client) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from retrycontract.contract.decisions import Decision
 from retrycontract.contract.generation import Generation
 from retrycontract.store.models import Attempt, Measure, Rollup
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim
@@ -22,7 +23,7 @@ from retrycontract.usecases.counts.read_board import (
 from retrycontract.usecases.counts.read_counts import CountScope, SourceCut
 from retrycontract.usecases.counts.read_insights import AnswerTimes
 from retrycontract.usecases.counts.recount import recount, sum_up_everything
-from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user
+from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON
 from tests.usecases.test_rollups import LONG_AGO
 
@@ -47,6 +48,36 @@ def test_a_mistake_is_ranked_with_its_people_its_tokens_and_the_period_before() 
     assert (second.place, second.failed, sum(first.series), first.series[-1]) == ("/service", 1, 4, 3)
     assert [one.place for one in read_board(WEEK, by="tokens")[0].problems] == ["/region", "/service"]
     assert Rollup.objects.all().tally() == recount(since=LONG_AGO), "counted anew, it is the same"
+
+
+def test_each_code_says_how_many_calls_began_with_it_and_came_right() -> None:
+    agent = make_agent()
+    make_tool(agent)
+    haiku, opus = Generation(model="haiku"), Generation(model="opus")
+    make_call(agent, [WRONG, RIGHT], at=NOON, generation=haiku)
+    make_call(agent, [{"service": 1, "region": "mars"}, WRONG, RIGHT], at=NOON, generation=opus)
+    make_call(agent, [WRONG], at=NOON, generation=opus)
+    make_call(agent, [RIGHT], at=NOON, generation=opus)
+    make_call(agent, [{"service": 1, "region": "mars"}, RIGHT], at=NOON - 9 * DAY)
+    board, _ = read_board(WEEK)
+    told = [(one.name, one.first, one.recovered) for one in board.codes]
+    assert told == [("VAL-008", Share(3, 4), Share(2, 3)), ("VAL-002", Share(1, 4), Share(1, 1))]
+    (of_haiku,) = read_board(CountScope(WEEK.start, WEEK.end, cut=SourceCut(model="haiku")))[0].codes
+    assert (of_haiku.first, of_haiku.recovered) == (Share(1, 1), Share(1, 1))
+    assert Rollup.objects.all().tally() == recount(since=LONG_AGO), "counted anew, it is the same"
+    sum_up_everything(now=NOON + DAY)
+    assert read_board(WEEK)[0].codes == board.codes
+
+
+def test_an_accepted_mistake_is_not_recovered_and_a_corrected_one_is() -> None:
+    mia = make_user()
+    answer(make_blocked(at=NOON), mia, Decision.ACCEPT, text="It is right.", at=NOON)
+    corrected = make_blocked(at=NOON)
+    answer(corrected, mia, Decision.CORRECTED, text="", arguments=RIGHT, at=NOON)
+    submit(make_agent(), RIGHT, call=corrected, at=NOON)
+    (standing,) = read_board(WEEK)[0].codes
+    assert standing.recovered == Share(1, 2)
+    assert Rollup.objects.all().tally() == recount(since=LONG_AGO)
 
 
 def test_who_gave_a_call_back_or_never_took_it_on_gave_no_minutes() -> None:

@@ -25,6 +25,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LABELS = {
     Measure.JUDGED: ("1", "2", "more"), Measure.VALID: ("1", "2"), Measure.FAILURE: ("VAL-001", "VAL-008"),
     Measure.PLACE: ("VAL-001 /a\t1\t1\t", "VAL-008 /b/*\t1\t2\tm"), Measure.RETRY_TEXT: ("",),
+    Measure.CODE_FIRST: ("VAL-001\t1\t1\t", "VAL-008\t1\t2\tm"), Measure.CODE_RECOVERED: ("VAL-001\t1\t1\t",),
     Measure.OUTCOME: ("valid", "observed"),
     Measure.GUIDANCE: ("hint",), Measure.TRIED: ("hint",), Measure.WORKED: ("hint",), Measure.ESCALATION: ("",),
 }  # fmt: skip

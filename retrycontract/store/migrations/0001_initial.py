@@ -391,7 +391,7 @@ class Migration(migrations.Migration):
                 ('hour', models.DateTimeField()),
                 ('namespace', models.CharField(max_length=200)),
                 ('tool_name', models.CharField(max_length=300)),
-                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('place_tokens', 'Place Tokens'), ('place_answers', 'Place Answers'), ('place_seconds', 'Place Seconds'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('source_judged', 'Source Judged'), ('source_valid', 'Source Valid'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
+                ('measure', models.CharField(choices=[('judged', 'Judged'), ('valid', 'Valid'), ('failure', 'Failure'), ('place', 'Place'), ('place_tokens', 'Place Tokens'), ('place_answers', 'Place Answers'), ('place_seconds', 'Place Seconds'), ('retry_text', 'Retry Text'), ('escalation', 'Escalation'), ('guidance', 'Guidance'), ('guidance_time', 'Guidance Time'), ('guidance_seconds', 'Guidance Seconds'), ('tried', 'Tried'), ('worked', 'Worked'), ('source_judged', 'Source Judged'), ('source_valid', 'Source Valid'), ('code_first', 'Code First'), ('code_recovered', 'Code Recovered'), ('tokens', 'Tokens'), ('retry_tokens', 'Retry Tokens'), ('api_error', 'Api Error'), ('outcome', 'Outcome')], max_length=20)),
                 ('label', models.CharField(max_length=300)),
                 ('shard', models.PositiveSmallIntegerField(default=0)),
                 ('amount', models.BigIntegerField()),
@@ -399,7 +399,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-hour', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('shard__gt', 0)), fields=['hour'], name='rollup_spread')],
-                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
+                'constraints': [models.UniqueConstraint(fields=('hour', 'namespace', 'tool_name', 'measure', 'label', 'shard'), name='rollup_unique'), models.CheckConstraint(condition=models.Q(('measure__in', ['judged', 'valid', 'failure', 'place', 'place_tokens', 'place_answers', 'place_seconds', 'retry_text', 'escalation', 'guidance', 'guidance_time', 'guidance_seconds', 'tried', 'worked', 'source_judged', 'source_valid', 'code_first', 'code_recovered', 'tokens', 'retry_tokens', 'api_error', 'outcome'])), name='rollup_measure_known')],
             },
         ),
         migrations.CreateModel(

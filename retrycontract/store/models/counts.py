@@ -38,6 +38,8 @@ class Measure(models.TextChoices):
     WORKED = "worked"  # those of them that were valid
     SOURCE_JUDGED = "source_judged"  # attempts by their number and source
     SOURCE_VALID = "source_valid"  # valid ones of these
+    CODE_FIRST = "code_first"  # first attempts that failed, by each code they had and source
+    CODE_RECOVERED = "code_recovered"  # calls of these that were valid later, by the codes of the first attempt
     TOKENS = "tokens"  # tokens that agents told of, by direction and model, such as "in gpt-5"
     RETRY_TOKENS = "retry_tokens"  # those of attempts after the first; what is told is not counted as retry_text
     API_ERROR = "api_error"  # tries for which the model could not be asked, by why, such as "HTTP 429"
@@ -47,7 +49,8 @@ class Measure(models.TextChoices):
 # Their labels name a source, and are too many for what is shown over a whole time.
 OF_PLACES: Final = (Measure.PLACE, Measure.PLACE_TOKENS, Measure.PLACE_ANSWERS, Measure.PLACE_SECONDS)
 OF_SOURCES: Final = (Measure.SOURCE_JUDGED, Measure.SOURCE_VALID)
-DETAILED: Final = frozenset({*OF_PLACES, *OF_SOURCES})
+OF_CODES: Final = (Measure.CODE_FIRST, Measure.CODE_RECOVERED)
+DETAILED: Final = frozenset({*OF_PLACES, *OF_SOURCES, *OF_CODES})
 APART: Final = "\t"  # no name holds one: what is invisible is written out in them
 
 
@@ -188,6 +191,7 @@ def hour_of(moment: datetime) -> datetime:
 
 
 MOST_PLACES: Final = 200  # of one row, those that failed most often: more is no map, and agents make names up
+MOST_CODES: Final = 200  # with their sources
 MOST_SOURCES: Final = 100  # with the number of the attempt; agents make the names of models up, too
 MOST_MODELS: Final = 100  # of the tokens that were told
 SUMMARY_CHUNK: Final = 500  # rows of one statement
@@ -307,7 +311,9 @@ class Summary(models.Model):
         # Who answered a mistake later than it was made is kept, too: the longest first.
         kept.update(label for label, _ in details[Measure.PLACE_ANSWERS].most_common(MOST_PLACES))
         sources = {label for label, _ in details[Measure.SOURCE_JUDGED].most_common(MOST_SOURCES)}
-        for measures, labels in ((OF_PLACES, kept), (OF_SOURCES, sources)):
+        # What came right in this time may have failed in another.
+        codes = {label for measure in OF_CODES for label, _ in details[measure].most_common(MOST_CODES)}
+        for measures, labels in ((OF_PLACES, kept), (OF_SOURCES, sources), (OF_CODES, codes)):
             for measure in measures:
                 details[measure] = Counter({name: n for name, n in details[measure].items() if name in labels})
         judged, valid = counts[Measure.JUDGED], counts[Measure.VALID]

@@ -81,6 +81,7 @@ _noted: defaultdict[int, float] = defaultdict(float)
 _noting = threading.Lock()
 
 
+OF_RECOVERY: Final = ("call", "number", "is_valid", "errors_json", "model")  # without outputs, which may be large
 LAST_NUMBER: Final = 10  # attempts counted one by one: the largest budget; those that a person granted on top are one
 LATER: Final = "more"
 MOST_PLACES: Final = 8  # of one attempt: the first mistakes say what the field is
@@ -110,6 +111,8 @@ def count_verdict(
     if attempt.is_valid is None:
         return
     steps = steps_of_attempt(attempt)
+    if attempt.is_valid and attempt.number > 1:
+        steps += steps_of_recovery(attempt.call.attempts.filter(number__lt=attempt.number).only(*OF_RECOVERY))
     if tried is not None:
         steps += steps_of_try(tried, attempt.is_valid)
     if verdict.opens_escalation:
@@ -151,9 +154,24 @@ def steps_of_attempt(attempt: Attempt) -> Steps:
         return [*steps, (Measure.VALID, label, 1)]
     codes = {error["error_code"] for error in _blocking(attempt)}
     places, tokens = _places(attempt), _tokens(attempt)
+    if attempt.number == 1:
+        steps += [(Measure.CODE_FIRST, source.label(code), 1) for code in codes]
     steps += [(Measure.FAILURE, code, 1) for code in codes]
     steps += [(Measure.PLACE, source.label(place), 1) for place in places]
     return [*steps, *((Measure.PLACE_TOKENS, source.label(place), tokens // len(places)) for place in places)]
+
+
+def steps_of_recovery(before: Iterable[Attempt]) -> Steps:
+    """Say what the first valid attempt adds for each mistake of the call's first attempt: the call came right.
+
+    `before` are the attempts that came before it.
+    """
+    attempts = list(before)
+    first = next((one for one in attempts if one.number == 1 and one.is_valid is False), None)
+    if first is None or any(one.is_valid for one in attempts):
+        return []
+    codes = {error["error_code"] for error in _blocking(first)}
+    return [(Measure.CODE_RECOVERED, _source(first).label(code), 1) for code in codes]
 
 
 def steps_of_answer(given: Guidance, base: Attempt | None, worked: timedelta) -> Steps:

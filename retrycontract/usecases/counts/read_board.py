@@ -136,6 +136,7 @@ class Board:
     tools_total: int
     models: tuple[Standing, ...]
     by_tool: tuple[Standing, ...]
+    codes: tuple[Standing, ...]  # `first` says of how many first attempts each was a mistake
     markers: tuple[Marker, ...]
     setbacks: tuple[Setback, ...]
 
@@ -170,6 +171,7 @@ def read_board(scope: CountScope, *, by: str = "failed") -> tuple[Board, Insight
         tools_total=sum(share.part for share in failed.values()),
         models=_standings(here, lambda detail: (detail.source.model, "")),
         by_tool=_standings(here, lambda detail: (detail.tool_name, detail.namespace)),
+        codes=_by_code(here),
         markers=_markers(scope, here, before),
         setbacks=_setbacks(scope, here, before),
     )
@@ -282,6 +284,21 @@ def _standings(details: Counter[Detail], name_of: Callable[[Detail], tuple[str, 
         found.append(Standing(name, namespace, first, recovered, sum_[judged]))
     ranked = sorted(found, key=lambda one: (-one.attempts, one.name, one.namespace))
     return tuple(ranked[: _until_covered([one.attempts for one in ranked])])
+
+
+def _by_code(details: Counter[Detail]) -> tuple[Standing, ...]:
+    """Tell of each code how many calls began with it, and how many of those were right in the end."""
+    made, recovered, calls = Counter[str](), Counter[str](), 0
+    for detail, amount in details.items():
+        made[detail.head] += amount if detail.measure == Measure.CODE_FIRST else 0
+        recovered[detail.head] += amount if detail.measure == Measure.CODE_RECOVERED else 0
+        calls += amount if (detail.measure, detail.head) == (Measure.SOURCE_JUDGED, "1") else 0
+    # A call may begin before the time that is shown: of a short time it is near the truth.
+    found = [
+        Standing(code, "", Share(number, max(calls, number)), Share(min(recovered[code], number), number), number)
+        for code, number in (+made).items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.attempts, one.name)))
 
 
 def _first_seen(scope: CountScope, here: Counter[Detail], before: Counter[Detail]) -> dict[str, datetime]:

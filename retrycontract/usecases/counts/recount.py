@@ -30,6 +30,7 @@ from retrycontract.usecases.counts.keep_count import (
     steps_of_answer,
     steps_of_attempt,
     steps_of_move,
+    steps_of_recovery,
     steps_of_try,
     tally_of,
     tool_of_attempt,
@@ -165,8 +166,12 @@ def tallies_of_call(call: Call) -> Iterator[tuple[datetime, Tally]]:
         if attempt is not None:
             attempt.call = call
             tool = tool_of_attempt(attempt)
+            for one in attempts.values():
+                one.call = call
         given = next(answers) if event.name == "guidance.given" else None
         steps = [*_steps(event, attempt), *_end(event)]
+        if attempt is not None and attempt.is_valid:
+            steps += steps_of_recovery(one for one in attempts.values() if one.number < attempt.number)
         if given is not None:
             base = next((one for one in attempts.values() if one.pk == given.base_id), None)
             if base is not None:

@@ -1,0 +1,148 @@
+"""Gateways' external checks: what a model wants to call is judged before the gateway passes it on.
+
+LiteLLM's generic guardrail API sends the tool calls of an answer; Envoy's external authorization over HTTP, which Envoy
+AI Gateway and agentgateway speak too, sends an MCP client's request. Neither takes other arguments in their place: what
+a person has corrected is said in words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from retrycontract.client import AsyncClient
+from retrycontract.contract.redaction.sanitizer import visible
+from retrycontract.mcp.checkpoint import MAX_SHOWN, Refusal
+from retrycontract.mcp.hooks import (
+    HALF,
+    LONGEST_WAIT,
+    CheckedVisit,
+    NoPayloadError,
+    Said,
+    VisitorsCall,
+    is_whole,
+)
+from retrycontract.mcp.messages import Message, output_at
+from retrycontract.mcp.visiting import answer
+
+MAX_CALLS: Final = 100  # of one payload; each is an attempt that is stored
+UNCHECKED = "The tool calls could not be checked. Nothing was executed."
+INVALID_PARAMS, REFUSED = -32602, 403
+
+
+class GuardrailVisit(CheckedVisit):
+    """Judge the tool calls of one payload side by side."""
+
+    KEY_HEADERS = (b"x-retrycontract-key", b"x-api-key")
+
+    async def reasons(self, client: AsyncClient, key: str, calls: list[VisitorsCall], wait: float) -> list[str]:
+        """Say what keeps calls from being made; nothing where all may."""
+        if len(calls) > MAX_CALLS:
+            return [f"At most {MAX_CALLS} tool calls can be checked at once. Nothing was executed."]
+        if not all(is_whole(f"{call.tool}{call.use_id}{call.session}") for call in calls):
+            return [HALF]
+        decisions = await asyncio.gather(*(self.judged(client, key, call, wait=wait) for call in calls))
+        found = []
+        for call, decision in zip(calls, decisions, strict=True):
+            if isinstance(decision, Refusal):
+                found.append(decision.result.content)
+            elif decision is not None and decision.note is not None and decision.arguments != _value(call.output):
+                found.append(_corrected(call.tool, decision.arguments))
+        return found
+
+
+class LiteLLMVisit(GuardrailVisit):
+    """Answer LiteLLM's generic guardrail API."""
+
+    def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
+        """Block an answer of which one tool call is not valid; what goes to the model is not looked at."""
+        if payload.value.get("input_type") not in ("request", "response"):
+            raise NoPayloadError(422, "input_type is request or response.")
+        made = payload.value.get("tool_calls") if payload.value["input_type"] == "response" else None
+        own = payload.value.get("additional_provider_specific_params")
+        wait = own.get("wait", 0) if isinstance(own, dict) else 0
+        if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
+            raise NoPayloadError(422, f"additional_provider_specific_params.wait is 0 to {LONGEST_WAIT:g} seconds.")
+        session = payload.value.get("litellm_trace_id")
+        calls = [_made(call, session if isinstance(session, str) else "") for call in _listed(made)]
+        return self._decision(client, key, calls, wait)
+
+    def unchecked(self, payload: Message) -> Said:  # noqa: ARG002 - others look at it
+        """Block the answer."""
+        return 200, {"action": "BLOCKED", "blocked_reason": UNCHECKED}
+
+    async def _decision(self, client: AsyncClient, key: str, calls: list[VisitorsCall], wait: float) -> Said:
+        reasons = await self.reasons(client, key, calls, wait)
+        blocked = {"action": "BLOCKED", "blocked_reason": "\n\n".join(reasons)}
+        return 200, blocked if reasons else {"action": "NONE"}
+
+
+class AuthorizationVisit(GuardrailVisit):
+    """Answer Envoy's external authorization over HTTP: the request that an MCP client has sent, at any path."""
+
+    METHODS = ()
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:
+        """Allow what holds no tool call, a stream that is opened or a session that ends."""
+        if self._scope["method"] == "POST":
+            await super().answer(client, key, receive, send, max_body_bytes)
+        else:
+            await answer(send, 200, {})
+
+    def decision(self, client: AsyncClient, key: str, payload: Message) -> Coroutine[Any, Any, Said]:
+        """Allow a request whose tool calls are valid."""
+        session = self._headers.get(b"mcp-session-id", b"").decode("latin-1")
+        call = _asked(payload, session)
+        return self._decision(client, key, payload, [call] if call else [])
+
+    def unchecked(self, payload: Message) -> Said:
+        """Refuse the request."""
+        return _refused(payload, [UNCHECKED])
+
+    async def _decision(self, client: AsyncClient, key: str, payload: Message, calls: list[VisitorsCall]) -> Said:
+        reasons = await self.reasons(client, key, calls, wait=0)
+        return _refused(payload, reasons) if reasons else (200, {})
+
+
+def _refused(payload: Message, reasons: list[str]) -> Said:
+    error = {"code": INVALID_PARAMS, "message": "\n\n".join(reasons)}
+    return REFUSED, {"jsonrpc": "2.0", "id": payload.value.get("id"), "error": error}
+
+
+def _asked(message: Message, session: str) -> VisitorsCall | None:
+    if message.method != "tools/call":
+        return None
+    name = message.params.get("name")
+    if not isinstance(name, str):
+        raise NoPayloadError(422, "A tools/call names its tool.")
+    return VisitorsCall(name, "mcp", output_at(message.text, "params", "arguments"), session)
+
+
+def _listed(calls: Any) -> list[dict[str, Any]]:
+    if calls is None:
+        return []
+    if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
+        raise NoPayloadError(422, "tool_calls is a list of calls.")
+    return calls
+
+
+def _made(call: dict[str, Any], session: str) -> VisitorsCall:
+    made = call.get("function")
+    if not isinstance(made, dict) or not isinstance(made.get("name"), str):
+        raise NoPayloadError(422, "Each of tool_calls has a function with name and arguments.")
+    return VisitorsCall(made["name"], str(call.get("id") or "guardrail"), made.get("arguments"), session)
+
+
+def _value(output: Any) -> Any:
+    try:
+        return json.loads(output) if isinstance(output, str) else output
+    except ValueError:
+        return output
+
+
+def _corrected(tool: str, arguments: Any) -> str:
+    shown = json.dumps(arguments, ensure_ascii=False)
+    asked = visible(shown) if len(shown) <= MAX_SHOWN else "(too long to repeat here)"
+    return f"A person corrected the arguments of your call of tool '{tool}'. Call it again with exactly these:\n{asked}"
