@@ -91,7 +91,7 @@ def test_every_page_has_a_row() -> None:
     assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{scheme}-{width}" for scheme, width in LOOKS])
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
 ) -> None:
