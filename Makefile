@@ -56,7 +56,7 @@ browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m "browser and not soak" $(ARGS)
 
 pictures: $(VENV)/.dev ## take the pictures of the operators' guide anew
-	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest tests/browser/test_guide.py
+	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest -m "soak or not soak" tests/browser/test_guide.py
 
 bench: $(VENV)/.dev ## measure contract, service and desk beside their floors and peers into benchmarks/RESULTS.md
 	@$(if $(findstring --quick,$(ARGS)),,$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/.peers \
