@@ -67,7 +67,7 @@ class DueCall:
 
     @property
     def is_before_people(self) -> bool:
-        """Tell whether people are asked: what the proxy itself had to judge, while the service was away, nobody reads."""
+        """Tell whether people are asked: nobody reads of what the proxy judged while the service was away."""
         return self.is_blocked and self.verdict is not None and self.verdict.escalation is None
 
     @property
