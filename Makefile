@@ -34,7 +34,7 @@ help: ## list the targets
 		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start the service with demo data on http://127.0.0.1:8000
-	@$(BIN)/python manage.py up
+	@$(BIN)/python -m retrycontract up
 
 test: $(VENV)/.dev $(VENV)/.services ## run every test but the soak; those of the database once more on PostgreSQL
 	$(BIN)/python -m pytest $(or $(ARGS),$(SIDE_BY_SIDE))
@@ -57,7 +57,7 @@ browser: $(VENV)/.dev ## run only the tests that drive a browser
 	$(BIN)/python -m pytest -m "browser and not soak" $(ARGS)
 
 pictures: $(VENV)/.dev ## take the pictures of the operators' guide anew
-	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest tests/browser/test_guide.py
+	RETRYCONTRACT_DOC_IMAGES=1 $(BIN)/python -m pytest -m "soak or not soak" tests/browser/test_guide.py
 
 bench: $(VENV)/.dev ## measure contract, service and desk beside their floors and peers into benchmarks/RESULTS.md
 	@$(if $(findstring --quick,$(ARGS)),,$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/.peers \

@@ -7,9 +7,11 @@ import json
 import os
 import re
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -37,6 +39,10 @@ PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 hypothesis_settings.register_profile("quick", max_examples=25, derandomize=True, database=None, **PATIENT)
 hypothesis_settings.register_profile("soak", max_examples=200, print_blob=True, **PATIENT)
 hypothesis_settings.load_profile("quick")  # unless --hypothesis-profile names another one
+
+# To read the system's authorities takes 40 ms, and thousands of clients are made that talk to this machine only.
+of_authorities = cache(lambda _, make=httpcore2.default_ssl_context, **options: make(**options))
+httpcore2.default_ssl_context = lambda **options: of_authorities(os.environ.get("SSL_CERT_FILE"), **options)
 
 # Fixtures that start a program: one that all tests of a run share, or one of a test's or a module's own.
 STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
@@ -159,7 +165,9 @@ def redis() -> Iterator[Redis]:
         yield server
 
 
-@pytest.fixture(scope="session", params=["at the door", "by the worker", "scaled out"])
+@pytest.fixture(
+    scope="session", params=["at the door", pytest.param("by the worker", marks=pytest.mark.soak), "scaled out"]
+)
 def judged_service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service, once for each place where it judges: in one process, and in many."""
     folder = tmp_path_factory.mktemp("judged") / "data"

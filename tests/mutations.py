@@ -17,6 +17,24 @@ class Mutation:
 
 
 MUTATIONS: Final = (
+    Mutation("FR-001", "__init__.py", '    "ValidationError",\n    "ValueSanitizer",\n', '    "ValueSanitizer",\n'),
+    Mutation(
+        "FR-018", "contract/feedback/formatter.py", "first_line(kind, tool_name or", "first_line(tool_name, kind or"
+    ),
+    Mutation(
+        "FR-045",
+        "contract/lifecycle.py",
+        "return Move(CallState.BLOCKED, Status.BLOCKED, opens_escalation=True)",
+        "return Move(CallState.RETRYING, Status.RETRY)",
+    ),
+    Mutation("FR-050", "contract/feedback/feedback_text.py", "attempt=int(attempt),", "attempt=int(max_attempts),"),
+    Mutation("NFR-005", "contract/outputs/json_text.py", "if not isinstance(key, str):", "if not key:"),
+    Mutation(
+        "NFR-016",
+        "usecases/counts/keep_count.py",
+        "[(Measure.FAILURE, code, 1) for code in codes]",
+        "[(Measure.FAILURE, code, 1) for code in codes - codes]",
+    ),
     Mutation("FR-003", "contract/errors.py", '"field_path": self.field_path', '"field_path": ""'),
     Mutation(
         "FR-007",

@@ -23,6 +23,7 @@ def test_quick_round_of_every_benchmark_writes_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
+@pytest.mark.soak
 def test_quick_round_of_the_service_writes_a_report(tmp_path: Path) -> None:
     text = run_quickly("service", tmp_path / "RESULTS.md")
     assert "floor: the authenticated endpoint with one INSERT" in text
@@ -30,6 +31,7 @@ def test_quick_round_of_the_service_writes_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
+@pytest.mark.soak
 def test_quick_round_of_the_proxy_writes_a_report(tmp_path: Path) -> None:
     text = run_quickly("proxy", tmp_path / "RESULTS.md")
     assert "| `retrycontract proxy --url`, with a desk |" in text

@@ -191,6 +191,7 @@ def fails(image: Image, **more: str) -> list[str]:
     return [finding["text"] for finding in findings if finding["level"] == "FAIL"]
 
 
+@pytest.mark.soak
 def test_alone_it_serves_with_a_volume_and_can_be_copied_and_put_back(image: Image) -> None:
     port = free_port()
     command = [*re.findall(r'"([^"]+)"', re.findall(r"^CMD (.+)", STEPS, re.MULTILINE)[0]), "--port", str(port)]
@@ -208,6 +209,7 @@ def test_alone_it_serves_with_a_volume_and_can_be_copied_and_put_back(image: Ima
     assert "later" not in agents(image)
 
 
+@pytest.mark.soak
 def test_scaled_out_it_needs_nothing_that_can_be_written(image: Image, postgresql: PostgreSQL, redis: Redis) -> None:
     given = {
         "DATABASE_URL": postgresql.new_database(), "REDIS_URL": redis.new_database(), "SECRET_KEY": "s" * 50,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,9 +12,12 @@ from typing import Any, Final
 import kubernetes_validate
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
+from retrycontract import __version__
 from retrycontract.cli.program import program
 from retrycontract.config.service_settings import PREFIX, load
+from tests.chart import CHART, VALUES, render
 from tests.delivery.test_webhook import certificate
 from tests.test_deployment import in_container
 
@@ -22,16 +26,14 @@ PACKAGING: Final = ROOT / "packaging"
 INSTALL: Final = (ROOT / "docs" / "install.md").read_text()
 PROXIES: Final = {path.name: path.read_text() for path in (PACKAGING / "proxies").iterdir()}
 MANIFESTS: Final[list[dict[str, Any]]] = [
-    manifest
-    for path in sorted((PACKAGING / "kubernetes").glob("*.yaml"))
-    if path.name != "kustomization.yaml"
-    for manifest in yaml.safe_load_all(path.read_text())
+    manifest for name, text in render(VALUES).items() if name != "NOTES.txt" for manifest in yaml.safe_load_all(text)
 ]
 PODS: Final = {
     manifest["metadata"]["name"]: manifest["spec"]["template"]["spec"]
     for manifest in MANIFESTS
     if "template" in manifest["spec"]
 }
+VALUES_SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
 KUBERNETES: Final = ("1.28", "1.31", "1.34")
 
 
@@ -103,6 +105,7 @@ def test_a_pod_has_no_powers_and_a_read_only_root(name: str) -> None:
     # The cluster's own RETRYCONTRACT_PORT, for the service of that name, would be refused as a setting that is none.
     assert pod["enableServiceLinks"] is False
     assert container["resources"]["limits"]["memory"]
+    assert container["envFrom"] == [{"secretRef": {"name": "retrycontract"}}]
 
 
 @pytest.mark.parametrize("name", sorted(PODS))
@@ -124,7 +127,7 @@ def test_the_cluster_has_what_it_needs_to_look_after_us() -> None:
         ("Deployment", "retrycontract-worker"),
         ("HorizontalPodAutoscaler", "retrycontract-web"),
         ("HorizontalPodAutoscaler", "retrycontract-worker"),
-        ("Job", "retrycontract-migrate"),
+        ("Job", "retrycontract-migrate-1"),
         ("PodDisruptionBudget", "retrycontract-web"),
         ("PodDisruptionBudget", "retrycontract-worker"),
         ("Service", "retrycontract"),
@@ -136,12 +139,66 @@ def test_the_cluster_has_what_it_needs_to_look_after_us() -> None:
     [scaled] = [m for m in MANIFESTS if m["kind"] == "HorizontalPodAutoscaler" and "worker" in m["metadata"]["name"]]
     [metric] = scaled["spec"]["metrics"]
     assert f"`{metric['external']['metric']['name']}`" in (ROOT / "docs" / "operating.md").read_text()
-    kustomized = yaml.safe_load((PACKAGING / "kubernetes" / "kustomization.yaml").read_text())
-    assert all((PACKAGING / "kubernetes" / name).is_file() for name in kustomized["resources"])
 
 
 def test_the_settings_of_the_cluster_are_taken(tmp_path: Path) -> None:
-    lines = (PACKAGING / "kubernetes" / "settings.env").read_text().splitlines()
-    settings = load(dict(line.split("=", 1) for line in lines) | {f"{PREFIX}DATA_DIR": str(tmp_path)})
-    assert (settings.https, settings.judge) == (True, "worker")
-    assert in_container("web", {})[f"{PREFIX}JUDGE"] == settings.judge
+    for name, pod in PODS.items():
+        variables = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+        settings = load(variables | {f"{PREFIX}DATA_DIR": str(tmp_path)})
+        assert (settings.https, settings.judge) == (True, "worker"), name
+        assert in_container("web", {})[f"{PREFIX}JUDGE"] == settings.judge
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"image": VALUES["image"] | {"tag": "2.0", "pullSecrets": [{"name": "registry"}]}},
+        {"worker": VALUES["worker"] | {"metric": "", "maxReplicas": 40}},
+        {
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "spot", "operator": "Exists"}],
+            "podAnnotations": {"a": "1"},
+        },
+        {
+            "settings": {
+                "RETRYCONTRACT_HTTPS": True,
+                "RETRYCONTRACT_RATE_LIMIT": 100,
+                "RETRYCONTRACT_ALLOWED_HOSTS": 'a"b: {',
+            }
+        },
+    ],
+    ids=["image", "metric", "placing", "settings"],
+)
+def test_a_cluster_takes_what_other_values_make(changed: dict[str, Any]) -> None:
+    values = VALUES | changed
+    Draft7Validator(VALUES_SCHEMA).validate(values)
+    for name, text in render(values, "other").items():
+        for manifest in yaml.safe_load_all(text) if name != "NOTES.txt" else ():
+            assert manifest["metadata"]["name"].startswith("other")
+            kubernetes_validate.validate(manifest, KUBERNETES[-1], strict=True)
+    assert "{{" not in "".join(render(values).values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "where"),
+    [
+        ({"setings": {}}, ""),
+        ({"web": {"replicas": 2}}, "web"),
+        ({"worker": {"minReplicas": "two"}}, "worker/minReplicas"),
+        ({"settings": {"RETRYCONTRACT_SECRET_KEY": "in the open"}}, "settings"),
+        ({"settings": {"DEBUG": "1"}}, "settings"),
+        ({"secret": ""}, "secret"),
+        ({"image": {"repository": "x", "pullPolicy": "Sometimes"}}, "image/pullPolicy"),
+    ],
+)
+def test_a_misspelt_value_of_the_chart_is_refused(changed: dict[str, Any], where: str) -> None:
+    [error] = Draft7Validator(VALUES_SCHEMA).iter_errors(VALUES | changed)
+    assert "/".join(map(str, error.absolute_path)) == where
+
+
+def test_the_chart_names_the_version_and_every_value() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+    assert set(VALUES_SCHEMA["properties"]) - {"global"} == set(VALUES)
+    for name, part in VALUES.items():
+        assert set(VALUES_SCHEMA["properties"][name].get("properties", part)) == set(part or {})

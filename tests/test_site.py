@@ -58,6 +58,7 @@ def test_models_are_told_what_to_read(site: Path) -> None:
     assert [name for name in linked if not (site / name).is_file()] == []
 
 
+@pytest.mark.soak
 def test_the_bill_of_materials_names_every_package_of_the_service(site: Path, tmp_path: Path) -> None:
     program = Path((site.parent / "python").read_text()).with_name("cyclonedx-py")
     made = subprocess.run(
@@ -69,6 +70,7 @@ def test_the_bill_of_materials_names_every_package_of_the_service(site: Path, tm
     assert pinned - named == set()
 
 
+@pytest.mark.soak
 def test_the_tutorial_does_what_it_says(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("httpx2")
     monkeypatch.setenv("RETRYCONTRACT_URL", service.url)

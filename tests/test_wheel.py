@@ -265,6 +265,7 @@ def next_release(folder: Path) -> Path:
 NEXT: Final = "0.1.999"
 
 
+@pytest.mark.soak
 def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_path: Path) -> None:
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
     folder = tmp_path / "service"
@@ -292,6 +293,7 @@ def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_p
     ] == []
 
 
+@pytest.mark.soak
 def test_uvs_tool_runner_runs_it_without_an_environment(built: Path, tmp_path: Path) -> None:
     pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
     done = subprocess.run(

@@ -62,7 +62,7 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=folder / f"admin-{name}.png", full_page=True, animations="disabled")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_every_page_keeps_the_policy_and_the_console_stays_silent(
     live_server: LiveServer, new_page: NewPage, scheme: str
 ) -> None:

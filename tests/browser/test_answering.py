@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [*LOOKS, ("light", 1600)], ids=str)
+@pytest.mark.parametrize(("scheme", "width"), [*LOOKS, pytest.param("light", 1600, marks=pytest.mark.soak)])
 def test_every_state_of_a_call_is_fit_to_be_seen_and_used(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
 ) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
+from dashboard.navigation import Role, give_role
 from dashboard.urls import urlpatterns
 from retrycontract.store.models import SavedReply, WebhookEndpoint
 from tests.browser.scene import make_desk
 from tests.browser.states import make_endpoint, make_keys, make_states
-from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
+from tests.browser.test_desk import LOOKS, Scheme, Site, check_access, check_look, check_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +91,7 @@ def test_every_page_has_a_row() -> None:
     assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=[f"{scheme}-{width}" for scheme, width in LOOKS])
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
 ) -> None:
@@ -109,3 +111,49 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
         assert "unsafe-" not in answer.headers["content-security-policy"], name
         check_look(site.page, f"page-{name}-{scheme}-{width}")
     assert (watch.complaints, watch.strangers) == ([], [])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("role", list(Role))
+def test_every_page_is_open_to_every_role_in_every_width_and_zoomed(
+    live_server: LiveServer, new_page: NewPage, role: Role, scheme: Scheme
+) -> None:
+    desk = make_desk(timezone.now())
+    blocked, mia = desk.blocked, desk.operator
+    make_states(mia, timezone.now())
+    make_keys(blocked.agent, timezone.now())
+    make_endpoint(timezone.now())
+    give_role(mia, role)
+    site = Site(live_server.url, new_page(color_scheme=scheme))
+    page = site.page
+    site.log_in()
+    refused = set()
+    for name, keys_of in PAGES.items():
+        answer = page.goto(live_server.url + reverse(f"dashboard:{name}", kwargs=keys_of(blocked)))
+        assert answer is not None
+        if answer.status == 403:  # its page is looked at all the same
+            refused.add(name)
+        else:
+            assert answer.status == 200, name
+        for width, height in ((1440, 900), (1024, 768), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
+            check_access(page, f"{name} {role} {scheme} {width}")
+        # As wide as a page is at 320 pixels, and one of 1440 that is zoomed to 200 %.
+        for width in (320, 720):
+            page.set_viewport_size({"width": width, "height": 450})
+            check_width(page, f"{name} {role} {scheme} {width}")
+    assert bool(refused) is (role is not Role.ADMIN)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_login_with_a_provider_is_fit_to_be_seen_and_used(
+    live_server: LiveServer, new_page: NewPage, monkeypatch: pytest.MonkeyPatch, scheme: Scheme
+) -> None:
+    told = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": "desk", "oidc_name": "Acme Single Sign-on of Europe"}
+    monkeypatch.setattr(settings, "RETRYCONTRACT", settings.RETRYCONTRACT.model_copy(update=told))
+    page = new_page(color_scheme=scheme, viewport={"width": 360, "height": 780})
+    page.goto(f"{live_server.url}/login/")
+    check_look(page, f"login-provider-{scheme}-360")
+    buttons = page.locator(".plain-card .wide").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
+    assert len(set(buttons)) == 1

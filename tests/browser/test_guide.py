@@ -51,6 +51,7 @@ def test_every_picture_is_shown_and_every_shown_picture_is_taken() -> None:
     assert shown == PICTURES == {file.stem for file in IMAGES.iterdir()}
 
 
+@pytest.mark.soak
 def test_the_work_of_an_operator_in_pictures(site: Site) -> None:
     desk, page = make_desk(timezone.now()), site.page
     site.log_in()
@@ -72,6 +73,7 @@ def test_the_work_of_an_operator_in_pictures(site: Site) -> None:
     take(page, "group")
 
 
+@pytest.mark.soak
 def test_the_playground_in_a_picture(site: Site) -> None:
     make_user("mia")
     site.log_in()
@@ -81,6 +83,7 @@ def test_the_playground_in_a_picture(site: Site) -> None:
     take(site.page, "playground", height=1000)
 
 
+@pytest.mark.soak
 def test_what_became_of_it_in_pictures(site: Site) -> None:
     call_command("seed", calls=4_000, days=30)
     make_user("mia", Role.ADMIN)

@@ -56,7 +56,7 @@ def make_long(operator: User) -> Call:
     return blocked("second", OUTPUT)
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+@pytest.mark.parametrize("width", [360, *(pytest.param(width, marks=pytest.mark.soak) for width in (768, 1280)), 1920])
 def test_long_names_widen_no_page_and_break_no_word_of_ours(
     live_server: LiveServer, new_page: NewPage, width: int
 ) -> None:

@@ -51,7 +51,8 @@ def go(client: Client, provider: Provider, **query: str) -> Any:
 
 def test_the_first_log_in_makes_the_operator_and_the_next_one_finds_them(provider: Provider) -> None:
     client = Client()
-    assert "Log in with single sign-on" in text_of(client.get("/login/"))
+    page = text_of(client.get("/login/"))
+    assert "Log in with single sign-on or with a password User name" in page
     assert go(client, provider, next="/tools/")["Location"] == "/tools/"
     assert client.get("/tools/").status_code == 200
     noor = User.objects.get()

@@ -19,6 +19,7 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
+from tests.serving.threads import PromptServer
 
 DROP: Final = object()  # among the parts of a body: the connection breaks off here
 STALL: Final = object()  # nothing more comes, and the connection stays
@@ -211,7 +212,7 @@ def proxied(
                 proxy, log_level="error", access_log=False, server_header=False, date_header=False, ws="none",
                 lifespan="on", timeout_graceful_shutdown=2,
             )  # fmt: skip
-            server = uvicorn.Server(config)
+            server = PromptServer(config)
             server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
             config.load()
             server.lifespan = config.lifespan_class(config)

@@ -154,6 +154,7 @@ def write_some(call: Call, seed: int) -> list[int]:
     return ids
 
 
+@pytest.mark.soak
 def test_six_writers_and_readers_that_break_off_at_random_lose_nothing(call: Call) -> None:
     steady = Reader(call.agent, reconnects=0, seed=1)
     broken = Reader(call.agent, reconnects=0.05, seed=2)

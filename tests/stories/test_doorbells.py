@@ -21,6 +21,7 @@ def submit_some(service: Service, calls: int) -> list[str]:
     return [agent.submit("count", f"c{number}", {"n": "x"})["status"] for number in range(calls)]
 
 
+@pytest.mark.soak
 def test_rings_that_come_five_times_are_one_verdict_each(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     import psycopg
 
@@ -33,7 +34,7 @@ def test_rings_that_come_five_times_are_one_verdict_each(request: pytest.Fixture
             assert dict(events.fetchall()) == {"attempt.queued": 8, "attempt.judged": 8}
 
 
-@pytest.mark.parametrize("way", ["in one process", "scaled out"])
+@pytest.mark.parametrize("way", ["in one process", pytest.param("scaled out", marks=pytest.mark.soak)])
 def test_what_no_ring_was_heard_for_is_judged_by_the_sweep_and_its_agent_hears_of_it(
     request: pytest.FixtureRequest, tmp_path: Path, way: str
 ) -> None:

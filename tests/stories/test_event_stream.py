@@ -94,7 +94,7 @@ def test_an_agent_hears_of_verdicts_of_the_block_and_of_the_answer(judged_servic
     ]
 
 
-@pytest.fixture(params=["in one process", "scaled out"])
+@pytest.fixture(params=["in one process", pytest.param("scaled out", marks=pytest.mark.soak)])
 def doomed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
     """A service that a test may kill."""
     is_scaled = request.param == "scaled out"
@@ -137,6 +137,7 @@ def test_a_stream_ends_when_its_key_does_and_tells_nothing_more(judged_service: 
         assert b"data: " not in stream.read()
 
 
+@pytest.mark.soak
 def test_five_hundred_streams_are_told_while_attempts_are_judged(service: Service) -> None:
     count, submits = 500, 20
     require(enough_files(2 * count), "too few open files are allowed")

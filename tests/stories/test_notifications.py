@@ -96,6 +96,7 @@ def test_no_secret_leaves_the_house(told: Service, receiver: Receiver, mailbox: 
     assert b"canaryPathSecret" not in at_rest
 
 
+@pytest.mark.soak
 def test_a_receiver_that_is_down_costs_the_agent_nothing_and_gets_the_message_later(
     told: Service, receiver: Receiver
 ) -> None:

@@ -20,7 +20,14 @@ from tests.serving.threads import eventually
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.soak),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.soak),
+    ],
+)
 def test_a_blocked_call_survives_a_restart(start_service: StartService, tmp_path: Path, how: signal.Signals) -> None:
     service = start_service(tmp_path / "data")
     agent = AgentClient(service, service.new_key("restart"))

@@ -15,6 +15,7 @@ from tests.serving.service import Service
 
 
 @pytest.mark.processes
+@pytest.mark.soak
 def test_a_person_logs_in_at_a_provider_of_others_and_out_again(tmp_path: Path) -> None:
     port = free_port()
     there = subprocess.Popen(

@@ -195,7 +195,9 @@ def test_a_collector_without_the_extra_is_refused_at_the_start_in_one_line(tmp_p
     assert "Traceback" not in run.stderr
 
 
-@pytest.mark.parametrize(("endpoint", "expected"), [("", "False"), ("http://127.0.0.1:9", "True")])
+@pytest.mark.parametrize(
+    ("endpoint", "expected"), [("", "False"), pytest.param("http://127.0.0.1:9", "True", marks=pytest.mark.soak)]
+)
 def test_without_a_collector_nothing_of_it_is_imported(tmp_path: Path, endpoint: str, expected: str) -> None:
     look = (
         "import sys, django; django.setup(); from retrycontract.config.telemetry import span\n"
