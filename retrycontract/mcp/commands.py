@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.upstream import UpstreamProcess
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run_gateway(options: argparse.Namespace) -> int:
     configuration = _configuration(options)
     command = shutil.which(options.upstream[0])
     if command is None:
-        raise ValueError(
+        raise WrongInputError(
             f"{options.upstream[0]}: there is no such command; what follows '--' starts the MCP server"
         )  # fmt: skip
     # The upstream gets our environment, since clients configure it through us, but not our key.
@@ -81,7 +82,7 @@ def run_server(options: argparse.Namespace) -> int:
     configuration, service = _configuration(options), _service(options)
     tools, extractions = _read(options.tools), _read(options.extractions)
     if not (tools or extractions or options.url):
-        raise ValueError("name the tools to check with --tools FILE, or a service that knows them with --url")
+        raise WrongInputError("name the tools to check with --tools FILE, or a service that knows them with --url")
 
     async def connect(client: tuple[Any, Any]) -> None:
         async with _judge(options, configuration, service) as judge:
@@ -113,11 +114,11 @@ def _read(path: Path | None) -> list[DeclaredTool]:
 
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise ValueError(f"{path} is not JSON: {fault.reason}")
+        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
     try:
         return read_tool_list(value)
     except ValueError as wrong:
-        raise ValueError(f"{path}: {wrong}") from None
+        raise WrongInputError(f"{path}: {wrong}") from None
 
 
 def _service(options: argparse.Namespace) -> AsyncClient | None:
@@ -129,7 +130,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
     try:
         return AsyncClient(options.url, patience=PATIENCE)
     except MissingKeyError as error:
-        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
 
 
 @asynccontextmanager

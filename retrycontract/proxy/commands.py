@@ -14,6 +14,7 @@ import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
@@ -44,7 +45,7 @@ def run(options: dict[str, Any]) -> int:
 def _listening(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     if not port.isdigit():
-        raise ValueError(f"--listen takes host:port, not {address!r}")
+        raise WrongInputError(f"--listen takes host:port, not {address!r}")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         # With its protocol: asyncio sends small packets at once on such sockets only.
@@ -52,7 +53,7 @@ def _listening(address: str) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
     except (OSError, OverflowError) as error:
-        raise ValueError(
+        raise WrongInputError(
             f"--listen {address} cannot be used: {error.strerror if isinstance(error, OSError) else error}"
         ) from error
     return listening
@@ -77,4 +78,4 @@ def _service(options: dict[str, Any]) -> AsyncClient | None:
     try:
         return AsyncClient(options["url"], patience=PATIENCE)
     except MissingKeyError as error:
-        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None

@@ -13,6 +13,9 @@ import pytest
 
 from retrycontract import __version__
 from retrycontract.cli.program import COMMANDS, program
+from retrycontract.cli.program import _foreseen as foreseen
+from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.contract.errors import WrongInputError
 from tests.serving.service import first_data
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -123,3 +126,10 @@ def test_every_command_explains_itself_in_a_few_lines(name: str) -> None:
     assert command is not None
     assert command.help
     assert len(command.help.splitlines()) <= 12
+
+
+def test_only_what_was_foreseen_becomes_one_line() -> None:
+    assert foreseen(WrongInputError("--wait takes\nseconds")) == "--wait takes seconds"
+    assert foreseen(ConfigurationError("config.yml", "mode", "must be observe")) == "config.yml: mode: must be observe"
+    for mistake_of_ours in (ValueError("invalid literal for int()"), KeyError("kind"), TypeError("unhashable")):
+        assert foreseen(mistake_of_ours) is None, "it would lose its traceback"
