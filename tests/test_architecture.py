@@ -47,8 +47,9 @@ CLOSED_DOORS: Final = {
     "retrycontract.in_process": SERVER_PACKAGES,
     "retrycontract.client": AGENTS_CLOSED,
     "retrycontract.loops": AGENTS_CLOSED,
-    "retrycontract.mcp": AGENTS_CLOSED,
-    "retrycontract.proxy": tuple(name for name in AGENTS_CLOSED if name != "uvicorn"),  # which serves it
+    # Which serves both.
+    "retrycontract.mcp": tuple(name for name in AGENTS_CLOSED if name != "uvicorn"),
+    "retrycontract.proxy": tuple(name for name in AGENTS_CLOSED if name != "uvicorn"),
 }
 
 

@@ -141,14 +141,26 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
     "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
 )
 @click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
-@click.argument("upstream", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--upstream", metavar="URL", help="A server that speaks streamable HTTP, instead of a command.")
+@click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Send this to --upstream with each request.")
+@click.option("--listen", metavar="HOST:PORT", help="Serve clients over streamable HTTP, at /mcp, instead of stdio.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name that --listen is reached by.")
+@click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Of one request to --listen: 4 MiB.")
+@click.option("--max-sessions", type=click.IntRange(min=1), metavar="N", help="Open at the same time: 1000.")
+@click.option(
+    "--idle", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Unused, a session ends: 1800."
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def mcp_gateway(**options: Any) -> int:
-    """Put the contract in front of an MCP server.
+    """Put the contract in front of MCP servers.
 
-    Over stdio: a client starts this command where it started the server.
+    Over stdio, a client starts this command where it started the server; with --listen it is an address for many
+    clients. Behind it stands a command or an address.
 
     \b
     retrycontract mcp-gateway -- npx -y @modelcontextprotocol/server-filesystem .
+    retrycontract mcp-gateway --upstream https://mcp.example/mcp
+    retrycontract mcp-gateway --listen 127.0.0.1:8500 -- npx -y @modelcontextprotocol/server-filesystem .
     """
     return _speak_mcp("run_gateway", options)
 

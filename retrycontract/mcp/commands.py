@@ -6,16 +6,19 @@ import argparse
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.mcp.upstream import UpstreamProcess
+from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -27,49 +30,112 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("retrycontract.mcp")
 
-API_KEY: Final = "RETRYCONTRACT_API_KEY"
+BACKLOG: Final = 2048  # clients that wait to be accepted, as uvicorn has it
 # What a command line that says nothing means. A person at a desk needs minutes, which a client waits that hears from us
 # meanwhile; most others give up after 60 seconds.
 DEFAULTS: Final = {
     "session": "mcp", "wait": 300.0, "silent_wait": 45.0, "max_attempts": None, "config": None, "url": None,
-    "model": None,
+    "model": None, "upstream": None, "listen": None, "header": (), "allow_host": (),
+    "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
 }  # fmt: skip
 
 
 def run_gateway(options: argparse.Namespace) -> int:
-    """Stand in front of one upstream; raises ConfigurationError, OSError and ValueError for wrong use."""
+    """Stand in front of MCP servers; raises ConfigurationError, OSError and ValueError for wrong use."""
     configuration = _configuration(options)
-    command = shutil.which(options.upstream[0])
-    if command is None:
-        raise WrongInputError(
-            f"{options.upstream[0]}: there is no such command; what follows '--' starts the MCP server"
-        )  # fmt: skip
-    # The upstream gets our environment, since clients configure it through us, but not our key.
-    environment = {name: value for name, value in os.environ.items() if name != API_KEY}
-    with UpstreamProcess([command, *options.upstream[1:]], environment) as upstream:
-        # Imported while the upstream starts: most of what we need takes as long as it does.
+    behind = _behind(options)
+    listening = _listening(options) if options.listen else None
+    with behind:
+        if listening is None:
+            behind.start()
+        # Imported while the server starts: most of what we need takes as long as it does.
         import anyio
 
-        from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-        from retrycontract.mcp.checkpoint import Checkpoint
-        from retrycontract.mcp.gateway import Gateway
-        from retrycontract.mcp.process import GatewayProcess, log_to_stderr
+        from retrycontract.mcp.process import StdioFront, log_to_stderr
 
         service = _service(options)
         log_to_stderr()
 
         async def connect() -> int:
-            async with _judge(options, configuration, service) as judge:
-                wait = options.wait if service else 0
-                sanitizer = ValueSanitizer(configuration)
-                checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
-
-                def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
-                    return Gateway(to_client, to_upstream, judge, checkpoint, tasks)
-
-                return await GatewayProcess(upstream, restart=options.restart).run(make)
+            async with _gateways(options, configuration, service) as make:
+                if listening is None:
+                    return await StdioFront(behind.connect()).run(make)
+                return await _listen(options, listening, behind, make)
 
         return anyio.run(connect)
+
+
+def _behind(options: argparse.Namespace) -> ServerBehind:
+    ways = [way for way in (options.command, options.upstream) if way]
+    if len(ways) != 1:
+        raise WrongInputError("say what stands behind: -- COMMAND… or --upstream URL")
+    if options.header and not options.upstream:
+        raise WrongInputError("--header goes along with --upstream URL")
+    if options.upstream:
+        headers = [header.partition(":") for header in options.header]
+        given = {name.strip(): value.strip() for name, _, value in headers}
+        return ServerBehind(HttpServer.at(options.upstream, given, passes_headers=True), restart=False)
+    if shutil.which(options.command[0]) is None:
+        raise WrongInputError(
+            f"{options.command[0]}: there is no such command; what follows '--' starts the MCP server"
+        )
+    return ServerBehind(CommandServer(tuple(options.command)), restart=options.restart)
+
+
+def _listening(options: argparse.Namespace) -> socket.socket:
+    from retrycontract.mcp.visiting import bound_socket
+
+    listening = bound_socket(options.listen)
+    # Whoever reaches a command calls its tools with our rights; a remote server asks for credentials itself.
+    is_open = not ip_address(listening.getsockname()[0]).is_loopback and (not options.upstream or options.header)
+    if is_open and not os.environ.get(TOKEN, "").strip():
+        raise WrongInputError(
+            f"--listen {options.listen} is open to others: put a token that they have to send into {TOKEN}"
+        )
+    listening.listen(BACKLOG)  # at once: whoever reads our first line may come before the rest is loaded
+    return listening
+
+
+async def _listen(
+    options: argparse.Namespace, listening: socket.socket, behind: ServerBehind, make: Callable[..., Gateway]
+) -> int:
+    import anyio
+
+    from retrycontract.mcp.listener import GatewayApp, ListenSettings, serve
+    from retrycontract.mcp.process import wait_for_signal
+
+    settings = ListenSettings(
+        os.environ.get(TOKEN, "").strip(), frozenset(options.allow_host), options.max_body, options.max_sessions,
+        options.idle,
+    )  # fmt: skip
+    host, port = listening.getsockname()[:2]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    print(f"retrycontract mcp-gateway on http://{address}/mcp", file=sys.stderr, flush=True)  # noqa: T201
+    async with anyio.create_task_group() as tasks:
+        await serve(listening, GatewayApp(behind.connect, make, settings, tasks), wait_for_signal)
+        tasks.cancel_scope.cancel()
+    return 0
+
+
+@asynccontextmanager
+async def _gateways(
+    options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
+) -> AsyncIterator[Callable[..., Gateway]]:
+    """Give what makes a gateway for each client, with calls of its own."""
+    from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+    from retrycontract.mcp.checkpoint import Checkpoint
+    from retrycontract.mcp.gateway import Gateway
+
+    wait = options.wait if service else 0
+    sanitizer = ValueSanitizer(configuration)
+
+    def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
+        judge = _judge(options, configuration, service)
+        checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
+        return Gateway(to_client, to_upstream, judge, checkpoint, tasks)
+
+    async with service or nullcontext():
+        yield make
 
 
 def run_server(options: argparse.Namespace) -> int:
@@ -85,7 +151,8 @@ def run_server(options: argparse.Namespace) -> int:
         raise WrongInputError("name the tools to check with --tools FILE, or a service that knows them with --url")
 
     async def connect(client: tuple[Any, Any]) -> None:
-        async with _judge(options, configuration, service) as judge:
+        async with service or nullcontext():
+            judge = _judge(options, configuration, service)
             refused = await settled(judge.import_tools(tools)) if tools else {}
             refused |= await settled(judge.import_tools(extractions, Kind.EXTRACTION)) if extractions else {}
             for name, reason in refused.items():
@@ -133,10 +200,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
         raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
 
 
-@asynccontextmanager
-async def _judge(
-    options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None
-) -> AsyncIterator[Judge]:
+def _judge(options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None) -> Judge:
     from retrycontract.mcp.open_calls import connection_details
 
     settings, details = _asked_settings(options), connection_details(options.session, options.model)
@@ -148,12 +212,10 @@ async def _judge(
 
         contract = RetryContract(configuration=configuration)
         # In a thread: hostile schemas take their time, and other calls go on meanwhile.
-        yield InProcessJudge(contract, "mcp", details=details, settings=settings, run=run_sync)
-        return
+        return InProcessJudge(contract, "mcp", details=details, settings=settings, run=run_sync)
     from retrycontract.judging.service_judge import ServiceJudge
 
-    async with service:
-        yield ServiceJudge(service, "mcp", details=details, settings=settings, is_patient=False)
+    return ServiceJudge(service, "mcp", details=details, settings=settings, is_patient=False)
 
 
 def _asked_settings(options: argparse.Namespace) -> dict[str, Any]:

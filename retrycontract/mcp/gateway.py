@@ -20,12 +20,11 @@ from retrycontract.judging import Judge
 from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
+from retrycontract.mcp.connection import ENDED, NEVER_SENT
 from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
-ENDED = "The MCP server behind the gateway has ended. Whether this call was executed is not known."
-NEVER_SENT = "The MCP server behind the gateway has ended. Nothing was executed."
 NO_ANSWER = "The MCP server's answer cannot be read: it is {reason}. The call may have been executed."
 NO_CALL = "A tool call needs an id, a name, and each of them once."
 NO_MESSAGE = "This is no JSON-RPC message."
@@ -202,7 +201,7 @@ class Gateway:
         await self._upstream_listens.wait()
         if not await self._to_upstream(text):
             for message in sent:
-                await self._give_up(message.key, NEVER_SENT)
+                await self.give_up(message.key, NEVER_SENT)
 
     async def _send_upstream(self, message: Message) -> bool:
         await self._upstream_listens.wait()
@@ -262,7 +261,7 @@ class Gateway:
         self._upstream_listens = anyio.Event()
         self._listing.give_up()
         for key in list(self._forwarded):
-            await self._give_up(key, ENDED)
+            await self.give_up(key, ENDED)
 
     async def refuse_all(self) -> None:
         """Answer every call that is being judged: there will be nobody to run it."""
@@ -283,11 +282,21 @@ class Gateway:
         # Last: a server takes no request before it has been initialized.
         self._upstream_listens.set()
 
-    async def _give_up(self, key: str, text: str) -> None:
+    def awaits(self, key: str) -> bool:
+        """Tell whether a request still waits for its answer."""
+        return key in self._forwarded or self._listing.awaits(key)
+
+    def forget(self, key: str) -> None:
+        """Expect no answer: whoever asked has got one in another way."""
+        self._forwarded.pop(key, None)
+        self._listing.lose(key)
+
+    async def give_up(self, key: str, text: str) -> None:
+        """Answer a request that the upstream will not answer."""
         forwarded = self._forwarded.pop(key, None)
         if forwarded is None:
-            return
-        if forwarded.request.is_call:
+            self._listing.lose(key)
+        elif forwarded.request.is_call:
             await self._refuse(forwarded.request, text)
         else:
             await self._answer(messages.failure(forwarded.request.id, messages.CONNECTION_CLOSED, text))

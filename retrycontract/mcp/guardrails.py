@@ -19,13 +19,12 @@ from retrycontract.mcp.hooks import (
     HALF,
     LONGEST_WAIT,
     CheckedVisit,
-    NoPayloadError,
     Said,
     VisitorsCall,
     is_whole,
 )
 from retrycontract.mcp.messages import Message, output_at
-from retrycontract.mcp.visiting import answer
+from retrycontract.mcp.visiting import NoPayloadError, answer
 
 MAX_CALLS: Final = 100  # of one payload; each is an attempt that is stored
 UNCHECKED = "The tool calls could not be checked. Nothing was executed."

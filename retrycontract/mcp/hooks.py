@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
 import httpx2
 
 from retrycontract.client import AsyncClient, ClientError, NotFoundError
@@ -31,7 +30,7 @@ from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.checkpoint import Checkpoint, Forward, Refusal
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
 from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
-from retrycontract.mcp.visiting import HERE, KeyedVisit, answer
+from retrycontract.mcp.visiting import HERE, KeyedVisit, NoPayloadError, answer, read_body
 
 logger = logging.getLogger("retrycontract.hooks")
 
@@ -42,17 +41,8 @@ MAX_LISTED: Final = 20  # calls of one session and tool
 ASKED_OF_A_PERSON = (CallState.BLOCKED, CallState.GUIDED)
 BEFORE, AFTER = "PreToolUse", ("PostToolUse", "PostToolUseFailure")
 
-
 HALF = "This call could not be checked: its names hold half a character. Nothing was executed."
 Said = tuple[int, dict[str, Any]]  # status and body of an answer
-
-
-class NoPayloadError(Exception):
-    """Raised for a request that no hook sends: `status` and reason."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        self.status = status
-        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,22 +231,10 @@ async def _open_calls(client: AsyncClient, session: str, tool: str) -> list[tupl
 
 
 async def _payload(receive: Any, limit: int) -> Message:
-    parts: list[bytes] = []
-    size = 0
-    with anyio.move_on_after(BODY_SECONDS) as patience:
-        more = True
-        while more:
-            message = await receive()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            more = message.get("more_body", False)
-            if size > limit:
-                raise NoPayloadError(413, f"A payload may have {limit} bytes.")
-    if patience.cancelled_caught:
-        raise NoPayloadError(408, f"The payload did not arrive within {BODY_SECONDS:g} seconds.")
+    body = await read_body(receive, limit, BODY_SECONDS)
     try:
         # Any bytes: what is no UTF-8 in the tool's input is the model's mistake, and gets a verdict.
-        read = read_line(b"".join(parts).decode("utf-8", "surrogateescape"))
+        read = read_line(body.decode("utf-8", "surrogateescape"))
     except UnreadableMessageError as error:
         raise NoPayloadError(400, f"The payload is {error}.") from None
     if not isinstance(read, Message):

@@ -198,9 +198,10 @@ def list_request(request_id: str, asked: Mapping[str, Any], cursor: str | None) 
     return _written({"id": request_id, "method": "tools/list", "params": params})
 
 
-def failure(request_id: RequestId | None, code: int, message: str) -> Message:
+def failure(request_id: RequestId | None, code: int, message: str, data: Any = None) -> Message:
     """Answer what cannot be done with an error of the protocol."""
-    return _written({"id": request_id, "error": {"code": code, "message": message}})
+    more = {} if data is None else {"data": data}
+    return _written({"id": request_id, "error": {"code": code, "message": message} | more})
 
 
 def _written(value: dict[str, Any]) -> Message:

@@ -6,22 +6,18 @@ import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.to_thread import run_sync
 
+from retrycontract.mcp.connection import ServerConnection
 from retrycontract.mcp.gateway import Gateway, Send
 from retrycontract.mcp.stdio import Lines, LineWriter
-from retrycontract.mcp.upstream import UpstreamProcess
 
 FAILED = 1
 STOPPED_BY = 128  # plus the signal's number, as shells count
-DRAIN_SECONDS = 1.0  # for what an ended server's children still hold of its output
-MOST_RESTARTS, PER_SECONDS = 5, 60.0  # a server that always dies at once is not started for ever
 
 logger = logging.getLogger("retrycontract.mcp")
 
@@ -81,77 +77,51 @@ async def _stop_at_signal(tasks: TaskGroup, caught: list[int]) -> None:
             return
 
 
-class GatewayProcess:
-    """Run a gateway between this process's client and one upstream, until either has left."""
+async def wait_for_signal() -> None:
+    """Return at SIGTERM or SIGINT; on Windows, which has none to wait for, never."""
+    if sys.platform == "win32":
+        await anyio.sleep_forever()
+    async with anyio.create_task_group() as waiting:
+        await _stop_at_signal(waiting, [])
 
-    def __init__(self, upstream: UpstreamProcess, *, restart: bool) -> None:
-        self._upstream, self._restart = upstream, restart
-        # As if five restarts were long ago: the list is a window that slides, and the first ones are free.
-        self._status, self._restarts = 0, [-PER_SECONDS] * MOST_RESTARTS
+
+class StdioFront:
+    """Serve one client over stdin and stdout, until it leaves or its server ends."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection, self._status = connection, 0
 
     async def run(self, make: MakeGateway) -> int:
-        """Give the exit status: 0 when the client has left, else the upstream's own."""
+        """Give the exit status: 0 when the client has left, else the server's own."""
         try:
-            await self._pass_on(make)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._leave_at_signal)
+                gateway = make(LineWriter(sys.stdout.fileno()).send, self._connection.send, tasks)
+                self._connection.bind(gateway, tasks)
+                tasks.start_soon(self._end_with_server, gateway, tasks)
+                async for line in Lines(sys.stdin.fileno()):
+                    await gateway.from_client(line)
+                tasks.cancel_scope.cancel()
+            await self._connection.close()
         except Exception:
             logger.exception("The connection failed")
             return FAILED
         return self._status
 
-    async def _pass_on(self, make: MakeGateway) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._leave_at_signal)
-            self._connect()
-            gateway = make(LineWriter(sys.stdout.fileno()).send, self._send_upstream, tasks)
-            tasks.start_soon(self._pass_from_upstream, gateway, tasks)
-            async for line in Lines(sys.stdin.fileno()):
-                await gateway.from_client(line)
-            tasks.cancel_scope.cancel()
-
-    def _connect(self) -> None:
-        says, hears = self._upstream.descriptors
-        self._from_upstream, self._to_upstream = Lines(says), LineWriter(hears)
+    async def _end_with_server(self, gateway: Gateway, tasks: TaskGroup) -> None:
+        self._status = await self._connection.run()
+        # Before the tasks are cancelled: whoever waits gets an answer, and only then does the process end.
+        await gateway.refuse_all()
+        tasks.cancel_scope.cancel()
 
     async def _leave_at_signal(self) -> None:
         caught: list[int] = []
         async with anyio.create_task_group() as waiting:
             await _stop_at_signal(waiting, caught)
         if caught:
-            self._upstream.stop()
+            await self._connection.close()
             logging.shutdown()
             os._exit(STOPPED_BY + caught[0])  # also while a thread waits for a client that does not read
-
-    async def _send_upstream(self, text: str) -> bool:
-        return await self._to_upstream.send(text)
-
-    async def _pass_from_upstream(self, gateway: Gateway, tasks: TaskGroup) -> None:
-        while True:
-            async with anyio.create_task_group() as reading:
-                reading.start_soon(self._read, gateway)
-                # A thread that waits cannot be woken; it ends when the upstream is stopped on the way out.
-                self._status = await run_sync(self._upstream.wait, abandon_on_cancel=True)
-                reading.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
-            await gateway.upstream_ended()
-            if not (self._restart and self._may_restart()):
-                # Before the tasks are cancelled: whoever waits gets an answer, and only then does the process end.
-                await gateway.refuse_all()
-                tasks.cancel_scope.cancel()
-                return
-            # An end that a restart follows is not the gateway's own.
-            self._status = 0
-            self._upstream.start()
-            self._connect()
-            tasks.start_soon(gateway.greet_again)
-
-    async def _read(self, gateway: Gateway) -> None:
-        async for line in self._from_upstream:
-            await gateway.from_upstream(line)
-        # It says no more, whether it runs on or not.
-        await run_sync(self._upstream.stop)
-
-    def _may_restart(self) -> bool:
-        self._restarts.append(time.monotonic())
-        return self._restarts[-1] - self._restarts.pop(0) >= PER_SECONDS
 
 
 class _InputLine(logging.Formatter):

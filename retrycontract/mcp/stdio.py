@@ -1,4 +1,4 @@
-"""Lines over pipes, in an event loop."""
+"""Lines over pipes, in an event loop, and a server that speaks in them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import asyncio
 import os
 import select
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
+
+from retrycontract.mcp.connection import Receiver
+from retrycontract.mcp.upstream import UpstreamProcess
 
 CHUNK = 1 << 16
 CHUNKS_AHEAD = 16  # read but not yet passed on: whoever writes more waits, as at any full pipe
+DRAIN_SECONDS = 1.0  # for what an ended server's children still hold of its output
+MOST_RESTARTS, PER_SECONDS = 5, 60.0  # a server that always dies at once is not started for ever
 
 
 class Lines:
@@ -73,7 +80,9 @@ class LineWriter:
             self._poll.register(descriptor, select.POLLOUT)
 
     async def send(self, text: str) -> bool:
-        """Write a line; False when nobody reads any more."""
+        """Write a message on a line of its own; False when nobody reads any more."""
+        if "\n" in text or "\r" in text:  # over HTTP it may have come on several: there they can only be white space
+            text = text.replace("\n", " ").replace("\r", " ")
         data = text.encode("utf-8", "surrogateescape") + b"\n"
         try:
             with anyio.CancelScope(shield=True):  # half a line would spoil the next one
@@ -97,3 +106,61 @@ class LineWriter:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
+
+
+class ProcessConnection:
+    """Speak with a server over its pipes; with `restart` it is started again when it ends."""
+
+    def __init__(self, upstream: UpstreamProcess, *, restart: bool) -> None:
+        self._upstream, self._restart = upstream, restart
+        # As if five restarts were long ago: the list is a window that slides, and the first ones are free.
+        self._restarts = [-PER_SECONDS] * MOST_RESTARTS
+        self._is_closed = False
+        self._open_pipes()
+
+    def bind(self, receiver: Receiver, tasks: TaskGroup) -> None:
+        """Say who gets the messages."""
+        self._receiver, self._tasks = receiver, tasks
+
+    async def send(self, text: str) -> bool:
+        """Write a message; False when the server does not listen any more."""
+        return await self._to_upstream.send(text)
+
+    async def run(self) -> int:
+        """Hand on what the server says until it has ended and is not started again; gives its exit status."""
+        while True:
+            async with anyio.create_task_group() as reading:
+                reading.start_soon(self._read)
+                # A thread that waits cannot be woken; it ends when the upstream is stopped on the way out.
+                status = await run_sync(self._upstream.wait, abandon_on_cancel=True)
+                reading.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
+            if self._is_closed:
+                return 0
+            await self._receiver.upstream_ended()
+            if not (self._restart and self._may_restart()):
+                return status
+            self._upstream.start()
+            self._open_pipes()
+            self._tasks.start_soon(self._receiver.greet_again)
+
+    async def listen(self) -> None:
+        """Do nothing: over a pipe everything arrives."""
+
+    async def close(self) -> None:
+        """Stop the server."""
+        self._is_closed = True
+        await run_sync(self._upstream.stop)
+
+    def _open_pipes(self) -> None:
+        says, hears = self._upstream.descriptors
+        self._from_upstream, self._to_upstream = Lines(says), LineWriter(hears)
+
+    async def _read(self) -> None:
+        async for line in self._from_upstream:
+            await self._receiver.from_upstream(line)
+        # It says no more, whether it runs on or not.
+        await run_sync(self._upstream.stop)
+
+    def _may_restart(self) -> bool:
+        self._restarts.append(time.monotonic())
+        return self._restarts[-1] - self._restarts.pop(0) >= PER_SECONDS

@@ -11,7 +11,7 @@ import anyio
 
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.judging import Judge
-from retrycontract.judging.asking import settled
+from retrycontract.judging.asking import NoVerdictError, settled
 from retrycontract.mcp import messages
 from retrycontract.mcp.messages import Message
 
@@ -111,11 +111,17 @@ class ToolListing:
         self._questions: dict[str, _Question] = {}
 
     async def tools(self, meta: Mapping[str, Any]) -> list[Any]:
-        """Give every page of the list; `meta` is that of the client's request. Raises NoToolListError."""
+        """Give every page of the list; `meta` is that of the client's request.
+
+        Raises NoToolListError, and NoVerdictError where the server was not reached.
+        """
         tools: list[Any] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = await self._put(messages.list_request(_own_id(), meta, cursor), self._send)
+            asked = await self._put(messages.list_request(_own_id(), meta, cursor), self._send)
+            if asked.is_lost:  # it may list them, and was not reached
+                raise NoVerdictError("the MCP server's tools cannot be listed at the moment.")
+            page = asked.result
             if page is None:
                 raise NoToolListError("the server does not list its tools")
             tools += page.get("tools") or []
@@ -141,12 +147,22 @@ class ToolListing:
             self._questions[key].answered.set()
         return key in self._questions
 
+    def awaits(self, key: str) -> bool:
+        """Tell whether a question of ours is open."""
+        return key in self._questions and not self._questions[key].answered.is_set()
+
+    def lose(self, key: str) -> None:
+        """Wait no longer for an answer: the question did not reach the server, or its answer us."""
+        if self.awaits(key):
+            self._questions[key].is_lost = True
+            self._questions[key].answered.set()
+
     def give_up(self) -> None:
         """Wait no longer: the upstream has ended."""
         for question in self._questions.values():
             question.answered.set()
 
-    async def _put(self, request: Message, send: Send) -> Mapping[str, Any] | None:
+    async def _put(self, request: Message, send: Send) -> _Question:
         question = self._questions[request.key] = _Question()
         try:
             with anyio.move_on_after(PAGE_SECONDS):
@@ -154,7 +170,7 @@ class ToolListing:
                     await question.answered.wait()
         finally:
             del self._questions[request.key]
-        return question.result
+        return question
 
 
 def _own_id() -> str:
@@ -166,7 +182,7 @@ class _Question:
     """Hold a request of ours until the upstream has answered it; no result when it did not."""
 
     def __init__(self) -> None:
-        self.answered = anyio.Event()
+        self.answered, self.is_lost = anyio.Event(), False
         self.result: Mapping[str, Any] | None = None
 
     def take(self, message: Message) -> None:

@@ -16,8 +16,8 @@ LEAVE_SECONDS = 2.0  # to end by itself when its input closes, and again at SIGT
 class UpstreamProcess:
     """Run a server whose stdin and stdout are the protocol; its stderr is ours. Starts at once."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._command, self._environment = command, environment
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None = None) -> None:
+        self._command, self._environment, self._folder = command, environment, folder
         self.start()
 
     def start(self) -> None:
@@ -25,6 +25,7 @@ class UpstreamProcess:
         self._process = subprocess.Popen(  # noqa: S603 - what the user has asked for
             # Unbuffered, as both pipes are used by their descriptors.
             self._command, env=dict(self._environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+            cwd=self._folder,
             start_new_session=True,  # so that its children, as npx has them, end with it
         )  # fmt: skip
 

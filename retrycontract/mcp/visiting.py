@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import httpx2
 
 from retrycontract.client import AsyncClient
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE, NoVerdictError
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
 HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"traceparent")
+
+MOST_DRAINED = 8  # times the limit; of what is too large
+
+
+class NoPayloadError(Exception):
+    """Raised for a request that cannot be taken: `status` and reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status = status
+        super().__init__(reason)
 
 
 class KeyedVisit(ABC):
@@ -76,8 +89,46 @@ async def _relay(found: httpx2.Response, send: Any) -> None:
     await answer(send, found.status_code, kept | challenge, found.content)
 
 
+async def read_body(receive: Any, limit: int, seconds: float) -> bytes:
+    """Read a whole body; raises NoPayloadError for one that is too large or does not arrive in time."""
+    body = bytearray()
+    size = 0
+    with anyio.move_on_after(seconds) as patience:
+        more = True
+        while more:
+            message = await receive()
+            piece = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(piece)
+            if size <= limit:
+                body += piece
+            elif not more or size > limit * MOST_DRAINED:
+                # Read to its end before: a client that is still sending would not see the answer.
+                raise NoPayloadError(413, f"A request may have {limit} bytes.")
+    if patience.cancelled_caught:
+        raise NoPayloadError(408, f"The request did not arrive within {seconds:g} seconds.")
+    return bytes(body)
+
+
 async def answer(send: Any, status: int, headers: dict[bytes, bytes], body: bytes = b"") -> None:
     """Send a whole answer."""
     sized = [*headers.items(), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": sized})
     await send({"type": "http.response.body", "body": body})
+
+
+def bound_socket(address: str) -> socket.socket:
+    """Take the address that `--listen` names; raises ValueError."""
+    host, _, port = address.rpartition(":")
+    # Beyond it, some systems take the remainder.
+    if not host or not port.isdecimal() or int(port[:9]) > 65535:
+        raise WrongInputError(f"--listen takes host:port, not {address!r}")
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        # With its protocol: asyncio sends small packets at once on such sockets only.
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+    except OSError as error:
+        raise WrongInputError(f"--listen {address} cannot be used: {error.strerror}") from error
+    return listening

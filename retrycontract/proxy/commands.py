@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE
+from retrycontract.mcp.visiting import bound_socket
 from retrycontract.proxy.app import Proxy
 from retrycontract.proxy.contracts import JudgingSettings
 from retrycontract.proxy.judged import ProxySettings
@@ -30,7 +30,7 @@ def run(options: dict[str, Any]) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     # It writes the address of every request, where some clients put their key.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    listening = _listening(options["listen"])
+    listening = bound_socket(options["listen"])
     config = uvicorn.Config(
         proxy, log_level="warning", access_log=False, server_header=False, date_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS, ws="none",
@@ -40,23 +40,6 @@ def run(options: dict[str, Any]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it once more when it has ended in good order
     server.run([listening])
     return 0
-
-
-def _listening(address: str) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    if not port.isdigit():
-        raise WrongInputError(f"--listen takes host:port, not {address!r}")
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-        # With its protocol: asyncio sends small packets at once on such sockets only.
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place)
-    except (OSError, OverflowError) as error:
-        raise WrongInputError(
-            f"--listen {address} cannot be used: {error.strerror if isinstance(error, OSError) else error}"
-        ) from error
-    return listening
 
 
 def _settings(options: dict[str, Any]) -> ProxySettings:

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import httpx2
 
+from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
 from retrycontract.proxy.exchange import NOT_EXECUTED, Exchange, ExchangeReport, Settled
 from retrycontract.proxy.openai_responses import with_outputs
-from retrycontract.proxy.streams import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.upstream import (
     RefusedByUpstreamError,
     Upstream,

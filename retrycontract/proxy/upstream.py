@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.proxy.streams import AnswerTooLargeError, data_of, events_of
+from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
 
 CONNECT_SECONDS: Final = 10.0

@@ -29,7 +29,8 @@ Story = Callable[[Client], Awaitable[None]]
 
 def gateway_command(*options: str, upstream: tuple[str, ...] = UPSTREAM) -> list[str]:
     """Give the command line of a gateway in front of an upstream."""
-    return [sys.executable, "-m", "retrycontract", "mcp-gateway", *options, "--", *upstream]
+    behind = ("--", *upstream) if upstream else ()
+    return [sys.executable, "-m", "retrycontract", "mcp-gateway", *options, *behind]
 
 
 def run(
@@ -41,7 +42,8 @@ def run(
     **client: Any,
 ) -> str:
     """Run a story with a client of a gateway in front of an upstream; gives what the gateway wrote to stderr."""
-    command, *arguments = gateway_command(*options, upstream=upstream or (*UPSTREAM, str(folder)))
+    behind = () if "--upstream" in options or "--servers" in options else upstream or (*UPSTREAM, str(folder))
+    command, *arguments = gateway_command(*options, upstream=behind)
     return run_command(story, folder, command, *arguments, env=env, **client)
 
 

@@ -80,6 +80,16 @@ def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
             ["--url", "localhost:8000", "--", "cat"], "the service's address is http:// or https://", id="address"
         ),
         pytest.param(["--url", "http://localhost:1", "--", "cat"], "--url needs the agent's key", id="key"),
+        pytest.param([], "say what stands behind", id="nothing"),
+        pytest.param(["--upstream", "http://a/mcp", "--", "cat"], "say what stands behind", id="two"),
+        pytest.param(["--upstream", "ftp://a/mcp"], "a server's address is http:// or https://", id="upstream"),
+        pytest.param(["--upstream", "http://me:pw@a/mcp"], "without a user name", id="user"),
+        pytest.param(["--upstream", "http://a", "--header", "A b: c"], "the header 'A b' cannot be sent", id="header"),
+        pytest.param(["--header", "A: b", "--", "cat"], "--header goes along with --upstream", id="header-alone"),
+        pytest.param(["--listen", "8500", "--", "cat"], "--listen takes host:port", id="listen"),
+        pytest.param(["--listen", "127.0.0.1:99999", "--", "cat"], "--listen takes host:port", id="port"),
+        pytest.param(["--listen", "192.0.2.1:8500", "--", "cat"], "cannot be used", id="address-of-others"),
+        pytest.param(["--listen", "0.0.0.0:0", "--", "cat"], "RETRYCONTRACT_GATEWAY_TOKEN", id="open"),
     ],
 )
 def test_wrong_use_ends_with_two_and_the_reason(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -90,6 +100,7 @@ def test_wrong_use_ends_with_two_and_the_reason(arguments: list[str], message: s
     assert run.returncode == 2
     assert run.stderr.startswith("retrycontract: ")
     assert message in run.stderr
+    assert run.stderr.count("\n") == 1
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

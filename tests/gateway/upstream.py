@@ -1,12 +1,13 @@
-"""An MCP server for the tests, with the SDK, as a process of its own: `python upstream.py [FOLDER]`.
+"""An MCP server for the tests, with the SDK, as a process of its own: `python upstream.py [FOLDER [--http]]`.
 
-It writes into FOLDER what it was told, so that a test can tell what reached it.
+It writes into FOLDER what it was told, so that a test can tell what reached it; with --http also the port it serves.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import warnings
 from pathlib import Path
@@ -157,8 +158,25 @@ async def serve() -> None:
     )
     told("environment", dict(os.environ))
     told("process", os.getpid())
+    if "--http" in sys.argv:
+        await serve_http(server)
+        return
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+async def serve_http(server: Server[Any]) -> None:
+    import uvicorn
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    manager = StreamableHTTPSessionManager(server)
+    listening = socket.create_server(("127.0.0.1", 0))
+    told("port", listening.getsockname()[1])
+    async with manager.run():
+        config = uvicorn.Config(
+            manager.handle_request, interface="asgi3", log_level="warning", lifespan="off", timeout_graceful_shutdown=1
+        )
+        await uvicorn.Server(config).serve([listening])
 
 
 if __name__ == "__main__":

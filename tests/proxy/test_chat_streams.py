@@ -285,8 +285,8 @@ def test_many_streams_at_once_stay_apart() -> None:
 
 
 def test_a_stream_put_together_is_the_answer_that_would_have_come_whole() -> None:
+    from retrycontract.mcp.events import EventSplitter, data_of
     from retrycontract.proxy.openai_chat import OpenAIChat
-    from retrycontract.proxy.streams import EventSplitter, data_of
 
     chance = random.Random(7)
     for _ in range(20):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+from retrycontract.mcp.events import EventSplitter
 from retrycontract.proxy.app import WIRES as APIS
 from retrycontract.proxy.judged import Passage
-from retrycontract.proxy.streams import EventSplitter
 from retrycontract.proxy.visit import ClientVisit
 from tests.corpus.corrector import correct
 from tests.corpus.test_near_misses import BEYOND_KNOWING, REPORTED

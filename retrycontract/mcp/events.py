@@ -46,9 +46,21 @@ def data_of(event: bytes) -> bytes | None:
     return b"\n".join(lines) if lines else None
 
 
-async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+def field_of(event: bytes, name: bytes) -> bytes | None:
+    """Give the last value of a field: `id` or `retry`."""
+    found = [line[len(name) + 1 :].removeprefix(b" ") for line in event.splitlines() if line.startswith(name + b":")]
+    return found[-1] if found else None
+
+
+def written_event(data: bytes, event_id: str) -> bytes:
+    """Write an event; data of several lines is read as it was."""
+    lines = b"".join(b"data: " + line + b"\n" for line in re.split(rb"\r\n|\r|\n", data))
+    return b"id: " + event_id.encode() + b"\n" + lines + b"\n"
+
+
+async def events_of(chunks: AsyncIterator[bytes], max_event: int = MAX_EVENT) -> AsyncIterator[bytes]:
     """Give the events of a stream, what follows the last empty line too; raises AnswerTooLargeError."""
-    splitter = EventSplitter()
+    splitter = EventSplitter(max_event)
     async for chunk in chunks:
         for event in splitter.feed(chunk):
             yield event

@@ -1,0 +1,287 @@
+"""Serve MCP clients over streamable HTTP: each session has a gateway and a connection of its own."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import socket
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+import uvicorn
+from anyio.abc import TaskGroup, TaskStatus
+
+from retrycontract.mcp import messages
+from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
+from retrycontract.mcp.connection import VISIT, ServerConnection
+from retrycontract.mcp.gateway import NO_MESSAGE, Gateway, Send
+from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, read_line
+from retrycontract.mcp.visiting import NoPayloadError, answer, read_body
+
+PATH: Final = "/mcp"
+GRACE_SECONDS: Final = 10  # for answers under way when the gateway is told to end
+BODY_SECONDS = 30.0  # for a whole request; clients write it at once
+UNSUPPORTED_VERSION: Final = -32022
+VERSIONS: Final = ["2025-11-25", "2025-06-18", "2025-03-26"]  # those whose sessions are served here
+logger = logging.getLogger("retrycontract.mcp")
+
+MakeGateway = Callable[[Send, Send, TaskGroup], Gateway]
+
+
+@dataclass(frozen=True, slots=True)
+class ListenSettings:
+    """Say who may ask, and how much; `idle` is seconds, `hosts` are names beside localhost and plain addresses."""
+
+    token: str = ""
+    hosts: frozenset[str] = frozenset()
+    max_body: int = 4 * 1024 * 1024
+    max_sessions: int = 1000
+    idle: float = 1800.0
+
+
+class RefusedVisitError(Exception):
+    """Raised for a request that gets an error: HTTP status, code of JSON-RPC, and what else is told."""
+
+    def __init__(self, status: int, text: str, code: int = messages.INVALID_REQUEST, **more: Any) -> None:
+        self.status, self.code, self.more = status, code, more
+        super().__init__(text)
+
+
+class GatewaySession:
+    """Hold what belongs to one client; it ends with its server, or when it is told to."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self.id, self.streams, self.used = uuid.uuid4().hex, ClientStreams(), anyio.current_time()
+        self.connection, self._is_heard = connection, False
+
+    async def live(self, make: MakeGateway, *, task_status: TaskStatus[None]) -> None:
+        """Run until the server has ended."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._gateway = make(self.streams.send, self.connection.send, self._tasks)
+                self.connection.bind(self._gateway, self._tasks)
+                task_status.started()
+                await self.connection.run()
+                await self._gateway.refuse_all()
+                self._tasks.cancel_scope.cancel()
+        finally:
+            self.streams.close()
+            with anyio.CancelScope(shield=True):
+                await self.connection.close()
+
+    async def take(self, text: str, stream: ClientStream) -> None:
+        """Take a client's message; what is answered appears in the stream."""
+        VISIT.set(stream)
+        if stream.waiting:
+            # In a task: what is answered at once must not wait for who reads the answers.
+            self._tasks.start_soon(self._gateway.from_client, text)
+        else:
+            await self._gateway.from_client(text)
+
+    def hear(self) -> None:
+        """See to it that the client hears what the server says of its own accord."""
+        if not self._is_heard:
+            self._is_heard = True
+            self._tasks.start_soon(self.connection.listen)
+
+
+class GatewayApp:
+    """Answer HTTP requests; an ASGI application."""
+
+    def __init__(
+        self, connect: Callable[[], ServerConnection], make: MakeGateway, settings: ListenSettings, tasks: TaskGroup
+    ) -> None:
+        self._connect, self._make, self._settings, self._tasks = connect, make, settings, tasks
+        self._sessions: dict[str, GatewaySession] = {}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            self._admit(scope, headers)
+            match scope["method"]:
+                case "POST":
+                    await self._post(headers, scope, receive, send)
+                case "GET":
+                    await self._get(headers, receive, send)
+                case "DELETE":
+                    await self._find(headers).connection.close()
+                    await answer(send, 204, {})
+                case _:
+                    await answer(send, 405, {b"allow": b"GET, POST, DELETE"})
+        except NoPayloadError as wrong:
+            await _refuse(send, RefusedVisitError(wrong.status, str(wrong)))
+        except RefusedVisitError as refused:
+            await _refuse(send, refused)
+
+    async def end_idle_sessions(self) -> None:
+        """End, again and again, those that nobody has used for long."""
+        idle = self._settings.idle
+        while True:
+            await anyio.sleep(min(idle / 4, 30))
+            for session in list(self._sessions.values()):
+                if not session.streams.are_read and anyio.current_time() - session.used > idle:
+                    self._tasks.start_soon(session.connection.close)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        async with anyio.create_task_group() as closing:
+            for session in list(self._sessions.values()):
+                closing.start_soon(session.connection.close)
+
+    def _admit(self, scope: Any, headers: dict[bytes, str]) -> None:
+        host, origin = headers.get(b"host", ""), headers.get(b"origin", "")
+        # A page whose name was bound to our address has a name of its own; so has a page of another origin.
+        if not _is_ours(host, self._settings.hosts):
+            raise RefusedVisitError(421, "This gateway is not known by that host name: --allow-host NAME adds one.")
+        if origin and urlsplit(origin).netloc != host:
+            raise RefusedVisitError(403, "Pages of another origin may not ask here.")
+        given = headers.get(b"authorization", "").partition(" ")[2].strip()
+        if self._settings.token and not hmac.compare_digest(given.encode(), self._settings.token.encode()):
+            raise RefusedVisitError(401, "This gateway wants its token: Authorization: Bearer …")
+        if scope["path"].rstrip("/") != PATH:
+            raise RefusedVisitError(404, f"MCP is served at {PATH}.")
+
+    def _find(self, headers: dict[bytes, str]) -> GatewaySession:
+        session = self._sessions.get(headers.get(b"mcp-session-id", ""))
+        if session is None:
+            if b"mcp-session-id" in headers:
+                raise RefusedVisitError(404, "This session is over, or never was: begin a new one with initialize.")
+            raise RefusedVisitError(400, "Mcp-Session-Id is missing: the answer to initialize gives it.")
+        session.used = anyio.current_time()
+        return session
+
+    async def _post(self, headers: dict[bytes, str], scope: Any, receive: Any, send: Any) -> None:
+        if headers.get(b"content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise RefusedVisitError(415, "A message is sent as application/json.")
+        body = await read_body(receive, self._settings.max_body, BODY_SECONDS)
+        text = body.decode("utf-8", "surrogateescape")
+        sent = _read(text)
+        begins = b"mcp-session-id" not in headers and any(message.method == "initialize" for message in sent)
+        if not begins and b"mcp-session-id" not in headers:
+            _refuse_stateless(sent, headers)
+        session = await self._begin() if begins else self._find(headers)
+        if session.streams.is_full:
+            raise RefusedVisitError(503, "Too many requests of this session wait for their answers.")
+        # Our own token is for nobody else.
+        passed = [pair for pair in scope["headers"] if pair[0] != b"authorization" or not self._settings.token]
+        stream = session.streams.open(passed, [message for message in sent if _is_owed_an_answer(message)])
+        writer = StreamWriter(stream, send, [(b"mcp-session-id", session.id.encode())] if begins else [])
+        is_well = False
+        try:
+            await session.take(text, stream)
+            takes_events = "text/event-stream" in headers.get(b"accept", "")
+            await writer.follow(receive, writer.answer_post(takes_events=takes_events))
+            is_well = not stream.refused and not stream.is_failed
+        finally:
+            # What begins a session that comes to nothing leaves none behind.
+            if begins and not is_well:
+                await session.connection.close()
+            if stream.is_complete or not stream.is_streamed:
+                session.streams.end(stream, can_be_taken_up=stream.is_streamed)
+
+    async def _begin(self) -> GatewaySession:
+        if len(self._sessions) >= self._settings.max_sessions:
+            raise RefusedVisitError(503, "Too many sessions are open; try again later.", messages.CONNECTION_CLOSED)
+        try:
+            session = GatewaySession(self._connect())
+        except OSError as error:
+            raise RefusedVisitError(502, f"The MCP server cannot be started: {error.strerror}.") from None
+        self._sessions[session.id] = session
+        await self._tasks.start(self._live, session)
+        return session
+
+    async def _live(self, session: GatewaySession, *, task_status: TaskStatus[None]) -> None:
+        try:
+            await session.live(self._make, task_status=task_status)
+        except Exception:
+            logger.exception("A session failed")
+        finally:
+            del self._sessions[session.id]
+
+    async def _get(self, headers: dict[bytes, str], receive: Any, send: Any) -> None:
+        session = self._find(headers)
+        if "text/event-stream" not in headers.get(b"accept", ""):
+            raise RefusedVisitError(406, "What is sent is a stream of events: accept text/event-stream.")
+        found = session.streams.find(headers.get(b"last-event-id", ""))
+        stream, at = found or (session.streams.general, session.streams.general.written)
+        session.hear()
+        writer = StreamWriter(stream, send)
+        await writer.follow(receive, writer.write_events(at))
+
+
+def _is_ours(host: str, names: frozenset[str]) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or name in names or bool(ip_address(name))
+    except ValueError:
+        return False
+
+
+def _read(text: str) -> list[Message]:
+    try:
+        read = read_line(text)
+    except UnreadableMessageError as error:
+        raise RefusedVisitError(400, f"The message is {error}.", messages.PARSE_ERROR, id=error.request_id) from None
+    if read is None:
+        raise RefusedVisitError(400, NO_MESSAGE)
+    return [read] if isinstance(read, Message) else read
+
+
+def _is_owed_an_answer(message: Message) -> bool:
+    """Tell whether the server or the gateway will answer: also what is wrong, and names no id."""
+    return not message.is_answer and (message.id is not None or message.method in (None, "tools/call"))
+
+
+def _refuse_stateless(sent: list[Message], headers: dict[bytes, str]) -> None:
+    """Send a client of the protocol without sessions to one that has them, which clients of both speak."""
+    asked = sent[0].meta.get(PROTOCOL_VERSION, headers.get(b"mcp-protocol-version", VERSIONS[0]))
+    if asked not in VERSIONS:
+        text = "This gateway serves the protocol with sessions: begin with initialize."
+        data = {"supported": VERSIONS, "requested": str(asked)}
+        raise RefusedVisitError(400, text, UNSUPPORTED_VERSION, id=sent[0].id, data=data)
+
+
+async def _refuse(send: Any, refused: RefusedVisitError) -> None:
+    challenge = {b"www-authenticate": b"Bearer"} if refused.status == 401 else {}
+    later = {b"retry-after": b"60"} if refused.status == 503 else {}
+    said = messages.failure(refused.more.get("id"), refused.code, str(refused), refused.more.get("data"))
+    await answer(send, refused.status, JSON | challenge | later, said.text.encode())
+
+
+class GatewayServer(uvicorn.Server):
+    """Serve until it is told to end; signals are for who runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone."""
+        yield
+
+
+async def serve(listening: socket.socket, app: GatewayApp, ended: Callable[[], Awaitable[None]]) -> None:
+    """Serve at an address until `ended` returns; then every session is ended in good order."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off", ws="none",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )  # fmt: skip
+    server = GatewayServer(config)
+
+    async def stop() -> None:
+        await ended()
+        # First: streams that stay open would hold the server up.
+        await app.close()
+        server.should_exit = True
+
+    async with anyio.create_task_group() as serving:
+        serving.start_soon(stop)
+        serving.start_soon(app.end_idle_sessions)
+        await server.serve([listening])
+        serving.cancel_scope.cancel()
