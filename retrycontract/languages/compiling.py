@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
+from unicodedata import category
 
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
@@ -207,10 +208,16 @@ def read_json_file(source: str) -> Iterator[SourceFault]:
         yield placeholder("null")
 
 
+SHORT = 10  # characters: more of them may be a drawing
+
+
 def read_words(source: str) -> Iterator[SourceFault]:
     """Find that a text is blank: nothing but its structure can be wrong, and that is not the compiler's."""
-    if not source.strip():
+    said = source.strip()
+    if not said:
         yield placeholder("blanks")
+    elif len(said) < SHORT and not any(sign.isalnum() or category(sign)[0] == "S" for sign in said):
+        yield placeholder("marks")
 
 
 READERS: dict[Language, Callable[[str], Iterator[SourceFault]]] = {

@@ -50,6 +50,7 @@ NAMES = frozenset(
     {
         "expression_statement", "global_statement", "sequence_expression", "parenthesized_expression", "identifier",
         "constant", "type_identifier", "property_identifier", "empty_statement", "undefined", "null",
+        "non_null_expression",
     }
 )  # fmt: skip
 COMMENTS = frozenset({"comment", "line_comment", "block_comment", "js_comment", "marginalia", "hash_bang_line"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ MISSING = {
     Kind.AGENT_RESPONSE: ("There is no response", "send the response as one JSON value"),
     Kind.SOURCE_FILE: ("There is no file", "send the file's whole text"),
 }
+_FENCED = re.compile(r"\s*```\w*\s*\n(?P<text>[^`]*)```\s*")  # one fence around all of it
 CONFORMING = "send the JSON of your text, which conforms, where the output is due"
 
 
@@ -63,7 +65,8 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
         said = findings.parsed
         is_refusal = isinstance(said, str) and is_prose(said) and refuses(said)
         return replace(findings, errors=(_missing(FaultKind.REFUSED, kind),)) if is_refusal else findings
-    reason = no_attempt(output)
+    fenced = _FENCED.fullmatch(output)
+    reason = no_attempt(fenced["text"] if fenced else output)
     if reason is None or (reason is FaultKind.EMPTY and kind is Kind.TOOL_CALL):
         return findings  # some providers send nothing for a call without arguments: its syntax error says what to send
     return replace(findings, errors=(_missing(reason, kind),))

@@ -34,18 +34,24 @@ def doubt(text: str, language: Language, *, is_fenced: bool) -> FaultKind | None
     said = _STRING.fullmatch(text) if language in JAVASCRIPTS else None
     if said is not None and (ONE_WORD & {said[2].casefold().rstrip(".!")} or talk_in(said[2])):
         return talk_in(said[2]) or FaultKind.ONLY_TALK  # "use strict" alone is none
-    if _DRESSED.match(text) and (language.has_tags or language in JAVASCRIPTS):
+    if language.takes_prose or (language in JAVASCRIPTS and _DRESSED.match(text)):
+        # Without what dresses it as a file: headings, tags, marks of lists, rules.
         bare = re.sub(r"\s*\n\s*", "\n", _DRESS.sub("\n", text[: 4 * OPENING]))
         if declines_the_task(bare):
             return FaultKind.REFUSED
     if is_fenced or not language.takes_prose:
-        is_titled = language is Language.MARKDOWN and text.startswith("#")  # "# Sorry, we are closed" is a page's title
-        return FaultKind.REFUSED if is_prose(text) and not is_titled and refuses(text, is_whole=False) else None
+        # A line of plain text may well be sorry, and so may a title or the comment above a file.
+        is_line = "\n" not in text.strip() and language is not Language.TEXT
+        is_titled = language is Language.MARKDOWN and text.startswith("#")
+        is_said = is_line and not is_titled and is_prose(text)
+        return FaultKind.REFUSED if is_said and refuses(text, is_whole=False) else None
     lines = [
         line for line in text.strip("\ufeff \t\r\n").splitlines() if line.strip() and not _is_comment(line, language)
     ]
     if not lines:
         return None  # nothing but comments: a placeholder, as its compiler says
+    if language is Language.BASH and not any(map(str.isalnum, text)):  # "---", which to its compiler is a command
+        return FaultKind.ONLY_TALK
     # "- Done." is a word with a full stop, "- done" may be a list.
     alone = re.sub(r"^\s*[-+#]+\s+(?=\S+[.!]\s*$)", "", text)
     if re.sub(rf"[\s*_`\"'>.!{INVISIBLE}]", "", alone).casefold() in ONE_WORD:
@@ -68,7 +74,9 @@ def _doubt_structured(lines: list[str], text: str, language: Language) -> FaultK
     """Doubt a text whose first line looks like the language: "Note: I cannot" is a mapping, "find out." a command."""
     is_single = len(lines) == 1
     if language is Language.YAML:
-        return FaultKind.REFUSED if is_single and refuses(text) else None
+        return FaultKind.REFUSED if is_single and len(text.split()) > 3 and refuses(text) else None
+    if language is Language.TEXT and is_single and text.rstrip()[-1] in ".!。！" and chats(text):
+        return FaultKind.ONLY_TALK
     if language in (Language.MARKDOWN, Language.TEXT) and (is_single or lines[0].startswith((">", "*", "_"))):
         is_title = lines[0].startswith("#") and language is Language.MARKDOWN
         return FaultKind.REFUSED if refuses(text) and not is_title else None  # emphasised or listed, it declines, too
@@ -106,9 +114,11 @@ def _is_comment(line: str, language: Language) -> bool:
     return mark is not None and line.lstrip().startswith(mark) and not line.startswith("#!")
 
 
-# A heading of Markdown or a tag, at the beginning, and wherever one stands.
-_DRESSED = re.compile(r"\s*(#{1,6}\s|<)|[^\n]+\n[=-]{3,}\s")
-_DRESS = re.compile(r"<!--.*?-->|<[^<>]{0,400}>|^\s*(?:#{1,6}\s|[=-]+\s*$)", re.DOTALL | re.MULTILINE)
+_DRESSED = re.compile(r"\s*<")
+_DRESS = re.compile(
+    r"<!--.*?-->|<[^<>]{0,400}>|\\boxed\{|\}\s*$|^\s*(?:#{1,6}\s|[-*+]\s|\d{1,3}[.)]\s|[=_*-]+\s*$)",
+    re.DOTALL | re.MULTILINE,
+)
 _STRING = re.compile(r"\s*([\"'`])([^\n]*)\1;?\s*")  # a file of one string
 # Lower case alone: "For this, I need", "If you want".
 _STATEMENT = re.compile(

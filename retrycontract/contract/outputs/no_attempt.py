@@ -258,7 +258,7 @@ SAID = {
 
 def no_attempt(answer: str, *, has_tags: bool = False) -> FaultKind | None:
     """Tell why a whole answer is no attempt; None when something in it may be one."""
-    if not answer.strip():
+    if not answer.strip(f"{INVISIBLE} \t\r\n"):
         return FaultKind.EMPTY
     rest = without_thoughts(answer, has_tags=has_tags).lstrip("\ufeff")
     if not rest.strip():

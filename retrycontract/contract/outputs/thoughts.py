@@ -17,7 +17,7 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
     string or inside a fence, is left alone. Where the output `has_tags` of its own, as XML has, a plain word such as
     `<plan>` marks a thought only when it opens the text and an answer follows its end.
     """
-    text = text.lstrip(INVISIBLE)
+    text = _without_last_marks(text.lstrip(INVISIBLE))
     # Nearly every output mentions no thought, or is JSON, where an end mark at most can be no part of it.
     if _is_json(text) and not any(sign in text for sign in _SIGNS_OF_ENDS):
         return text
@@ -43,6 +43,14 @@ def without_thoughts(text: str, *, has_tags: bool = False) -> str:
             break
         rest = before + _after_thought(rest, within)
     return rest
+
+
+def _without_last_marks(text: str) -> str:
+    """Cut off the marks that end a turn, where a template has left them; they are no part of what was asked for."""
+    rest = text.rstrip()
+    while rest.endswith(_LAST_MARKS):
+        rest = rest[: rest.rindex("<")].rstrip()
+    return rest if rest != text.rstrip() else text
 
 
 def _after_lone_end(text: str) -> str:
@@ -85,6 +93,7 @@ def _ends_of(opening: re.Match[str]) -> re.Pattern[str]:
     """Find what ends a thought, as `end`, or begins another inside it."""
     mark = next(mark for mark in _MARKS if opening[mark] is not None)
     name = re.escape(opening["name"] or opening["word"] or "")
+    name = "think(?:ing)?" if name.casefold() in ("think", "thinking") else name  # models mix them up
     either = rf"(?P<end>{_ENDS[mark].format(name=name)})|{_NESTED[mark].format(name=name)}"
     return re.compile(either, re.IGNORECASE | re.MULTILINE)
 
@@ -124,6 +133,9 @@ _MARKS = {
     r"<(?:unused|ctrl)94>\s*thought\b",
     "turn": r"<\|im_start\|>\s*(?:think(?:ing)?|reasoning)\b",
     "folded": r"<details\s[^<>]{0,100}\b(?:reasoning|thinking)\b[^<>]{0,100}>",
+    "summed": r"<details[^<>]{0,100}>\s*<summary>[^<>]{0,40}\b(?:think|thought|reason)[^<>]{0,40}</summary>",
+    # At the very beginning, and only where it ends: these are words, too.
+    "ollama": r"\AThinking\.{3}[ \t]*$(?=[\s\S]*?^\.{3}done thinking\.)",
     "fenced": r"(?:`{3,}|~{3,})[ \t]*(?:think(?:ing)?|thoughts?|reasoning|scratchpad|cot)[ \t]*$",
     "said": r"here(?:'s|’s| is) my (?:thought|thinking|reasoning) process:",
 }
@@ -139,9 +151,11 @@ _ENDS = {
     "sign": r"◁/think▷\s*",
     "square": r"\[/(?:THINK(?:ING)?|REASONING|THOUGHTS?)\]\s*",
     "channel": rf"(?:<\|end\|>\s*)?{_FINAL}|<(?:channel\||\|end\|)>\s*",
-    "special": rf"{_SPECIAL_END}\s*(?:<\|begin_of_solution\|>\s*)?",
+    "special": rf"{_SPECIAL_END}\s*(?:<\|(?:begin_of_solution|START_RESPONSE)\|>\s*)?",
     "turn": r"(?:<\|im_end\|>\s*)?<\|im_start\|>\s*(?:answer|final)\b\s*",
     "folded": r"</details>\s*",
+    "summed": r"</details>\s*",
+    "ollama": r"^\.{{3}}done thinking\.[ \t]*$\s*",
     "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*$\s*",
     "said": r"here(?:'s|’s| is) my (?:response|answer):\s*",
 }
@@ -149,8 +163,13 @@ _ENDS = {
 _NESTED = {
     "tag": r"<{name}(?:\s[^<>]{{0,200}})?>", "plain": r"<{name}(?:\s[^<>]{{0,200}})?>", "sign": _MARKS["sign"],
     "square": _MARKS["square"], "channel": r"(?!)", "special": _MARKS["special"], "turn": r"(?!)",
-    "folded": r"<details\b", "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
+    "folded": r"<details\b", "summed": r"<details\b", "ollama": r"(?!)",
+    "fenced": r"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*\w[^\n`]*$", "said": r"(?!)",
 }  # fmt: skip
+_LAST_MARKS = (
+    "<|endoftext|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|END_RESPONSE|>", "<|end_of_solution|>",
+    "<end_of_turn>", "<eos>",
+)  # fmt: skip
 _SQUARE = re.compile(_MARKS["square"])
 _ANY = "|".join(f"(?P<{mark}>{pattern})" for mark, pattern in _MARKS.items())
 _ANY_TAG = "|".join(f"(?P<{mark}>{_MARKS[mark]})" for mark in ("tag", "sign", "square", "channel", "special"))
