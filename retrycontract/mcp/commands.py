@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
-from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind
+from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind, read_servers
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -34,7 +34,7 @@ BACKLOG: Final = 2048  # clients that wait to be accepted, as uvicorn has it
 # meanwhile; most others give up after 60 seconds.
 DEFAULTS: Final = {
     "session": "mcp", "wait": 300.0, "silent_wait": 45.0, "max_attempts": None, "config": None, "url": None,
-    "model": None, "upstream": None, "listen": None, "header": (), "allow_host": (),
+    "model": None, "upstream": None, "servers": None, "listen": None, "header": (), "allow_host": (),
     "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
 }  # fmt: skip
 
@@ -65,11 +65,13 @@ def run_gateway(options: argparse.Namespace) -> int:
 
 
 def _behind(options: argparse.Namespace) -> ServerBehind:
-    ways = [way for way in (options.command, options.upstream) if way]
+    ways = [way for way in (options.command, options.upstream, options.servers) if way]
     if len(ways) != 1:
-        raise ValueError("say what stands behind: -- COMMAND… or --upstream URL")
+        raise ValueError("say what stands behind: -- COMMAND…, --upstream URL, or --servers FILE")
     if options.header and not options.upstream:
         raise ValueError("--header goes along with --upstream URL")
+    if options.servers:
+        return ServerBehind(read_servers(options.servers, os.environ), restart=options.restart)
     if options.upstream:
         headers = [header.partition(":") for header in options.header]
         given = {name.strip(): value.strip() for name, _, value in headers}

@@ -81,6 +81,8 @@ def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
         ),
         pytest.param(["--url", "http://localhost:1", "--", "cat"], "--url needs the agent's key", id="key"),
         pytest.param([], "say what stands behind", id="nothing"),
+        pytest.param(["--servers", "no.json"], "no.json: No such file", id="servers"),
+        pytest.param(["--servers", "pyproject.toml"], "pyproject.toml is not JSON", id="servers-format"),
         pytest.param(["--upstream", "http://a/mcp", "--", "cat"], "say what stands behind", id="two"),
         pytest.param(["--upstream", "ftp://a/mcp"], "a server's address is http:// or https://", id="upstream"),
         pytest.param(["--upstream", "http://me:pw@a/mcp"], "without a user name", id="user"),
