@@ -139,7 +139,7 @@ def _answer(request: HttpRequest, found: Call) -> HttpResponse:
     except ChildUnavailableError:
         story = read_story(_get(found.public_id))
         return _page(request, story, form=form, refused=RefusedAnswerError(UNCHECKABLE), status=UNAVAILABLE)
-    goes_on = request.POST.get("then") == "next"
+    goes_on = "next" in (request.POST.get("then"), request.POST.get("send_fix"))
     # After the answer was sent: a call is not taken on by somebody whose answer comes back refused.
     following = claim_next(cast(User, request.user), now=timezone.now(), beside=found) if goes_on else None
     here = reverse("dashboard:call", args=[found.public_id])

@@ -66,6 +66,11 @@ class DueCall:
         return self.verdict is not None and self.verdict.status in (Status.BLOCKED, Status.UNAVAILABLE)
 
     @property
+    def is_before_people(self) -> bool:
+        """Tell whether people are asked: nobody reads of what the proxy judged while the service was away."""
+        return self.is_blocked and self.verdict is not None and self.verdict.escalation is None
+
+    @property
     def reply(self) -> CallReply:
         """Give what the model reads as the result of this call."""
         feedback = SAME_AGAIN if self.is_repeated else self.verdict.feedback if self.verdict else ""
@@ -295,7 +300,7 @@ class Exchange:
 
     async def _is_helped(self) -> bool:
         """Wait for the people who were asked; tells whether one of them has moved a call on."""
-        service, blocked = self._contract.service, [one for one in self._due if one.is_blocked and one.verdict]
+        service, blocked = self._contract.service, [one for one in self._due if one.is_before_people]
         if service is None or self._wait <= 0 or not blocked:
             return False
         moved, until = False, asyncio.get_running_loop().time() + self._wait
@@ -341,7 +346,7 @@ class Exchange:
             return Settled(newest)
         self.report.outcome = "blocked" if blocked else "repaired" if len(self._answers) > 1 else "rescued"
         for one in blocked:
-            if one.verdict is not None and self._contract.service is not None:
+            if one.verdict is not None and one.is_before_people and self._contract.service is not None:
                 self.report.call_ids.append(one.verdict.call_id)
                 self._conversation.wait_for(one.verdict.call_id, one.call.name)
         right = [one.call for one in self._due if one not in blocked]
@@ -361,7 +366,7 @@ class Exchange:
             dict.fromkeys(f"{error.error_code.value} at {error.field_path or '(root)'}" for error in one.verdict.errors)
         )
         said = f"{what} was wrong {one.verdict.attempt} times ({codes}). {NOT_EXECUTED}"
-        if self._contract.service is None:
+        if self._contract.service is None or not one.is_before_people:
             return said
         return (
             f"{said} A person has been asked (call {one.verdict.call_id}): send the conversation again for the answer."

@@ -325,7 +325,8 @@ def test_a_fix_that_mends_everything_is_sent_by_one_button_and_a_part_of_it_is_n
     assert "Use the suggested fix" in page
     assert "1 mistake would be left" in page
     assert "Send this fix" not in page
-    assert send(desk, whole, decision="hint", text="", send_fix="yes").status_code == 302
+    done = send(desk, whole, decision="hint", text="", send_fix="next")
+    assert (done.status_code, done["Location"]) == (302, f"/calls/{part.public_id}/#main"), "the next one opens"
     given = Guidance.objects.get()
     assert (given.decision, given.arguments) == ("corrected", RIGHT)
 

@@ -46,7 +46,7 @@ def test_records_of_answers_say_what_became_of_the_planted_ones() -> None:
     printed("seed", "--calls", "600", "--days", "2")
     for record in AnswerRecord.objects.all():
         given = Guidance.objects.filter(record=record)
-        assert record.given == given.count()
+        assert record.given == given.count() > 0
         assert (record.tried, record.worked) == (
             given.exclude(next_valid=None).count(),
             given.filter(next_valid=True).count(),

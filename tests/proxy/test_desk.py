@@ -278,6 +278,22 @@ def test_a_desk_that_leaves_while_a_busy_upstream_mends_does_not_make_the_budget
     assert len(busy) == 2
 
 
+def test_nobody_is_said_to_be_asked_where_the_desk_has_left(service: Service, key: str) -> None:
+    gone, asked = httpx2.ConnectError("gone"), []
+
+    def script(seen: Asked) -> Reply:
+        asked.append(seen)
+        return chat.says(None, chat.call("read_file", WRONG))
+
+    leaving = FailingTransport(gone if asked else None for _ in itertools.count())
+    desk = lambda: AsyncClient(service.url, key, patience=0.1, transport=leaving)  # noqa: E731
+    with upstream(script=script) as up, proxied(up.url, service=desk, wait=60) as url:
+        said = chat.text_in(json.loads(post(chat, url, chat.asking(chat.tool()))))
+    assert "was wrong 3 times" in said
+    assert "person" not in said
+    assert len(asked) == 3
+
+
 def test_tools_that_could_not_be_registered_are_tried_again_with_the_next_request() -> None:
     gone = httpx2.ConnectError("gone")
     failing = FailingTransport(itertools.chain([RuntimeError("a fault of ours")], itertools.repeat(gone)))

@@ -104,6 +104,8 @@ class Planter:
                 for statement in connection.ops.sequence_reset_sql(no_style(), list(COPIED)):
                     cursor.execute(statement)
             Summary.objects.forget_from(self.begin)
+            # What a story told and none of the copies repeats was never given.
+            AnswerRecord.objects.filter(pk__in=self.records.values(), given=0).delete()
         sum_up_everything(now=self.end)
 
     def _told(self, agent: Agent, operator: User, tool: SeedTool, story: Story) -> CallTemplate:
