@@ -140,6 +140,10 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
     "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
 )
 @click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
+@click.option(
+    "--results", type=click.Choice(["off", "observe", "enforce"]),
+    help="What becomes of results that do not fit their outputSchema: noted (observe), or held back (enforce).",
+)  # fmt: skip
 @click.option("--upstream", metavar="URL", help="A server that speaks streamable HTTP, instead of a command.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Send this to --upstream with each request.")
 @click.option("--servers", type=Path, metavar="FILE", help="Several servers, as MCP clients configure them.")

@@ -35,7 +35,7 @@ BACKLOG: Final = 2048  # clients that wait to be accepted, as uvicorn has it
 DEFAULTS: Final = {
     "session": "mcp", "wait": 300.0, "silent_wait": 45.0, "max_attempts": None, "config": None, "url": None,
     "model": None, "upstream": None, "servers": None, "listen": None, "header": (), "allow_host": (),
-    "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
+    "results": "observe", "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
 }  # fmt: skip
 
 
@@ -124,14 +124,17 @@ async def _gateways(
     from retrycontract.contract.redaction.sanitizer import ValueSanitizer
     from retrycontract.mcp.checkpoint import Checkpoint
     from retrycontract.mcp.gateway import Gateway
+    from retrycontract.mcp.results import ResultContract
 
     wait = options.wait if service else 0
     sanitizer = ValueSanitizer(configuration)
+    # One for all clients: its figures are the servers'.
+    results = None if options.results == "off" else ResultContract(sanitizer, enforces=options.results == "enforce")
 
     def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
         judge = _judge(options, configuration, service)
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
-        return Gateway(to_client, to_upstream, judge, checkpoint, tasks)
+        return Gateway(to_client, to_upstream, judge, checkpoint, tasks, results)
 
     async with service or nullcontext():
         yield make

@@ -37,7 +37,7 @@ OF_A_RESOURCE: Final = ("resources/read", "resources/subscribe", "resources/unsu
 logger = logging.getLogger("retrycontract.mcp")
 
 
-class GroupMember:
+class ServerMember:
     """Hold one server of the group: its connection, and the client's requests that it has to answer."""
 
     def __init__(self, name: str, group: ServerGroup) -> None:
@@ -158,10 +158,10 @@ class ServerGroup:
 
     def __init__(self, connectors: Mapping[str, Callable[[], ServerConnection]]) -> None:
         self._connectors = connectors
-        self._members = {name: GroupMember(name, self) for name in connectors}
-        self._questions: dict[str, tuple[GroupMember, Any]] = {}
+        self._members = {name: ServerMember(name, self) for name in connectors}
+        self._questions: dict[str, tuple[ServerMember, Any]] = {}
         self._numbers = itertools.count(1)
-        self._homes: dict[str, GroupMember] = {}
+        self._homes: dict[str, ServerMember] = {}
         self.is_initialized = self.is_closed = False
         self._ended = anyio.Event()
 
@@ -213,7 +213,7 @@ class ServerGroup:
                     await member.tell(message.text)
         return True
 
-    def named(self, message: Message, member: GroupMember) -> Message:
+    def named(self, message: Message, member: ServerMember) -> Message:
         """Give a request of a server's an id that no other server uses, and its cancellation as well."""
         if message.is_request:
             request_id = f"{member.name}-{next(self._numbers)}"
@@ -225,7 +225,7 @@ class ServerGroup:
                     return messages.read_message(messages.replaced(message.text, ("params", "requestId"), key))
         return message
 
-    def _there(self, capability: str = "") -> list[GroupMember]:
+    def _there(self, capability: str = "") -> list[ServerMember]:
         return [
             member
             for member in self._members.values()
@@ -286,7 +286,7 @@ class ServerGroup:
             said["instructions"] = "\n\n".join(words)
         return messages.result(greeting.id, json.dumps(said))
 
-    async def _greet(self, member: GroupMember, greeting: Message) -> None:
+    async def _greet(self, member: ServerMember, greeting: Message) -> None:
         done = anyio.Event()
 
         async def greet() -> None:
@@ -304,7 +304,7 @@ class ServerGroup:
         members = self._there(capability)
         found: dict[str, list[str]] = {}
 
-        async def ask(member: GroupMember) -> None:
+        async def ask(member: ServerMember) -> None:
             found[member.name] = await self._pages(member, request, what)
 
         async with anyio.create_task_group() as asking:
@@ -315,7 +315,7 @@ class ServerGroup:
             items += [_in_place_of(member) for member in self._members.values() if member.fault is not None]
         return messages.result(request.id, f'{{"{what}": [{", ".join(items)}]}}')
 
-    async def _pages(self, member: GroupMember, request: Message, what: str) -> list[str]:
+    async def _pages(self, member: ServerMember, request: Message, what: str) -> list[str]:
         items: list[str] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
@@ -351,12 +351,12 @@ class ServerGroup:
         else:
             await member.forward(messages.read_message(messages.replaced(request.text, path, json.dumps(own))))
 
-    def _by_uri(self, uri: Any) -> list[GroupMember]:
+    def _by_uri(self, uri: Any) -> list[ServerMember]:
         """Choose whom to ask: who has listed a resource, else one after another."""
         home = self._homes.get(uri) if isinstance(uri, str) else None
         return [home] if home is not None and home.fault is None else self._there("resources")
 
-    async def _try(self, request: Message, members: Sequence[GroupMember], *, everyone: bool = False) -> None:
+    async def _try(self, request: Message, members: Sequence[ServerMember], *, everyone: bool = False) -> None:
         found: Message | None = None
         for member in members:
             answer = await member.ask(request)
@@ -376,7 +376,7 @@ def _unite(into: dict[str, Any], more: Any) -> None:
             into[name] = into.get(name) or value
 
 
-def _in_place_of(member: GroupMember) -> str:
+def _in_place_of(member: ServerMember) -> str:
     """Name a server that is not there, where its tools would stand."""
     told = f"The MCP server {member.name!r} is not there: {member.fault}."
     tool = {"name": f"{member.name}{BETWEEN}unavailable", "description": told, "inputSchema": {"type": "object"}}

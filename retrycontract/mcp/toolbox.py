@@ -44,6 +44,10 @@ class Toolbox:
         """Tell whether a tool's schema was refused."""
         return name in self._unchecked
 
+    def output_schema(self, name: str) -> Any:
+        """Give what the server says that a tool's structured results fit; None where it says nothing."""
+        return self._tools.get(name, {}).get("outputSchema")
+
     def has_changed(self) -> None:
         """Note that the upstream says that its list has changed."""
         self._changes += 1
@@ -108,7 +112,7 @@ class ToolListing:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, UpstreamQuestion] = {}
 
     async def tools(self, meta: Mapping[str, Any]) -> list[Any]:
         """Give every page of the list; `meta` is that of the client's request.
@@ -162,9 +166,9 @@ class ToolListing:
         for question in self._questions.values():
             question.answered.set()
 
-    async def put(self, request: Message, send: Send) -> Question:
+    async def put(self, request: Message, send: Send) -> UpstreamQuestion:
         """Put a question, and wait some time for its answer."""
-        question = self._questions[request.key] = Question()
+        question = self._questions[request.key] = UpstreamQuestion()
         try:
             with anyio.move_on_after(PAGE_SECONDS):
                 if await send(request):
@@ -180,7 +184,7 @@ def own_id() -> str:
     return f"retrycontract-{uuid.uuid4().hex}"
 
 
-class Question:
+class UpstreamQuestion:
     """Hold a request of ours until the upstream has answered it; no result when it did not."""
 
     def __init__(self) -> None:
