@@ -23,6 +23,7 @@ ON_POSTGRESQL := RETRYCONTRACT_TEST_DATABASE=postgresql $(BIN)/python -m pytest 
 PEERS := benchmarks/.venv-peers
 # So do the frameworks of the recipes: their tests make these.
 FRAMEWORKS := examples/.venv examples/.venv-litellm
+TYPESCRIPT := clients/typescript
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -76,8 +77,10 @@ sbom: $(VENV)/docs/.made ## write the service's bill of materials (CycloneDX) in
 	$(VENV)/docs/bin/cyclonedx-py requirements --output-reproducible --output-file dist/sbom.cdx.json requirements.lock
 
 openapi: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
-openapi: $(VENV)/.dev ## write docs/openapi.json as the code has it
+openapi: $(VENV)/.dev ## write docs/openapi.json as the code has it, and the TypeScript types made from it
 	$(BIN)/python manage.py export_openapi_schema --api retrycontract.api.routes.api --indent 2 --output docs/openapi.json
+	@cd $(TYPESCRIPT) && { test -x node_modules/.bin/openapi-typescript || npm ci; } && npm run types \
+		|| echo "The types of $(TYPESCRIPT) were not written anew: npm is needed for that." >&2
 
 # `check --deploy` judges what production would have; keys and database of the check are thrown away by `make clean`.
 check: export RETRYCONTRACT_DATA_DIR = $(VENV)/check
@@ -111,7 +114,7 @@ lock: $(BIN)/python ## renew the pins in the lock files
 	$(COMPILE) --extra client pyproject.toml examples/litellm.in --constraints requirements.lock --output-file examples/litellm.lock
 
 clean: ## remove the virtual environment, caches and build results; data stays
-	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- the virtual environment ----

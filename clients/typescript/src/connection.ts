@@ -1,0 +1,161 @@
+/** One service and one key: requests that are sent again while that helps, and the refusals that come back. */
+
+export interface ClientOptions {
+  /** Where the service is; RETRYCONTRACT_URL by default, else http://127.0.0.1:8000. */
+  url?: string;
+  /** The agent's key; RETRYCONTRACT_API_KEY by default. */
+  apiKey?: string;
+  /** Seconds for which a request that did not get through is sent again. */
+  patience?: number;
+  fetch?: typeof globalThis.fetch;
+}
+
+export interface Asked {
+  method: "GET" | "POST" | "PUT";
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Seconds that the service may hold the answer back. */
+  wait?: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface Reply<T> {
+  status: number;
+  retryAfter: number;
+  body: T;
+}
+
+/** Raised for what went wrong between agent and service; what a model got wrong is no error. */
+export class ClientError extends Error {
+  override name = "ClientError";
+}
+
+/** Raised when no answer came: is the service running there? */
+export class UnreachableError extends ClientError {
+  override name = "UnreachableError";
+}
+
+/** Raised when the service said no: status, stable code, detail, and `candidates` where several calls could be meant. */
+export class RefusedError extends ClientError {
+  override name = "RefusedError";
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly candidates: readonly string[];
+
+  constructor(status: number, problem: Record<string, unknown>) {
+    const detail = String(problem["detail"] ?? problem["title"] ?? "no reason was given");
+    super(`${status}: ${detail}`);
+    this.status = status;
+    this.code = String(problem["code"] ?? "");
+    this.detail = detail;
+    this.candidates = Array.isArray(problem["candidates"]) ? problem["candidates"].map(String) : [];
+  }
+}
+
+const API = "/api/v1";
+const ANSWER_SECONDS = 30; // for a request that the service does not hold
+const FIRST_PAUSE = 0.5;
+const LONGEST_PAUSE = 8;
+// Too many requests, and what the service or a proxy says when it is away for the moment.
+const PASSING = new Set([429, 502, 503, 504]);
+
+export class Connection {
+  readonly url: string;
+  readonly #key: string;
+  readonly #patience: number;
+  readonly #fetch: typeof globalThis.fetch;
+
+  constructor(options: ClientOptions) {
+    this.url = (options.url ?? variable("RETRYCONTRACT_URL") ?? "http://127.0.0.1:8000").replace(/\/+$/, "");
+    const key = options.apiKey ?? variable("RETRYCONTRACT_API_KEY");
+    if (!key) throw new ClientError("give apiKey, or set RETRYCONTRACT_API_KEY; 'retrycontract agent create NAME' makes a key");
+    this.#key = key;
+    this.#patience = options.patience ?? 30;
+    this.#fetch = options.fetch ?? globalThis.fetch;
+  }
+
+  /** Send a request, again where that helps; throws RefusedError, UnreachableError and what the signal aborts with. */
+  async ask<T>(asked: Asked): Promise<Reply<T>> {
+    // Written once, for a repetition must be the same to the letter.
+    const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
+    let givesUp = Infinity;
+    for (let failures = 0; ; failures++) {
+      const found = await this.#once(asked, body).catch((reason: unknown) => {
+        asked.signal?.throwIfAborted();
+        return new UnreachableError(`no answer from ${this.url}: ${words(reason)}`);
+      });
+      if (!(found instanceof Error) && !PASSING.has(found.status)) return await this.#read<T>(found);
+      const now = Date.now();
+      // From the first failure on: a long wait that went well until then has cost nothing.
+      if (failures === 0) givesUp = now + this.#patience * 1000;
+      const backoff = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures, 10));
+      // Jittered on top of what the service asks for, so that a crowd does not come back at once.
+      const pause = (found instanceof Error ? 0 : retryAfter(found)) + backoff * (0.5 + Math.random() / 2);
+      if (now + pause * 1000 > givesUp) {
+        if (found instanceof Error) throw found;
+        return await this.#read<T>(found);
+      }
+      if (!(found instanceof Error)) await found.body?.cancel();
+      await sleep(pause, asked.signal);
+    }
+  }
+
+  async #once(asked: Asked, body: string | undefined): Promise<Response> {
+    const patience = AbortSignal.timeout(((asked.wait ?? 0) + ANSWER_SECONDS) * 1000);
+    return await this.#fetch(`${this.url}${API}${asked.path}`, {
+      method: asked.method,
+      headers: {
+        Accept: "application/json",
+        Authorization: `Bearer ${this.#key}`,
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...asked.headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      redirect: "error", // the key is for this address alone
+      signal: asked.signal ? AbortSignal.any([asked.signal, patience]) : patience,
+    });
+  }
+
+  async #read<T>(response: Response): Promise<Reply<T>> {
+    const text = await response.text();
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      throw new ClientError(`${this.url} answered ${response.status} and no JSON: is the service there?`);
+    }
+    if (response.status >= 400) throw new RefusedError(response.status, (body ?? {}) as Record<string, unknown>);
+    return { status: response.status, retryAfter: retryAfter(response), body: body as T };
+  }
+}
+
+export function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, seconds * 1000);
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+function retryAfter(response: Response): number {
+  const asked = response.headers.get("Retry-After") ?? "";
+  return /^\d{1,6}$/.test(asked) ? Number(asked) : 0;
+}
+
+function words(reason: unknown): string {
+  const cause = reason instanceof Error && reason.cause instanceof Error ? reason.cause : reason;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function variable(name: string): string | undefined {
+  return globalThis.process?.env[name] || undefined;
+}

@@ -1,0 +1,294 @@
+"""The TypeScript package: built as its user would, run by Node against the running service."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrycontract.contract.patches import PatchError, apply_patch
+from tests.examples.test_recipes import (
+    BOOKED,
+    RIGHT,
+    WRONG,
+    Recipe,
+    Stage,
+    assert_two_failures_were_fed_back,
+    conversation,
+    model,
+    read,
+)
+from tests.loops.wire import answering, openai_says
+from tests.serving.desk import Desk
+from tests.serving.service import ROOT, AgentClient, Service
+from tests.serving.threads import eventually
+
+PACKAGE = ROOT / "clients" / "typescript"
+OPENAI = Recipe("../clients/typescript/examples/openai.mjs", openai_says)
+AI_SDK = Recipe("../clients/typescript/examples/ai-sdk.mjs", openai_says)
+BOTH = pytest.mark.parametrize("recipe", [OPENAI, AI_SDK], ids=lambda recipe: Path(recipe.file).name)
+needs_node = [pytest.mark.processes, pytest.mark.soak]
+SECRET = "ghp_" + "Zq8Lw3Xv7Tn2Rk9Yb4Mc6Jd1Hf5Gs0Pu8Ae"
+
+
+def npm(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["npm", *words], cwd=PACKAGE, capture_output=True, text=True, check=False, timeout=600)
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """Build the package and give Node; a machine without it is no reason to fail: the product needs none."""
+    found = shutil.which("node")
+    if not (found and shutil.which("npm")):
+        pytest.skip("Node and npm are not on this machine")
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    if tuple(map(int, version.strip().lstrip("v").split(".")[:2])) < (20, 3):
+        pytest.skip(f"Node {version.strip()} is older than 20.3")
+    stamp, wanted = PACKAGE / "node_modules" / "installed", (PACKAGE / "package-lock.json").read_text(encoding="utf-8")
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
+        done = npm("ci")
+        if done.returncode:
+            pytest.skip(f"the package's tools cannot be installed: {done.stderr.strip()[-300:]}")
+        stamp.write_text(wanted, encoding="utf-8")
+    built = npm("run", "build")
+    assert built.returncode == 0, built.stdout
+    return Path(found)
+
+
+built = [*needs_node, pytest.mark.usefixtures("node")]
+
+
+@pytest.fixture
+def stage(service: Service, keys: Iterator[str], desk: Desk, node: Path) -> Stage:
+    return Stage(service, next(keys), desk, node)
+
+
+def tell(stage: Stage, story: str, told: Any, **environment: str) -> Any:
+    """Have the client tell a story, and give its result."""
+    kept = os.environ | {"RETRYCONTRACT_URL": stage.service.url, "RETRYCONTRACT_API_KEY": stage.key}
+    command = [stage.python, PACKAGE / "test" / "stories.mjs", story]
+    done = subprocess.run(
+        command,
+        input=json.dumps(told),
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_types_name_all_that_the_service_describes() -> None:
+    document = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    types = (PACKAGE / "src" / "api.ts").read_text(encoding="utf-8")
+    described = {name for schema in document["components"]["schemas"].values() for name in schema.get("properties", ())}
+    named = {*document["paths"], *document["components"]["schemas"], *described}
+    unknown = {name for name in named if not re.search(rf'^\s*"?{re.escape(name)}"?\??:', types, re.MULTILINE)}
+    assert not unknown, "make openapi writes them anew"
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    lock = (PACKAGE / "package-lock.json").read_text(encoding="utf-8")
+    packages = json.loads(lock)["packages"]
+    assert not re.search(r'"resolved"', lock)
+    assert all("integrity" in found for place, found in packages.items() if place)
+    assert "dependencies" not in packages[""]
+
+
+class TestWithNode:
+    pytestmark = built
+
+    def test_the_types_are_those_of_the_document(self, tmp_path: Path) -> None:
+        program = PACKAGE / "node_modules" / ".bin" / "openapi-typescript"
+        made = tmp_path / "api.ts"
+        subprocess.run(
+            [program, ROOT / "docs" / "openapi.json", "--output", made], check=True, capture_output=True, timeout=120
+        )
+        assert made.read_text() == (PACKAGE / "src" / "api.ts").read_text(), "npm run types writes them anew"
+
+    def test_what_would_be_packed_is_what_runs(self) -> None:
+        done = npm("pack", "--dry-run", "--json")
+        assert done.returncode == 0, done.stderr
+        packed = json.loads(done.stdout[done.stdout.index("[") :])[0]
+        modules = {path.stem for path in (PACKAGE / "src").glob("*.ts")}
+        built = {f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")}
+        assert {each["path"] for each in packed["files"]} == built | {"package.json", "README.md", "LICENSE"}
+        for name in modules - {"ai"}:  # which imports the SDK that it is for
+            imported = re.findall(r'from "([^"]+)"', (PACKAGE / "dist" / f"{name}.js").read_text())
+            assert all(each.startswith("./") for each in imported)
+
+    @BOTH
+    def test_a_stuck_agent_reads_a_persons_hint_and_runs_its_tool_once(self, stage: Stage, recipe: Recipe) -> None:
+        with model(recipe, WRONG, WRONG, WRONG, RIGHT, "Done.") as wire:
+            done = stage.play(recipe, wire, text="Airports have IATA codes.")
+        assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+        call = assert_two_failures_were_fed_back(recipe, wire, stage)
+        assert "This call is now Blocked" in read(wire, 3)
+        assert "> Airports have IATA codes." in read(wire, 3)
+        assert json.dumps(conversation(wire, 4)).count(BOOKED) == 1
+        assert (call["state"], len(call["attempts"])) == ("valid", 4)
+
+    @BOTH
+    def test_corrected_arguments_are_run_without_asking_the_model(self, stage: Stage, recipe: Recipe) -> None:
+        with model(recipe, WRONG, WRONG, WRONG, "Done.") as wire:
+            done = stage.play(recipe, wire, decision="corrected", arguments=json.dumps(RIGHT))
+        assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+        assert BOOKED in read(wire, 3)
+        assert assert_two_failures_were_fed_back(recipe, wire, stage)["state"] == "valid"
+
+    @BOTH
+    def test_what_a_person_rejects_is_told_and_never_run(self, stage: Stage, recipe: Recipe) -> None:
+        with model(recipe, WRONG, WRONG, WRONG, "A pity.") as wire:
+            done = stage.play(recipe, wire, decision="reject", text="No flights this year.")
+        assert (done.stdout, done.returncode) == ("A pity.\n", 0), done.stderr
+        assert "> No flights this year." in read(wire, 3)
+        assert "is booked" not in json.dumps(wire.bodies)
+
+    @BOTH
+    def test_text_that_is_no_json_is_an_attempt(self, stage: Stage, recipe: Recipe) -> None:
+        steps = recipe.script(WRONG, RIGHT, "Done.")
+        steps[0][1]["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"origin": "ZRH'
+        with answering(*steps) as wire:
+            done = stage.run(recipe, wire)
+        assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+        assert "VAL-004" in read(wire, 1)
+        assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == [[False, True]]
+
+    @BOTH
+    def test_parallel_calls_of_one_answer_are_calls_of_their_own(self, stage: Stage, recipe: Recipe) -> None:
+        both = openai_says(None, ("book_flight", WRONG), ("book_flight", WRONG | {"destination": "London"}))
+        right = openai_says(None, ("book_flight", RIGHT), ("book_flight", RIGHT | {"cabin": "economy"}), first=2)
+        with answering(both, right, openai_says("Done.")) as wire:
+            done = stage.run(recipe, wire)
+        assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+        assert [[attempt["is_valid"] for attempt in call["attempts"]] for call in stage.calls] == [[False, True]] * 2
+        assert read(wire, 2).count("is booked in") == 2
+
+
+PAY = {
+    "type": "object",
+    "properties": {"amount": {"type": "integer"}, "token": {"type": "string"}},
+    "required": ["amount"],
+}
+
+
+@pytest.fixture
+def payer(stage: Stage) -> AgentClient:
+    agent = AgentClient(stage.service, stage.key)
+    agent.register("pay", PAY)
+    return agent
+
+
+# A tool is registered before each of their stories.
+with_a_tool = [*needs_node, pytest.mark.usefixtures("payer")]
+
+
+def answered(stage: Stage, outputs: list[Any], **answer: str) -> Any:
+    """Have outputs settled, and answer the call at the desk once it is Blocked; its page masks a secret."""
+    with ThreadPoolExecutor(1) as pool:
+        telling = pool.submit(tell, stage, "settle", {"outputs": outputs, "options": {"timeout": 60}})
+        eventually(lambda: telling.done() or any(call["state"] == "blocked" for call in stage.calls), within=120)
+        (blocked,) = [call["call_id"] for call in stage.calls if call["state"] == "blocked"]
+        masked = re.search(r"\[REDACTED: [^]]+\]", stage.desk.get(f"/calls/{blocked}/"))
+        told = {name: text.replace("MASKED", masked.group() if masked else "") for name, text in answer.items()}
+        stage.desk.answer(blocked, **told)
+        return telling.result(120)
+
+
+class TestSettle:
+    pytestmark = with_a_tool
+
+    def test_a_correction_of_what_held_a_secret_is_applied_to_what_was_sent(self, stage: Stage) -> None:
+        wrong = {"amount": "much", "token": SECRET}
+        shown = json.dumps({"amount": 5, "token": "MASKED"})
+        *_, last = answered(stage, [wrong] * 3, decision="corrected", arguments=shown)
+        assert (last["status"], last["arguments"]) == ("valid", {"amount": 5, "token": SECRET})
+
+    def test_what_a_person_accepts_is_what_was_sent(self, stage: Stage) -> None:
+        texts = ['{"amount": "5"}', '{"amount": "6"}', '{"amount": "7"}']
+        *_, last = answered(stage, texts, decision="accept", text="As an exception.")
+        assert (last["status"], last["arguments"]) == ("valid", {"amount": "7"})
+
+    def test_who_is_not_answered_in_time_is_told_so(self, stage: Stage) -> None:
+        *_, last = tell(stage, "settle", {"outputs": [{}] * 3, "options": {"timeout": 0}})
+        assert last["status"] == "blocked"
+        assert "This call is now Blocked" in last["content"]
+
+    def test_what_is_observed_is_run_as_it_was_given(self, stage: Stage, payer: AgentClient) -> None:
+        payer.register("watched", PAY, mode="observe")
+        for each in tell(stage, "settle", {"outputs": [{"amount": "5"}] * 4, "tool": "watched"}):
+            assert (each["status"], each["arguments"], each["state"]) == ("valid", {"amount": "5"}, "observed")
+
+    @pytest.mark.parametrize("output", [None, [], "", "\ud83d", '{"amount": NaN}', {"amount": "\ud83d"}, "x" * 100_000])
+    def test_whatever_a_model_writes_gets_a_verdict(self, stage: Stage, output: Any) -> None:
+        (found,) = tell(stage, "settle", {"outputs": [output]})
+        assert found["status"] == "retry"
+        assert "(attempt 1/3)" in found["content"]
+
+    def test_a_wait_can_be_given_up(self, stage: Stage) -> None:
+        assert tell(stage, "abort", {"output": {}})["message"] == "no patience"
+        assert [call["state"] for call in stage.calls] == ["blocked"]
+
+    @pytest.mark.parametrize(
+        ("told", "environment", "kind", "said"),
+        [
+            ({"client": {"apiKey": "rc_00000000_unknown"}}, {}, "RefusedError", "401: The API key is unknown"),
+            ({"client": {"url": "http://127.0.0.1:9", "patience": 0}}, {}, "UnreachableError", "no answer from http"),
+            ({}, {"RETRYCONTRACT_API_KEY": ""}, None, "give apiKey"),
+            ({"options": {"unknown_field": 1}}, {}, "RefusedError", "422: "),
+            ({"outputs": ["x" * 5_000_000]}, {}, "RefusedError", "413: "),
+        ],
+        ids=["unknown key", "nobody there", "no key", "unknown field", "5 MB"],
+    )
+    def test_what_goes_wrong_on_the_way_says_so(
+        self, stage: Stage, told: Any, environment: dict[str, str], kind: str | None, said: str
+    ) -> None:
+        found = tell(stage, "settle", {"outputs": [{}], **told}, **environment)
+        assert found.get("kind") == kind
+        assert found["message"].startswith(said)
+        assert "rc_" not in found["message"]
+
+
+PATCHES: list[tuple[Any, list[dict[str, Any]]]] = [
+    ({"a": 1}, [{"op": "replace", "path": "/a", "value": 2}]),
+    ({"a": 1}, [{"op": "replace", "path": "/b", "value": 2}]),
+    ({"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 9}]),
+    ({"a": [1, 2]}, [{"op": "add", "path": "/a/-", "value": 9}]),
+    ({"a": [1, 2]}, [{"op": "add", "path": "/a/3", "value": 9}]),
+    ({"a": [1, 2]}, [{"op": "add", "path": "/a/x", "value": 9}]),
+    ({"a": [1, 2]}, [{"op": "remove", "path": "/a/0"}]),
+    ({"a": [1, 2]}, [{"op": "remove", "path": "/a/-"}]),
+    ({"a": [1, 2]}, [{"op": "remove", "path": "/a/01"}]),
+    ({"a": {"b": 1}}, [{"op": "move", "from": "/a/b", "path": "/c"}]),
+    ({"a": {"b": 1}}, [{"op": "move", "from": "/a", "path": "/a/c"}]),
+    ({"a": {"b": 1}}, [{"op": "move", "from": "/a", "path": "/a"}]),
+    ({"a": 1}, [{"op": "copy", "from": "/a", "path": "/c"}]),
+    ({"a": 1}, [{"op": "remove", "path": ""}]),
+    ({"a~b": 1, "c/d": 2}, [{"op": "remove", "path": "/a~0b"}, {"op": "remove", "path": "/c~1d"}]),
+    ([1], [{"op": "replace", "path": "", "value": {"whole": True}}]),
+    ({"a": 1}, [{"op": "add", "path": "/__proto__", "value": {"polluted": True}}]),
+    ({"a": 1}, [{"op": "remove", "path": "/constructor"}]),
+    ({"a": "text"}, [{"op": "add", "path": "/a/b", "value": 1}]),
+]
+
+
+@pytest.mark.processes
+@pytest.mark.soak
+def test_patches_are_applied_as_the_library_applies_them(stage: Stage) -> None:
+    def applied(value: Any, operations: Any) -> Any:
+        try:
+            return [apply_patch(value, operations)]
+        except PatchError:
+            return None
+
+    assert tell(stage, "patches", PATCHES) == [applied(*case) for case in PATCHES]
