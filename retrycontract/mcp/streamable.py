@@ -130,6 +130,8 @@ class HttpConnection:
 
     async def close(self) -> None:
         """End the session, in case the server still listens."""
+        if self._ended.is_set():
+            return
         self._ended.set()
         with anyio.move_on_after(LEAVE_SECONDS, shield=True):
             try:

@@ -25,9 +25,13 @@ NAMES = [
     "unjudged",
 ]
 SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+ELSEWHERE = {"type": "object", "$ref": "https://a.example"}
 TOOLS = [
     {"name": name, "inputSchema": TEXT if name == "text" else {"type": "object"}}
-    | {"sized": {"outputSchema": SIZED}, "unjudged": {"outputSchema": {"$ref": "https://a.example"}}}.get(name, {})
+    | {
+        "sized": {"outputSchema": SIZED},
+        "unjudged": {"outputSchema": {"type": "object", "$ref": "https://a.example"}},
+    }.get(name, {})
     for name in NAMES
 ]
 CHALLENGE = 'Bearer resource_metadata="https://auth.example/.well-known/oauth-protected-resource"'
