@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.upstream import UpstreamProcess
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ class HttpServer:
         """Check an address and headers; raises ValueError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise ValueError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
+            raise WrongInputError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
         for name, value in headers.items():
             if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
-                raise ValueError(f"the header {name!r} cannot be sent")
+                raise WrongInputError(f"the header {name!r} cannot be sent")
         return cls(url, [(name.lower().encode(), value.encode()) for name, value in headers.items()], passes_headers)
 
 
@@ -120,20 +121,22 @@ class ServerBehind:
 
 
 def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server]:
-    """Read a file in the shape of MCP clients' configuration; raises OSError and ValueError."""
+    """Read a file in the shape of MCP clients' configuration; raises OSError and WrongInputError."""
     try:
         value = json.loads(path.read_text())
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+        raise WrongInputError(f"{path} is not JSON: {error}") from None
     entries = value.get("mcpServers") if isinstance(value, dict) else None
     if not isinstance(entries, dict) or not entries:
-        raise ValueError(f'{path}: no server is named; it looks like {{"mcpServers": {{"files": {{"command": …}}}}}}')
+        raise WrongInputError(
+            f'{path}: no server is named; it looks like {{"mcpServers": {{"files": {{"command": …}}}}}}'
+        )
     servers: dict[str, Server] = {}
     for name, entry in entries.items():
         try:
             servers |= {name: _server(name, entry, environment)} if not _is_disabled(entry) else {}
-        except (TypeError, ValueError) as wrong:
-            raise ValueError(f"{path}: {name!r}: {wrong}") from None
+        except WrongInputError as wrong:
+            raise WrongInputError(f"{path}: {name!r}: {wrong}") from None
     return servers
 
 
@@ -143,19 +146,21 @@ def _is_disabled(entry: Any) -> bool:
 
 def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:
     if not NAME.fullmatch(name):
-        raise ValueError("a name is at most 32 letters, digits, _ and -, without two _ in a row")
+        raise WrongInputError("a name is at most 32 letters, digits, _ and -, without two _ in a row")
     if not isinstance(entry, dict) or ("command" in entry) == ("url" in entry):
-        raise ValueError("a server has a command or a url")
+        raise WrongInputError("a server has a command or a url")
     if entry.get("type") == "sse":
-        raise ValueError("it speaks the older sse transport, which the gateway does not: streamable HTTP or a command")
+        raise WrongInputError(
+            "it speaks the older sse transport, which the gateway does not: streamable HTTP or a command"
+        )
 
     def text(value: Any, what: str) -> str:
         if not isinstance(value, str):
-            raise TypeError(f"{what} is not a text")
+            raise WrongInputError(f"{what} is not a text")
 
         def meant(found: re.Match[str]) -> str:
             if (known := environment.get(found[1], found[2])) is None:
-                raise ValueError(f"{what} names the variable {found[1]}, which is not set")
+                raise WrongInputError(f"{what} names the variable {found[1]}, which is not set")
             return known
 
         return VARIABLE.sub(meant, value)
@@ -163,14 +168,14 @@ def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:
     def texts(what: str) -> dict[str, str]:
         given = entry.get(what, {})
         if not isinstance(given, dict):
-            raise TypeError(f"{what} is not an object")
+            raise WrongInputError(f"{what} is not an object")
         return {key: text(value, f"{what}.{key}") for key, value in given.items()}
 
     if "url" in entry:
         return HttpServer.at(text(entry["url"], "url"), texts("headers"), passes_headers=False)
     arguments = entry.get("args", [])
     if not isinstance(arguments, list):
-        raise TypeError("args is not a list")
+        raise WrongInputError("args is not a list")
     command = (text(entry["command"], "command"), *(text(value, "args") for value in arguments))
     folder = None if entry.get("cwd") is None else text(entry["cwd"], "cwd")
     return CommandServer(command, texts("env"), folder)
