@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.mcp.upstream import UpstreamProcess
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class HttpServer:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise WrongInputError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
         for name, value in headers.items():
-            if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+            if not HEADER_NAME.fullmatch(name) or not value or not value.isascii() or not value.isprintable():
                 raise WrongInputError(f"the header {name!r} cannot be sent")
         return cls(url, [(name.lower().encode(), value.encode()) for name, value in headers.items()], passes_headers)
 
@@ -122,10 +122,9 @@ class ServerBehind:
 
 def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server]:
     """Read a file in the shape of MCP clients' configuration; raises OSError and WrongInputError."""
-    try:
-        value = json.loads(path.read_text())
-    except ValueError as error:
-        raise WrongInputError(f"{path} is not JSON: {error}") from None
+    value, fault = parse_json(path.read_bytes())
+    if fault is not None:
+        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
     entries = value.get("mcpServers") if isinstance(value, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise WrongInputError(

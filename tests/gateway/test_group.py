@@ -158,6 +158,7 @@ WRONG = [
     ("[]", "no server is named"),
     ('{"mcpServers": {}}', "no server is named"),
     ("no JSON", "is not JSON"),
+    ("[" * 100_000, "is not JSON"),
     ('{"mcpServers": {"a__b": {"command": "x"}}}', "a name is at most 32 letters"),
     ('{"mcpServers": {"a": {}}}', "a server has a command or a url"),
     ('{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', "a server has a command or a url"),

@@ -87,6 +87,7 @@ def test_what_is_no_message_is_answered_as_such(tmp_path: Path) -> None:
         pytest.param(["--upstream", "ftp://a/mcp"], "a server's address is http:// or https://", id="upstream"),
         pytest.param(["--upstream", "http://me:pw@a/mcp"], "without a user name", id="user"),
         pytest.param(["--upstream", "http://a", "--header", "A b: c"], "the header 'A b' cannot be sent", id="header"),
+        pytest.param(["--upstream", "http://a", "--header", "A"], "the header 'A' cannot be sent", id="half-a-header"),
         pytest.param(["--header", "A: b", "--", "cat"], "--header goes along with --upstream", id="header-alone"),
         pytest.param(["--listen", "8500", "--", "cat"], "--listen takes host:port", id="listen"),
         pytest.param(["--listen", "127.0.0.1:99999", "--", "cat"], "--listen takes host:port", id="port"),
