@@ -14,7 +14,7 @@ from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import Outcome, RetryContract
-from retrycontract.judging.judge import ModelOutput, Runner, Verdict
+from retrycontract.judging.judge import ModelOutput, Runner, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ class InProcessJudge:
             self.took[tool_name] = perf_counter() - began
         return outcome
 
-    def resume(self, call_id: str) -> Steps[Verdict]:
+    def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
         """Read what became of the newest attempt."""
         outcome = yield partial(self.contract.last_outcome, call_id)
+        refuse_other(call_id, outcome.tool, tool_name)
         return Verdict.of(outcome, None, escalation=outcome.escalation)
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:  # noqa: ARG002 - nobody is asked
