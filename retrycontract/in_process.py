@@ -63,6 +63,7 @@ class Outcome:
     escalation: str | None = None
     is_observed: bool = False
     history: tuple[AttemptRecord, ...] = ()
+    tool: str = ""
 
     @property
     def warnings(self) -> tuple[ValidationError, ...]:
@@ -161,7 +162,7 @@ class RetryContract:
         # Looked at again: another thread may have begun the call while this output was checked.
         if findings is not None and findings.is_valid and self._calls.begins_one(submission, call_id):
             _log_faults(findings)
-            return self._right_at_once(findings, max_attempts or self._allowed(tool, tool_name))
+            return self._right_at_once(tool_name, findings, max_attempts or self._allowed(tool, tool_name))
         with self._calls.held(submission, call_id, partial(self._begin, submission, max_attempts)) as call:
             findings = findings or look()
             call.is_of_unknown_tool = tool is None
@@ -189,7 +190,7 @@ class RetryContract:
             call.state = move.state
             if move.state.has_ended:
                 self._calls.end(call)
-            return Outcome(call.call_id, move.status, *budget.shown)
+            return Outcome(call.call_id, move.status, *budget.shown, tool=call.tool_name)
 
     def last_outcome(self, call_id: str) -> Outcome:
         """Give what became of the newest attempt of an open call; raises UnknownCallError."""
@@ -199,12 +200,14 @@ class RetryContract:
         outcome: Outcome = found.last
         return outcome
 
-    def _right_at_once(self, findings: Findings, allowed: int) -> Outcome:
+    def _right_at_once(self, tool_name: str, findings: Findings, allowed: int) -> Outcome:
         """Count a call whose first attempt is valid; there is nothing of it to remember."""
         call_id = self._new_id()
         attempt = self._tracker.increment_attempt(call_id)
         self._tracker.clear(call_id)
-        return Outcome(call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed)
+        return Outcome(
+            call_id, Status.VALID, attempt, allowed, findings.errors, arguments=findings.parsed, tool=tool_name
+        )
 
     def _conclude(
         self,
@@ -329,4 +332,5 @@ def _outcome(
         arguments=findings.parsed if verdict.status is Status.VALID else None,
         escalation=escalation,
         is_observed=verdict.state is CallState.OBSERVED,
+        tool=call.tool_name,
     )

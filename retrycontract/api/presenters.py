@@ -31,6 +31,7 @@ def verdict(attempt: Attempt, render: Provider | None = None, provider_id: str |
     listed, left_out = first_errors(attempt.errors_json)
     return schemas.VerdictOut(
         call_id=call.public_id,
+        tool=call.tool_name,
         state=call.state,
         status=Status(attempt.status) if attempt.status else None,
         # Stored with the verdict, for a grant changes what is allowed. Until then they are as the call stands.

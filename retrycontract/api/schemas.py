@@ -224,6 +224,7 @@ class VerdictOut(BaseModel):
     """What became of an attempt. While it waits `status` is null."""
 
     call_id: str
+    tool: str
     state: str
     status: Status | None
     attempt: int

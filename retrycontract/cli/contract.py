@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.tool import Tool
@@ -49,7 +50,7 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     try:
         contract = RetryContract([Tool(name=tool, input_schema=declared, strict=not lenient)], configuration)
     except InvalidSchema as wrong:
-        raise ValueError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
+        raise WrongInputError(f"the schema is invalid at {wrong.pointer or '(root)'}: {wrong.reason}") from None
     outcome = contract.check(tool, "", text)
     click.echo(_as_json(outcome) if as_json or form == "json" else _as_text(outcome))
     return VALID if outcome.status == "valid" else INVALID
@@ -114,7 +115,7 @@ def proxy(**options: Any) -> int:
     try:
         from retrycontract.proxy import commands  # the extra may be missing
     except ModuleNotFoundError as error:
-        raise ValueError('this needs httpx2 and uvicorn: pip install "retrycontract[proxy]"') from error
+        raise WrongInputError('this needs httpx2 and uvicorn: pip install "retrycontract[proxy]"') from error
     return commands.run(options)
 
 
@@ -194,12 +195,12 @@ def hook(url: str, wait: float, unanswered: str) -> int:
     retrycontract hook --url https://desk.example < payload.json
     """
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"--url {url}: the service's address is http:// or https://…")
+        raise WrongInputError(f"--url {url}: the service's address is http:// or https://…")
     if not 0 <= wait < math.inf:
-        raise ValueError(f"--wait {wait:g}: a number of seconds, as long as the service waits for a person")
+        raise WrongInputError(f"--wait {wait:g}: a number of seconds, as long as the service waits for a person")
     key = os.environ.get("RETRYCONTRACT_API_KEY", "").strip()
     if not key:
-        raise ValueError("RETRYCONTRACT_API_KEY is empty: it holds the agent's key")
+        raise WrongInputError("RETRYCONTRACT_API_KEY is empty: it holds the agent's key")
     address = f"{url.rstrip('/')}/hooks?wait={wait:g}&unanswered={unanswered}"
     try:
         # Longer than the service may wait for a person: an answer that comes in time must not be cut off here.
@@ -222,13 +223,15 @@ def _decision(address: str, key: str, timeout: float) -> str:
         with urlopen(request, timeout=timeout) as answer:  # noqa: S310 - the same
             said: str = answer.read().decode()
     except HTTPError as refused:
-        raise ValueError(f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}") from None
+        raise WrongInputError(
+            f"the service answers {refused.code}: {refused.read(1000).decode(errors='replace')}"
+        ) from None
     except (URLError, TimeoutError, ConnectionError) as away:
-        raise ValueError(f"the service cannot be reached: {getattr(away, 'reason', away)}") from None
+        raise WrongInputError(f"the service cannot be reached: {getattr(away, 'reason', away)}") from None
     value, fault = parse_json(said)
     # An agent takes anything else, a log-in page for one, for no decision, and runs the tool.
     if fault is not None or not isinstance(value, dict) or (value and "hookSpecificOutput" not in value):
-        raise ValueError(f"the service at {address.partition('?')[0]} answers with no decision")
+        raise WrongInputError(f"the service at {address.partition('?')[0]} answers with no decision")
     return said
 
 
@@ -242,13 +245,13 @@ def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
         return run(Namespace(**options | commands.DEFAULTS | given))
     except ModuleNotFoundError as error:
         # Whichever of the extra's packages was met first: they come together.
-        raise ValueError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
+        raise WrongInputError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
 
 
 def _read_json(path: Path) -> Any:
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise ValueError(f"{path} is not JSON: {fault.reason}")
+        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
     return value
 
 

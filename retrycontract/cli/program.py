@@ -106,6 +106,8 @@ def _say(reason: str) -> int:
 
 def _foreseen(error: Exception) -> str | None:
     """Say in one line what is wrong and what to do; None for what nobody foresaw, which keeps its traceback."""
+    from retrycontract.contract.errors import WrongInputError  # not for the first words of `--help`
+
     # Told by name: importing Django for its classes would fail wherever only the contract is installed.
     name = type(error).__module__.split(".")[0] + "." + type(error).__name__
     match error:
@@ -113,7 +115,7 @@ def _foreseen(error: Exception) -> str | None:
             return 'this command needs the service: pip install "retrycontract[server]"'
         case OSError() if error.filename is not None:
             return f"{error.filename}: {error.strerror}"
-        case ValueError():  # settings, configuration, tool lists: each says what it expects
+        case WrongInputError():  # settings, configuration, tool lists: each says what it expects
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
             return _of_the_database(str(error))

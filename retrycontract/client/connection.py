@@ -13,6 +13,7 @@ import httpx2
 
 from retrycontract.client.errors import MissingKeyError
 from retrycontract.client.exchange import API, Lost, Reply, Request
+from retrycontract.contract.errors import WrongInputError
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_SECONDS = 5.0
@@ -41,7 +42,7 @@ class Connection:
         # refused here is not repeated.
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise ValueError("the service's address is http:// or https:// and a host, with no user name in it")
+            raise WrongInputError("the service's address is http:// or https:// and a host, with no user name in it")
         if not key:
             raise MissingKeyError("no API key")
         # A header cannot carry it: said here, where it is known that the key is what is wrong.

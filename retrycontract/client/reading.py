@@ -54,6 +54,7 @@ def outcome(sent: Submissions, data: Any) -> Outcome:
         errors=_errors([*data["errors"], *data["warnings"]]),
         tool_result=ToolResult(**answer) if answer else None,
         arguments=value_of(text)[0] if text is not None else None,
+        tool=str(data.get("tool", "")),
     )
 
 

@@ -54,6 +54,7 @@ class Outcome:
     errors: tuple[ValidationError, ...] = ()
     tool_result: ToolResult | None = None
     arguments: Any = field(default=None, repr=False)  # the agent's own, secrets and all
+    tool: str = ""
 
     @property
     def warnings(self) -> tuple[ValidationError, ...]:

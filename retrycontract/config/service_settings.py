@@ -24,6 +24,7 @@ from retrycontract.config.login_settings import LoginSettings
 from retrycontract.config.login_settings import is_plain_url as is_plain_url
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
+from retrycontract.contract.errors import WrongInputError
 
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
@@ -277,7 +278,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
         return self
 
 
-class WrongSettingError(ValueError):
+class WrongSettingError(WrongInputError):
     """Raised at start for values that cannot be used; names each variable and what it may hold, never the value."""
 
     def __init__(self, faults: Iterable[str]) -> None:

@@ -10,6 +10,8 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Any, Literal, Self
 
+from retrycontract.contract.errors import WrongInputError
+
 SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=365)  # who wants to wait longer has forgotten the call
 GRAMMAR = "a whole number of seconds, or a number with s, m, h or d such as '30m', '12h' or '7d', from 1s to 365d"
@@ -46,7 +48,7 @@ SanitizerMode = Literal["balanced", "strict"]
 OnExpiry = Literal["expire", "reject"]  # never "accept": silence must not run anything
 
 
-class ConfigurationError(ValueError):
+class ConfigurationError(WrongInputError):
     """Raised for an unknown key or a value out of range; says where, which key and what is allowed."""
 
     def __init__(self, source: str, key: str, problem: str) -> None:

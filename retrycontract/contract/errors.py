@@ -13,6 +13,13 @@ from retrycontract.contract.patches import Operation
 MAX_PLUGIN_ERRORS = 100  # of one check of the developer's: more would fill the feedback with one check's opinion
 
 
+class WrongInputError(ValueError):
+    """Raised for what a person, a file or a variable gave that cannot be used; its words say what is expected.
+
+    The program prints them as one line. Any other ValueError is a mistake of ours, and keeps its traceback.
+    """
+
+
 class ErrorSeverity(IntEnum):
     """Say how bad an error is; the order matters, it sorts. Only ERROR blocks execution."""
 

@@ -13,7 +13,7 @@ from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
-from retrycontract.judging.judge import ModelOutput, Runner, Verdict
+from retrycontract.judging.judge import ModelOutput, Runner, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ class InProcessJudge:
         outcome = yield partial(self.run, check)
         return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
 
-    def resume(self, call_id: str) -> Steps[Verdict]:
+    def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
         """Read what became of the newest attempt."""
         outcome = yield partial(self.contract.last_outcome, call_id)
+        refuse_other(call_id, outcome.tool, tool_name)
         return Verdict.of(outcome, None, escalation=outcome.escalation)
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:  # noqa: ARG002 - nobody is asked

@@ -122,8 +122,8 @@ class Judge(Protocol):
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Judge one attempt; raises UnknownCallError (in process), NotJudgedError or ClientError (service)."""
 
-    def resume(self, call_id: str) -> Steps[Verdict]:
-        """Give the verdict on the newest attempt of a call; raises as `judge` does."""
+    def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
+        """Give the verdict on the newest attempt; raises as `judge` does, and ValueError for another tool's call."""
 
     def guidance(self, call_id: str, wait: float | None) -> Steps[Guidance | None]:
         """Wait at most `wait` seconds for a person's answer to a Blocked call, and acknowledge it.
@@ -143,6 +143,13 @@ class Judge(Protocol):
 
     def open_calls(self) -> Steps[list[CallSummary] | None]:
         """List the agent's open calls; None where only whoever submits them knows them."""
+
+
+def refuse_other(call_id: str, tool_name: str, wanted: str) -> None:
+    """Raise ValueError where a call is of another tool: its answers would go to a model that never asked."""
+    # An older service does not say, and a name that looks like a secret is not stored as it came.
+    if tool_name and tool_name != wanted and "[REDACTED" not in tool_name:
+        raise ValueError(f"the call {call_id!r} is of {tool_name!r}, not of {wanted!r}: leave call_id out")
 
 
 def as_text(value: Any) -> Any:

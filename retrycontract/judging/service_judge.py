@@ -19,7 +19,7 @@ from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict
+from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
 AT_ONCE = 30.0  # seconds, of the sixty for which a client holds its question
@@ -89,9 +89,11 @@ class ServiceJudge:
         outcome = yield from self._judged(outcome)
         return Verdict.of(outcome, _value(tool, output, outcome))
 
-    def resume(self, call_id: str) -> Steps[Verdict]:
+    def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
         """Ask for the verdict on the newest attempt, however long it takes."""
-        outcome = yield from self._judged((yield partial(self.client.wait_for_verdict, call_id)))
+        outcome = yield partial(self.client.wait_for_verdict, call_id)
+        refuse_other(call_id, outcome.tool, tool_name)
+        outcome = yield from self._judged(outcome)
         return Verdict.of(outcome, outcome.arguments)
 
     def _judged(self, outcome: Outcome) -> Steps[Outcome]:

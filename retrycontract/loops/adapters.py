@@ -67,7 +67,11 @@ class CallableModel:
 
 def as_model(model: Model | Callable[..., Any]) -> Model:
     """Take a model as it is, and make one of a callable."""
-    return model if hasattr(model, "complete") else CallableModel(model)
+    if hasattr(model, "complete"):
+        return model
+    if not callable(model):
+        raise TypeError(f"model is {model!r}: give a function of messages, or an object with a method complete")
+    return CallableModel(model)
 
 
 def _read(answer: Any, reader: Callable[[Any], Completion]) -> Completion | Awaitable[Completion]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from retrycontract.loops.failures import ApiFailure
@@ -34,7 +35,7 @@ class ApiPatience:
     jitter: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.errors < 1 or self.seconds <= 0 or self.delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
+        if self.errors < 1 or not self.seconds > 0 or self.delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
             raise ValueError("api_patience needs errors >= 1, seconds > 0, delay >= 0, factor >= 1 and jitter 0 to 1")
 
     def pause(self, number: int, chance: float) -> float:
@@ -66,6 +67,14 @@ class AskingOptions(TypedDict, total=False):
     chance: Callable[[], float]
 
 
+def known_options(options: Any, known: Any) -> Any:
+    """Give a loop's options back; raises TypeError for one that `known`, a TypedDict, does not name."""
+    for name in options.keys() - known.__optional_keys__ - known.__required_keys__:
+        nearest = get_close_matches(name, known.__optional_keys__, n=1)
+        raise TypeError(f"there is no option {name!r}" + (f", did you mean {nearest[0]!r}?" if nearest else ""))
+    return options
+
+
 def now() -> datetime:
     """Tell the time, for dates that providers send."""
     return datetime.now(UTC)
@@ -82,6 +91,15 @@ class Asker:
     patience: ApiPatience | None = None
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        """Refuse what could only fail after the model was paid for."""
+        if not _is_time(self.delay):
+            raise ValueError(f"delay is {self.delay!r}: give seconds, 0 or more")
+        if self.wait_for_guidance is not None and not _is_time(self.wait_for_guidance):
+            raise ValueError(f"wait_for_guidance is {self.wait_for_guidance!r}: give seconds, 0 or more, or None")
+        if not isinstance(self.patience, ApiPatience | None):
+            raise TypeError(f"api_patience is {self.patience!r}: give an ApiPatience, or None")
 
     @classmethod
     def of(cls, model: Model, options: Any) -> Asker:
@@ -163,3 +181,7 @@ def _text_of(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
+
+
+def _is_time(seconds: Any) -> bool:
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0

@@ -29,7 +29,7 @@ from retrycontract.loops.agent_responses import (
     status_of,
     typed,
 )
-from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.asking import Asker, AskingOptions, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.model import Completion, Message, Model
@@ -134,7 +134,7 @@ class _Correction:
     """Hold one correction: what it checks, and whom it tells."""
 
     def __init__(self, options: CorrectionOptions) -> None:
-        self._options = options
+        self._options = known_options(options, CorrectionOptions)
         self._schema = options.get("schema", AGENT_RESPONSE_SCHEMA)
         self._contract = options.get("contract")
         retries = options.get("max_retries")

@@ -134,7 +134,7 @@ class Run:
             self.judge.max_attempts = min(self.answers + self.uncounted, MOST_ATTEMPTS)
         if self.call_id is None:
             return None
-        self.verdict = found = yield from self.judge.resume(self.call_id)
+        self.verdict = found = yield from self.judge.resume(self.call_id, self.tool.name)
         if found.status in (Status.VALID, Status.UNAVAILABLE):
             raise ValueError(f"the call {self.call_id!r} has ended: leave call_id out to begin a new one")
         self.earlier = Trial(found.attempt, found.status, None, "", found.errors, found.feedback)

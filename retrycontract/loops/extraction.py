@@ -20,7 +20,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.asking import Asker, AskingOptions, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
 from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
@@ -127,7 +127,7 @@ class _Extraction:
         self, model: Model | Callable[..., Any], schema: Any, prompt: str | Sequence[Message],
         options: ExtractionOptions,
     ) -> None:  # fmt: skip
-        self._options = options
+        self._options = known_options(options, ExtractionOptions)
         self._instance_of = schema.model_validate if hasattr(schema, "model_json_schema") else None
         declared = schema.model_json_schema() if self._instance_of else schema
         contract, name = options.get("contract"), options.get("name") or _name(declared)

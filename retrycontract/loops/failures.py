@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -156,12 +156,18 @@ def _retry_after(error: Exception, now: datetime | None) -> float:
         asked = headers.get("retry-after")
         if (seconds := _number(asked)) is not None:
             return seconds
-        with suppress(TypeError, ValueError, OverflowError):  # no date, or one of them without a time zone
+        with suppress(TypeError, ValueError, OverflowError):  # no date
             # The answer's own date first: clocks of two machines differ.
-            since = parsedate_to_datetime(headers["date"]) if "date" in headers else now
+            since = _date(headers["date"]) if "date" in headers else now
             if asked is not None and since is not None:
-                return max(0.0, (parsedate_to_datetime(asked) - since).total_seconds())
+                return max(0.0, (_date(asked) - since).total_seconds())
     return 0.0
+
+
+def _date(text: str) -> datetime:
+    """Read a date of HTTP, whose oldest form has no time zone and means UTC."""
+    read = parsedate_to_datetime(text)
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 def _headers(error: Exception) -> Iterator[dict[str, str]]:

@@ -21,7 +21,7 @@ from retrycontract.judging import Contract, Judge, judge_for
 from retrycontract.judging.judge import Runner
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.asking import Asker, AskingOptions
+from retrycontract.loops.asking import Asker, AskingOptions, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.file_writing import writable, write_whole
@@ -119,7 +119,8 @@ class _Generation:
     """Hold one file on its way."""
 
     def __init__(self, filepath: str, base_prompt: str, options: FileOptions) -> None:
-        self._file, self._base_prompt, self._options = filepath, base_prompt, options
+        self._file, self._base_prompt = filepath, base_prompt
+        self._options = known_options(options, FileOptions)
         given = options.get("max_attempts", options.get("max_retries"))
         self._max_attempts = budget(given)
         target = options.get("write_to")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.upstream import UpstreamProcess
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ class HttpServer:
         """Check an address and headers; raises ValueError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise ValueError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
+            raise WrongInputError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
         for name, value in headers.items():
             if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
-                raise ValueError(f"the header {name!r} cannot be sent")
+                raise WrongInputError(f"the header {name!r} cannot be sent")
         return cls(url, [(name.lower().encode(), value.encode()) for name, value in headers.items()], passes_headers)
 
 

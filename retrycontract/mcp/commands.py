@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind
 
 if TYPE_CHECKING:
@@ -67,15 +68,17 @@ def run_gateway(options: argparse.Namespace) -> int:
 def _behind(options: argparse.Namespace) -> ServerBehind:
     ways = [way for way in (options.command, options.upstream) if way]
     if len(ways) != 1:
-        raise ValueError("say what stands behind: -- COMMAND… or --upstream URL")
+        raise WrongInputError("say what stands behind: -- COMMAND… or --upstream URL")
     if options.header and not options.upstream:
-        raise ValueError("--header goes along with --upstream URL")
+        raise WrongInputError("--header goes along with --upstream URL")
     if options.upstream:
         headers = [header.partition(":") for header in options.header]
         given = {name.strip(): value.strip() for name, _, value in headers}
         return ServerBehind(HttpServer.at(options.upstream, given, passes_headers=True), restart=False)
     if shutil.which(options.command[0]) is None:
-        raise ValueError(f"{options.command[0]}: there is no such command; what follows '--' starts the MCP server")
+        raise WrongInputError(
+            f"{options.command[0]}: there is no such command; what follows '--' starts the MCP server"
+        )
     return ServerBehind(CommandServer(tuple(options.command)), restart=options.restart)
 
 
@@ -86,7 +89,7 @@ def _listening(options: argparse.Namespace) -> socket.socket:
     # Whoever reaches a command calls its tools with our rights; a remote server asks for credentials itself.
     is_open = not ip_address(listening.getsockname()[0]).is_loopback and (not options.upstream or options.header)
     if is_open and not os.environ.get(TOKEN, "").strip():
-        raise ValueError(
+        raise WrongInputError(
             f"--listen {options.listen} is open to others: put a token that they have to send into {TOKEN}"
         )
     listening.listen(BACKLOG)  # at once: whoever reads our first line may come before the rest is loaded
@@ -145,7 +148,7 @@ def run_server(options: argparse.Namespace) -> int:
     configuration, service = _configuration(options), _service(options)
     tools, extractions = _read(options.tools), _read(options.extractions)
     if not (tools or extractions or options.url):
-        raise ValueError("name the tools to check with --tools FILE, or a service that knows them with --url")
+        raise WrongInputError("name the tools to check with --tools FILE, or a service that knows them with --url")
 
     async def connect(client: tuple[Any, Any]) -> None:
         async with service or nullcontext():
@@ -178,11 +181,11 @@ def _read(path: Path | None) -> list[DeclaredTool]:
 
     value, fault = parse_json(path.read_bytes())
     if fault is not None:
-        raise ValueError(f"{path} is not JSON: {fault.reason}")
+        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
     try:
         return read_tool_list(value)
     except ValueError as wrong:
-        raise ValueError(f"{path}: {wrong}") from None
+        raise WrongInputError(f"{path}: {wrong}") from None
 
 
 def _service(options: argparse.Namespace) -> AsyncClient | None:
@@ -194,7 +197,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
     try:
         return AsyncClient(options.url, patience=PATIENCE)
     except MissingKeyError as error:
-        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None
 
 
 def _judge(options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None) -> Judge:

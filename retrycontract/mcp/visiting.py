@@ -12,6 +12,7 @@ import anyio
 import httpx2
 
 from retrycontract.client import AsyncClient
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE, NoVerdictError
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
@@ -121,7 +122,7 @@ def bound_socket(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     # Beyond it, some systems take the remainder.
     if not host or not port.isdecimal() or int(port[:9]) > 65535:
-        raise ValueError(f"--listen takes host:port, not {address!r}")
+        raise WrongInputError(f"--listen takes host:port, not {address!r}")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         # With its protocol: asyncio sends small packets at once on such sockets only.
@@ -129,5 +130,5 @@ def bound_socket(address: str) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
     except OSError as error:
-        raise ValueError(f"--listen {address} cannot be used: {error.strerror}") from error
+        raise WrongInputError(f"--listen {address} cannot be used: {error.strerror}") from error
     return listening

@@ -13,6 +13,7 @@ import uvicorn
 
 from retrycontract.client import AsyncClient, MissingKeyError
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.judging.asking import PATIENCE
 from retrycontract.mcp.visiting import bound_socket
 from retrycontract.proxy.app import Proxy
@@ -60,4 +61,4 @@ def _service(options: dict[str, Any]) -> AsyncClient | None:
     try:
         return AsyncClient(options["url"], patience=PATIENCE)
     except MissingKeyError as error:
-        raise ValueError(f"--url needs the agent's key in {API_KEY}: {error}") from None
+        raise WrongInputError(f"--url needs the agent's key in {API_KEY}: {error}") from None

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
 from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
 
@@ -75,7 +76,7 @@ class Upstream:
     def __init__(self, url: str, *, stall: float, max_answer: int) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
-            raise ValueError(
+            raise WrongInputError(
                 "the upstream's address is http:// or https:// and a host, with no user name or query in it"
             )
         self.url, self._prefix = url.rstrip("/"), parts.path.rstrip("/")

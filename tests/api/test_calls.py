@@ -40,7 +40,8 @@ def test_a_valid_attempt_is_answered_with_the_go_ahead(door: Door) -> None:
     reply = door.submit(RIGHT)
     assert reply.status == 200
     assert reply.body | {"call_id": "", "links": {}} == {
-        "call_id": "", "state": "valid", "status": "valid", "attempt": 1, "max_attempts": 3, "attempt_number": 1,
+        "call_id": "", "tool": "deploy", "state": "valid", "status": "valid",
+        "attempt": 1, "max_attempts": 3, "attempt_number": 1,
         "errors": [], "warnings": [], "errors_left_out": 0, "tool_result": None, "rendered": None,
         "traceparent": None, "links": {},
     }  # fmt: skip

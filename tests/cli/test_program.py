@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 
 from retrycontract import __version__
 from retrycontract.cli.program import COMMANDS, program
+from retrycontract.cli.program import _foreseen as foreseen
+from retrycontract.contract.configuration import ConfigurationError
+from retrycontract.contract.errors import WrongInputError
+from tests.serving.service import first_data
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -39,8 +44,8 @@ def run(
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli") / "data"
-    migrated = run("migrate", data=folder)
-    assert migrated.returncode == 0, migrated.stderr
+    shutil.copytree(first_data(), folder)
+    run("agent", "list", data=folder)  # which makes the keys
     return folder
 
 
@@ -78,7 +83,7 @@ def test_data_goes_through_a_pipe_and_words_beside_it(data: Path, tmp_path: Path
     keys = {}
     for name, file in (("SECRET_KEY", "secret_key"), ("ENCRYPTION_KEYS", "encryption_key")):
         keys[f"RETRYCONTRACT_{name}"] = (data / file).read_text()
-    run("migrate", data=there, **keys)
+    shutil.copytree(first_data(), there)
     with (tmp_path / "pipe").open("w+b") as pipe:
         written = run(*out.split(), data=data, stdout=pipe)
         assert (written.returncode, len(written.stderr.splitlines())) == (0, 1), written.stderr
@@ -87,12 +92,12 @@ def test_data_goes_through_a_pipe_and_words_beside_it(data: Path, tmp_path: Path
     assert taken.returncode == 0, taken.stderr
     agents = json.loads(run("agent", "list", "--json", data=there, **keys).stdout)
     assert "piped" in {agent["agent"] for agent in agents}
-    left = {path.name for path in data.iterdir()} - DATA
+    left = {path.name for path in data.iterdir()} - DATA - {path.name for path in first_data().iterdir()}
     assert all(name.startswith("retrycontract.sqlite3-") for name in left), "nothing but SQLite's log is left behind"
 
 
 def test_what_is_cut_off_is_not_taken_in(data: Path, tmp_path: Path) -> None:
-    run("migrate", data=tmp_path / "there")
+    shutil.copytree(first_data(), tmp_path / "there")
     (tmp_path / "half").write_text(run("export", "-", data=data).stdout[:-200])
     with (tmp_path / "half").open("rb") as pipe:
         taken = run("import", "-", data=tmp_path / "there", stdin=pipe)
@@ -121,3 +126,10 @@ def test_every_command_explains_itself_in_a_few_lines(name: str) -> None:
     assert command is not None
     assert command.help
     assert len(command.help.splitlines()) <= 12
+
+
+def test_only_what_was_foreseen_becomes_one_line() -> None:
+    assert foreseen(WrongInputError("--wait takes\nseconds")) == "--wait takes seconds"
+    assert foreseen(ConfigurationError("config.yml", "mode", "must be observe")) == "config.yml: mode: must be observe"
+    for mistake_of_ours in (ValueError("invalid literal for int()"), KeyError("kind"), TypeError("unhashable")):
+        assert foreseen(mistake_of_ours) is None, "it would lose its traceback"

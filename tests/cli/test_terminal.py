@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Final
 import pytest
 
 from tests.serving.servers import PostgreSQL, Redis, free_port
+from tests.serving.service import first_data
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LONG: Final = 180  # seconds, a hang guard
@@ -65,7 +67,10 @@ def at_a_terminal(data: Path, *words: str, until: str) -> tuple[str, int]:
 MOMENTS: Final = ("starting", "Migrating", "Gathering", "is ready", "waits for a person")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(each, marks=[pytest.mark.soak] if each in ("Gathering", "is ready") else []) for each in MOMENTS],
+)
 def test_ctrl_c_ends_it_in_good_order_at_any_moment(tmp_path: Path, moment: str) -> None:
     said, status = at_a_terminal(tmp_path / "data", "up", "--port", str(free_port()), until=moment)
     assert moment in said
@@ -137,10 +142,7 @@ def answers(port: int) -> bool:
 @pytest.mark.parametrize("words", [("up", "--no-demo"), ("web", "--workers", "2")], ids=["up", "web"])
 def test_every_line_in_a_pipe_is_json_without_colours(tmp_path: Path, words: tuple[str, ...]) -> None:
     port = free_port()
-    subprocess.run(command("migrate"), cwd=tmp_path, env=alone(tmp_path / "data"), capture_output=True, check=True)
-    subprocess.run(
-        command("collectstatic"), cwd=tmp_path, env=alone(tmp_path / "data"), capture_output=True, check=True
-    )
+    shutil.copytree(first_data(), tmp_path / "data")
     with in_a_pipe(tmp_path, *words, "--port", str(port)) as (process, said):
         wait_for(process, lambda: answers(port))
         process.send_signal(signal.SIGTERM)

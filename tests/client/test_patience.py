@@ -204,5 +204,5 @@ def test_a_judge_asks_no_further_for_an_attempt_that_was_dropped(scripted: Scrip
             drive(judge.judge(ModelOutput("open", {})))
         assert len(script.requests) <= 3
         with pytest.raises(NotJudgedError, match=f"its call is {state}"):
-            drive(judge.resume("call-1"))
+            drive(judge.resume("call-1", "open"))
         assert len(script.requests) <= 5  # of a call that was reopened it is asked once more, each time

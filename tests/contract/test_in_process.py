@@ -24,7 +24,7 @@ from tests.contract.in_process_desk import BAD, GOOD, NOW, SCHEMA, contract, fai
 
 def test_a_valid_attempt_gives_its_arguments_and_nothing_else() -> None:
     outcome = contract().check("read_file", "id", GOOD)
-    assert outcome == Outcome("call-1", "valid", 1, 3, arguments={"path": "a"})  # type: ignore[arg-type]
+    assert outcome == Outcome("call-1", "valid", 1, 3, arguments={"path": "a"}, tool="read_file")  # type: ignore[arg-type]
 
 
 def test_a_failed_attempt_is_answered_with_feedback() -> None:

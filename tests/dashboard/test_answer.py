@@ -71,6 +71,14 @@ def test_accepting_and_rejecting_end_the_call(desk: Client, decision: str, state
     assert call.state == state
 
 
+def test_a_call_that_has_ended_promises_no_more_attempts(desk: Client) -> None:
+    call = make_blocked()
+    send(desk, call, decision="accept", text="It is right.")
+    for path, words in ((f"/calls/{call.public_id}/", "Attempts 3 Created"), ("/calls/", "3 attempts deploy"),
+                        ("/?show=answered", "Attempts made: 3 Changed")):  # fmt: skip
+        assert words in text_of(desk.get(path)), path
+
+
 @pytest.mark.parametrize("decision", ["hint", "accept", "reject"])
 def test_an_answer_without_words_is_refused(desk: Client, decision: str) -> None:
     call = make_blocked()

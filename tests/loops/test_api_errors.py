@@ -128,6 +128,7 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
             10.0,
         ),
         (raised("E", status_code=429, response=Response(429, retry_after="Sun, 22 Nov 2026 11:00:00 GMT")), 0.0),
+        (raised("E", status_code=429, response=Response(429, retry_after="Sun Nov 22 12:00:30 2026")), 30.0),
         (raised("E", status_code=429, response=Response(429, retry_after="soon")), 0.0),
         (raised("E", status_code=429, headers={"Retry-After": "3"}), 3.0),
         (raised("E", response=throttled("SlowDown", 503)), 7.0),

@@ -284,6 +284,20 @@ def test_a_call_can_be_resumed_in_process_too() -> None:
     assert "Validation failed for file 'a.py' (attempt 1/3)" in script.prompts[0]
 
 
+def test_a_call_of_another_tool_is_not_gone_on_with(record: Record, client: Client) -> None:
+    contract = RetryContract([Tool(name="a.py", input_schema={"type": "string"}, kind=Kind.SOURCE_FILE)])
+    ours = contract.check("a.py", "c1", "x = (").call_id
+    with pytest.raises(MaxRetriesExceeded):
+        extract(scripted(WRONG), SCHEMA, "Read.", contract=client)
+    theirs = record.calls[0]["call_id"]
+    record.desk.answer(theirs, text="For the other model alone.")
+    for desk, call_id, of in ((contract, ours, "a.py"), (client, theirs, record.calls[0]["tool"])):
+        script = scripted("x = 1\n")
+        with pytest.raises(ValueError, match=f"is of '{of}', not of 'b.py': leave call_id out"):
+            generate_file_with_retry("b.py", "Write x.", model=script, contract=desk, call_id=call_id)
+        assert not script.prompts
+
+
 def test_the_desk_says_whether_an_agent_waits(record: Record, client: Client) -> None:
     with pytest.raises(MaxRetriesExceeded):
         extract(scripted(WRONG), SCHEMA, "Read.", contract=client)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse_feedback
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
+from retrycontract.loops import correct_with_retry, extract, respond_with_correction
 from retrycontract.loops.failures import ModelApiError, ModelUnusableError
 from retrycontract.loops.model import Completion, Message
 from retrycontract.loops.source_files import (
@@ -239,3 +241,45 @@ def test_a_contract_of_the_callers_own_counts_and_keeps_its_tools() -> None:
 )
 def test_a_prompt_is_the_base_prompt_and_the_last_error(error: str | None, attempt: int, prompt: str) -> None:
     assert build_retry_prompt(PROMPT, error, attempt) == prompt
+
+
+@pytest.mark.parametrize("check", [lambda _: 1 / 0, lambda _: None, lambda _: ["no error"], 5], ids=str)
+def test_a_check_that_cannot_run_lets_no_file_through(tmp_path: Path, check: Any) -> None:
+    target = tmp_path / "a.py"
+    with pytest.raises(ImplementationError, match="does not pass"):
+        in_thread("x = 1\n", "x = 1\n", "x = 1\n", checks=[check], write_to=target)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("loop", "args", "wrong", "said"),
+    [
+        ("file", ("a.py", "w"), {"writeto": "a.py"}, "no option 'writeto', did you mean 'write_to'?"),
+        ("extract", ({"type": "object"}, "q"), {"max_attempt": 1}, "did you mean 'max_attempts'?"),
+        ("respond", ([],), {"schem": {}}, "did you mean 'schema'?"),
+        ("correct", ("{}",), {"zzz": 1}, "there is no option 'zzz'"),
+        ("file", ("a.py", "w"), {"delay": -1}, "delay is -1: give seconds"),
+        ("file", ("a.py", "w"), {"delay": "1"}, "delay is '1'"),
+        ("extract", ({"type": "object"}, "q"), {"api_patience": 5}, "give an ApiPatience"),
+        ("extract", ({"type": "object"}, "q"), {"wait_for_guidance": "x"}, "wait_for_guidance is 'x'"),
+    ],
+)
+def test_an_option_that_is_misspelt_or_nonsense_is_refused_before_the_model_is_asked(
+    loop: str, args: tuple[Any, ...], wrong: dict[str, Any], said: str
+) -> None:
+    asked: list[Any] = []
+    model = lambda *seen, **_: asked.append(seen) or "{}"  # noqa: E731
+    run: dict[str, Any] = {
+        "file": lambda: generate_file_with_retry(*args, model=model, **wrong),
+        "extract": lambda: extract(model, *args, **wrong),
+        "respond": lambda: respond_with_correction(model, *args, **wrong),
+        "correct": lambda: correct_with_retry(model, *args, **wrong),
+    }
+    with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+        run[loop]()
+    assert not asked
+
+
+def test_what_is_no_model_is_told_so() -> None:
+    with pytest.raises(TypeError, match="model is None: give a function"):
+        generate_file_with_retry("a.py", "w", model=None)  # type: ignore[arg-type]

@@ -73,7 +73,8 @@ def run_checks(
             # The exception's text may quote the value and stays out
             code = ErrorCode.OBJECT_SCHEMA_VIOLATION
             message = f"A check of this tool could not run ({type(error).__name__})"
-            found.append(ValidationError(code, "", message, ErrorSeverity.WARNING, keyword="plugin"))
+            # An error: what could not be checked is not valid, and a person reads why.
+            found.append(ValidationError(code, "", message, keyword="plugin"))
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
                 trace = trace.tb_next

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from retrycontract.contract import pointers
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.json_types import Schema
 
 EXCERPT = 40  # characters of a schema that a message may quote
@@ -32,7 +33,7 @@ class SchemaFault(StrEnum):
     UNCOMPILABLE = "uncompilable"
 
 
-class InvalidSchema(ValueError):  # noqa: N818 - public name; it says what is wrong with what
+class InvalidSchema(WrongInputError):  # noqa: N818 - public name; it says what is wrong with what
     """Raised at registration for a schema that cannot be used: the developer's mistake, never the model's.
 
     `pointer` is the JSON Pointer to the fault inside the schema, `reason` a sentence that says what is wrong and

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from retrycontract.contract import pointers
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.schemas.document import Trail, excerpt, pointer_of
 from retrycontract.contract.schemas.graph import REFERENCES, subschemas
 from retrycontract.contract.schemas.metaschema import draft_of
@@ -96,7 +97,7 @@ class DeclaredTool:
     schema: Any
 
 
-class InvalidToolListError(ValueError):
+class InvalidToolListError(WrongInputError):
     """Raised when a payload is no tool list; `pointer` names the place in it."""
 
     def __init__(self, pointer: str, reason: str) -> None:
