@@ -54,7 +54,7 @@ def test_their_tools_are_listed_unchanged(servers: Path, program: str) -> None:
     assert direct[1]["result"]["tools"]
 
 
-@pytest.mark.parametrize("program", ["mcp-server-time", "mcp-server-git"])
+@pytest.mark.parametrize("program", ["mcp-server-time", pytest.param("mcp-server-git", marks=pytest.mark.soak)])
 def test_over_http_they_say_the_same(servers: Path, program: str) -> None:
     requests = [*LIST, ("tools/call", {"name": "none_such", "arguments": {}}), ("prompts/list", {})]
     direct = anyio.run(raw_answers, [str(servers / program)], LIST)
