@@ -18,9 +18,9 @@ from django.db import DatabaseError, connection
 from django.urls import get_resolver
 from django.utils import timezone
 
+from retrycontract.config.open_files import allow_many_connections
 from retrycontract.config.telemetry import export_metrics
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.connections import allow_many_connections
 from retrycontract.front.health import Health
 from retrycontract.front.metrics import Family, Metrics
 from retrycontract.front.request_ids import RequestIds

@@ -198,12 +198,7 @@ MUTATIONS: Final = (
     ),
     Mutation("FR-037", "contract/tracker.py", "tuple(errors), at))", "(), at))"),
     Mutation("FR-039", "contract/tracker.py", "return track.attempts if track else 0", "return 0"),
-    Mutation(
-        "FR-040",
-        "in_process.py",
-        "max_attempts or self._allowed(tool, submission.tool_name)",
-        "self._allowed(tool, submission.tool_name)",
-    ),
+    Mutation("FR-040", "in_process.py", "max_attempts or self._allowed(self._tools", "self._allowed(self._tools"),
     Mutation("FR-044", "contract/feedback/escalation.py", "repeats = len(prints) - len(set(prints))", "repeats = 0"),
     Mutation("FR-046", "contract/feedback/formatter.py", "        parts = [frame.first]\n", "        parts = []\n"),
     Mutation("FR-047", "contract/feedback/formatter.py", 'head = f"• ', 'head = f"- '),

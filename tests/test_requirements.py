@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from tests.mutations import MUTATIONS
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCUMENT: Final = ROOT / "docs" / "requirements.md"
 ROW: Final = re.compile(r"^\| ((?:FR|NFR|S)-\d+) \| (.+?) \| (.+) \|$", re.MULTILINE)
@@ -72,3 +74,9 @@ def test_a_name_that_several_files_bear_says_nothing_without_its_folder() -> Non
     assert not shows("test_matching", "test_an_attempt_continues_the_call")
     assert shows("usecases/test_matching", "test_an_attempt_continues_the_call")
     assert not shows("contract/test_matching", "test_an_attempt_continues_the_call")
+
+
+def test_every_change_that_the_soak_makes_names_one_place() -> None:
+    """Else nobody would learn until the soak that a line has moved."""
+    texts = {each.file: (ROOT / "retrycontract" / each.file).read_text(encoding="utf-8") for each in MUTATIONS}
+    assert [each for each in MUTATIONS if texts[each.file].count(each.old) != 1] == []

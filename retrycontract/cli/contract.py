@@ -141,8 +141,13 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
     "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
 )
 @click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
+@click.option(
+    "--results", type=click.Choice(["off", "observe", "enforce"]),
+    help="What becomes of results that do not fit their outputSchema: noted (observe), or held back (enforce).",
+)  # fmt: skip
 @click.option("--upstream", metavar="URL", help="A server that speaks streamable HTTP, instead of a command.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Send this to --upstream with each request.")
+@click.option("--servers", type=Path, metavar="FILE", help="Several servers, as MCP clients configure them.")
 @click.option("--listen", metavar="HOST:PORT", help="Serve clients over streamable HTTP, at /mcp, instead of stdio.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that --listen is reached by.")
 @click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Of one request to --listen: 4 MiB.")
@@ -155,12 +160,12 @@ def mcp_gateway(**options: Any) -> int:
     """Put the contract in front of MCP servers.
 
     Over stdio, a client starts this command where it started the server; with --listen it is an address for many
-    clients. Behind it stands a command or an address.
+    clients. Behind it stands a command, an address, or several servers, whose tools are then called NAME__TOOL.
 
     \b
     retrycontract mcp-gateway -- npx -y @modelcontextprotocol/server-filesystem .
     retrycontract mcp-gateway --upstream https://mcp.example/mcp
-    retrycontract mcp-gateway --listen 127.0.0.1:8500 -- npx -y @modelcontextprotocol/server-filesystem .
+    retrycontract mcp-gateway --listen 127.0.0.1:8500 --servers servers.json
     """
     return _speak_mcp("run_gateway", options)
 

@@ -6,13 +6,14 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from retrycontract.contract.kinds import Kind
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.in_process import RetryContract
+from retrycontract.in_process import Outcome, RetryContract
 from retrycontract.judging.judge import ModelOutput, Runner, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from retrycontract.client import CallSummary, Guidance
 
 KNOWN_DETAILS = ("session_id", "turn", "correlation_id")  # the others are for a history, which is not kept here
+QUICK = 0.001  # seconds, as long as an event loop may stand still for one check
+MOST_SMALL = 200  # values, or characters by the sixteen
 
 
 def _here(step: Callable[[], Any]) -> Any:
@@ -41,11 +44,14 @@ class InProcessJudge:
     settings: Mapping[str, Any] = field(default_factory=dict)
     run: Runner = _here
     registered: dict[str, Tool] = field(default_factory=dict)
+    # Seconds of the last check for each tool; the first one for a schema is never quick.
+    took: dict[str, float] = field(default_factory=dict)
 
     def register(self, tool: Tool) -> Steps[int]:
         """Admit and compile the schema."""
         yield partial(self.run, partial(self.contract.register, tool))
         self.registered[tool.name] = tool
+        self.took.pop(tool.name, None)
         return tool.max_attempts or self.contract.configuration.for_tool(tool.name).max_attempts
 
     def import_tools(self, tools: Sequence[DeclaredTool], kind: Kind = Kind.TOOL_CALL) -> Steps[dict[str, str]]:
@@ -76,8 +82,22 @@ class InProcessJudge:
             call_id=output.call_id, finish_reason=output.finish_reason, callback_error=output.failure,
             max_attempts=self.max_attempts, said=output.generation.get("said"), feedback=output.feedback, **details,
         )  # fmt: skip
-        outcome = yield partial(self.run, check)
+        outcome = yield partial(self._checked, output, check)
         return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
+
+    def _checked(self, output: ModelOutput, check: Callable[[], Outcome]) -> Any:
+        """Check here what is small and was quick before: the way to another thread and back takes longer."""
+        if self.took.get(output.tool_name, QUICK) < QUICK and is_small(output.value):
+            return self._timed(output.tool_name, check)
+        return self.run(partial(self._timed, output.tool_name, check))
+
+    def _timed(self, tool_name: str, check: Callable[[], Outcome]) -> Outcome:
+        began = perf_counter()
+        outcome = check()
+        # Kept for tools that are known: a model may make up any number of names.
+        if tool_name in self.registered:
+            self.took[tool_name] = perf_counter() - began
+        return outcome
 
     def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
         """Read what became of the newest attempt."""
@@ -109,3 +129,20 @@ class InProcessJudge:
         """Leave it to the caller, whose calls are all there are."""
         yield from ()
         return None
+
+
+def is_small(output: Any) -> bool:
+    """Tell whether an output can be checked in no time, without looking at all of a large one."""
+    left, waiting = MOST_SMALL, [output]
+    while waiting and left > 0:
+        value = waiting.pop()
+        left -= 1
+        if isinstance(value, str | bytes):
+            left -= len(value) // 16
+        elif isinstance(value, Mapping):
+            left -= len(value)
+            waiting += [*value, *value.values()] if left > 0 else ()
+        elif isinstance(value, list):
+            left -= len(value)
+            waiting += value if left > 0 else ()
+    return left > 0

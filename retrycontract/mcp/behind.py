@@ -1,4 +1,4 @@
-"""What stands behind the gateway: a command or an address."""
+"""What stands behind the gateway: a command, an address, or several of them from a file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from retrycontract.contract.errors import WrongInputError
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.mcp.upstream import UpstreamProcess
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 API_KEY: Final = "RETRYCONTRACT_API_KEY"
 TOKEN: Final = "RETRYCONTRACT_GATEWAY_TOKEN"
+NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")  # it begins the names of tools, which are 64 characters at most
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -57,7 +62,7 @@ class HttpServer:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise WrongInputError(f"{url!r}: a server's address is http:// or https:// and a host, without a user name")
         for name, value in headers.items():
-            if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+            if not HEADER_NAME.fullmatch(name) or not value or not value.isascii() or not value.isprintable():
                 raise WrongInputError(f"the header {name!r} cannot be sent")
         return cls(url, [(name.lower().encode(), value.encode()) for name, value in headers.items()], passes_headers)
 
@@ -66,10 +71,10 @@ Server = CommandServer | HttpServer
 
 
 class ServerBehind:
-    """Connect clients, each anew, with one server."""
+    """Connect clients, each anew, with one server or with several that have names."""
 
-    def __init__(self, server: Server, *, restart: bool) -> None:
-        self._server, self._restart = server, restart
+    def __init__(self, servers: Mapping[str, Server] | Server, *, restart: bool) -> None:
+        self._servers, self._restart = servers, restart
         self._started: list[UpstreamProcess] = []
         self._processes: WeakSet[UpstreamProcess] = WeakSet()
 
@@ -86,12 +91,16 @@ class ServerBehind:
 
     def start(self) -> None:
         """Start a command ahead of its first client; raises OSError."""
-        if isinstance(self._server, CommandServer):
-            self._started.append(self._start(self._server))
+        if isinstance(self._servers, CommandServer):
+            self._started.append(self._start(self._servers))
 
     def connect(self) -> ServerConnection:
         """Connect one more client; raises OSError for a command that cannot be started."""
-        return self._connection(self._server)
+        if not isinstance(self._servers, Mapping):
+            return self._connection(self._servers)
+        from retrycontract.mcp.group import ServerGroup
+
+        return ServerGroup({name: partial(self._connection, server) for name, server in self._servers.items()})
 
     def _start(self, server: CommandServer) -> UpstreamProcess:
         process = server.start()
@@ -109,3 +118,63 @@ class ServerBehind:
 
         self._http = getattr(self, "_http", None) or http_client()
         return HttpConnection(server, self._http)
+
+
+def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server]:
+    """Read a file in the shape of MCP clients' configuration; raises OSError and WrongInputError."""
+    value, fault = parse_json(path.read_bytes())
+    if fault is not None:
+        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
+    entries = value.get("mcpServers") if isinstance(value, dict) else None
+    if not isinstance(entries, dict) or not entries:
+        raise WrongInputError(
+            f'{path}: no server is named; it looks like {{"mcpServers": {{"files": {{"command": …}}}}}}'
+        )
+    servers: dict[str, Server] = {}
+    for name, entry in entries.items():
+        try:
+            servers |= {name: _server(name, entry, environment)} if not _is_disabled(entry) else {}
+        except WrongInputError as wrong:
+            raise WrongInputError(f"{path}: {name!r}: {wrong}") from None
+    return servers
+
+
+def _is_disabled(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("disabled") is True
+
+
+def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:
+    if not NAME.fullmatch(name):
+        raise WrongInputError("a name is at most 32 letters, digits, _ and -, without two _ in a row")
+    if not isinstance(entry, dict) or ("command" in entry) == ("url" in entry):
+        raise WrongInputError("a server has a command or a url")
+    if entry.get("type") == "sse":
+        raise WrongInputError(
+            "it speaks the older sse transport, which the gateway does not: streamable HTTP or a command"
+        )
+
+    def text(value: Any, what: str) -> str:
+        if not isinstance(value, str):
+            raise WrongInputError(f"{what} is not a text")
+
+        def meant(found: re.Match[str]) -> str:
+            if (known := environment.get(found[1], found[2])) is None:
+                raise WrongInputError(f"{what} names the variable {found[1]}, which is not set")
+            return known
+
+        return VARIABLE.sub(meant, value)
+
+    def texts(what: str) -> dict[str, str]:
+        given = entry.get(what, {})
+        if not isinstance(given, dict):
+            raise WrongInputError(f"{what} is not an object")
+        return {key: text(value, f"{what}.{key}") for key, value in given.items()}
+
+    if "url" in entry:
+        return HttpServer.at(text(entry["url"], "url"), texts("headers"), passes_headers=False)
+    arguments = entry.get("args", [])
+    if not isinstance(arguments, list):
+        raise WrongInputError("args is not a list")
+    command = (text(entry["command"], "command"), *(text(value, "args") for value in arguments))
+    folder = None if entry.get("cwd") is None else text(entry["cwd"], "cwd")
+    return CommandServer(command, texts("env"), folder)

@@ -219,7 +219,9 @@ class ClientStreams:
         """Give the stream that an event was of, and the event's number."""
         name, _, number = event_id.partition("-")
         stream = self.general if name == "0" else self._open.get(name) or self._ended.get(name)
-        return (stream, int(number)) if stream is not None and number.isdecimal() and len(number) < 10 else None
+        if stream is None or not number.isdecimal() or len(number) > 9:
+            return None
+        return stream, min(int(number), stream.count)
 
     def close(self) -> None:
         """Let nothing more come to anybody."""

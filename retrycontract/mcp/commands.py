@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
-from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind
+from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind, read_servers
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -35,8 +35,8 @@ BACKLOG: Final = 2048  # clients that wait to be accepted, as uvicorn has it
 # meanwhile; most others give up after 60 seconds.
 DEFAULTS: Final = {
     "session": "mcp", "wait": 300.0, "silent_wait": 45.0, "max_attempts": None, "config": None, "url": None,
-    "model": None, "upstream": None, "listen": None, "header": (), "allow_host": (),
-    "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
+    "model": None, "upstream": None, "servers": None, "listen": None, "header": (), "allow_host": (),
+    "results": "observe", "max_body": 4 * 1024 * 1024, "max_sessions": 1000, "idle": 1800.0,
 }  # fmt: skip
 
 
@@ -66,11 +66,13 @@ def run_gateway(options: argparse.Namespace) -> int:
 
 
 def _behind(options: argparse.Namespace) -> ServerBehind:
-    ways = [way for way in (options.command, options.upstream) if way]
+    ways = [way for way in (options.command, options.upstream, options.servers) if way]
     if len(ways) != 1:
-        raise WrongInputError("say what stands behind: -- COMMAND… or --upstream URL")
+        raise WrongInputError("say what stands behind: -- COMMAND…, --upstream URL, or --servers FILE")
     if options.header and not options.upstream:
         raise WrongInputError("--header goes along with --upstream URL")
+    if options.servers:
+        return ServerBehind(read_servers(options.servers, os.environ), restart=options.restart)
     if options.upstream:
         headers = [header.partition(":") for header in options.header]
         given = {name.strip(): value.strip() for name, _, value in headers}
@@ -125,14 +127,17 @@ async def _gateways(
     from retrycontract.contract.redaction.sanitizer import ValueSanitizer
     from retrycontract.mcp.checkpoint import Checkpoint
     from retrycontract.mcp.gateway import Gateway
+    from retrycontract.mcp.results import ResultContract
 
     wait = options.wait if service else 0
     sanitizer = ValueSanitizer(configuration)
+    # One for all clients: its figures are the servers'.
+    results = None if options.results == "off" else ResultContract(sanitizer, enforces=options.results == "enforce")
 
     def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
         judge = _judge(options, configuration, service)
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
-        return Gateway(to_client, to_upstream, judge, checkpoint, tasks)
+        return Gateway(to_client, to_upstream, judge, checkpoint, tasks, results)
 
     async with service or nullcontext():
         yield make

@@ -22,6 +22,7 @@ from retrycontract.mcp import messages
 from retrycontract.mcp.checkpoint import Checkpoint, Forward
 from retrycontract.mcp.connection import ENDED, NEVER_SENT
 from retrycontract.mcp.messages import Message, UnreadableMessageError
+from retrycontract.mcp.results import ResultContract
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
@@ -72,11 +73,17 @@ class Gateway:
     """Connect one client with one upstream. `to_client` and `to_upstream` write a message each."""
 
     def __init__(
-        self, to_client: Send, to_upstream: Send, judge: Judge, checkpoint: Checkpoint, tasks: TaskGroup
+        self,
+        to_client: Send,
+        to_upstream: Send,
+        judge: Judge,
+        checkpoint: Checkpoint,
+        tasks: TaskGroup,
+        results: ResultContract | None = None,
     ) -> None:
         self._to_client, self._to_upstream, self._tasks = to_client, to_upstream, tasks
         self._checkpoint, self._listing = checkpoint, ToolListing(self._send_upstream)
-        self._toolbox = Toolbox(judge, self._listing)
+        self._toolbox, self._results = Toolbox(judge, self._listing), results
         self._forwarded: dict[str, _Forwarded] = {}
         self._being_judged: dict[str, tuple[Message, anyio.CancelScope]] = {}
         self._turns = CallOrder()
@@ -224,7 +231,7 @@ class Gateway:
             answers, batch = [read], False
         else:
             answers, batch = read or [], True
-        passed = [self._answered(message) for message in answers if not self._listing.takes(message)]
+        passed = [await self._answered(message) for message in answers if not self._listing.takes(message)]
         if passed == answers:
             await self._to_client(line)  # as it came, also what is no message: the client knows what to make of it
         elif passed:
@@ -245,7 +252,7 @@ class Gateway:
             text = f"The MCP server's answer is {error}."
             await self._answer(messages.failure(asked.request.id, messages.PARSE_ERROR, text))
 
-    def _answered(self, message: Message) -> Message:
+    async def _answered(self, message: Message) -> Message:
         if message.method == "notifications/tools/list_changed":
             self._toolbox.has_changed()
         answered = self._forwarded.pop(message.key, None) if message.is_answer else None
@@ -253,6 +260,10 @@ class Gateway:
             return message
         if answered.request.method == "tools/list":
             self._toolbox.read_along(answered.request, message)
+        if self._results is not None and answered.request.is_call:
+            schema = self._toolbox.output_schema(answered.request.params["name"])
+            if schema is not None:
+                message = await self._results.judged(answered.request, message, schema)
         return message.with_note(answered.note) if answered.note else message
 
     async def upstream_ended(self) -> None:

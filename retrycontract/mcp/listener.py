@@ -17,6 +17,7 @@ import anyio
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
+from retrycontract.config.open_files import allow_many_connections
 from retrycontract.mcp import messages
 from retrycontract.mcp.client_streams import JSON, ClientStream, ClientStreams, StreamWriter
 from retrycontract.mcp.connection import VISIT, ServerConnection
@@ -26,6 +27,7 @@ from retrycontract.mcp.visiting import NoPayloadError, answer, read_body
 
 PATH: Final = "/mcp"
 GRACE_SECONDS: Final = 10  # for answers under way when the gateway is told to end
+CLOSED_AT_ONCE: Final = 50  # sessions: each may need a connection, and files are bounded
 BODY_SECONDS = 30.0  # for a whole request; clients write it at once
 UNSUPPORTED_VERSION: Final = -32022
 VERSIONS: Final = ["2025-11-25", "2025-06-18", "2025-03-26"]  # those whose sessions are served here
@@ -132,10 +134,17 @@ class GatewayApp:
                     self._tasks.start_soon(session.connection.close)
 
     async def close(self) -> None:
-        """End all sessions."""
-        async with anyio.create_task_group() as closing:
-            for session in list(self._sessions.values()):
-                closing.start_soon(session.connection.close)
+        """End all sessions, as far as that is quick."""
+        leaving = list(self._sessions.values())
+
+        async def end() -> None:
+            while leaving:
+                await leaving.pop().connection.close()
+
+        with anyio.move_on_after(GRACE_SECONDS):
+            async with anyio.create_task_group() as closing:
+                for _ in range(CLOSED_AT_ONCE):
+                    closing.start_soon(end)
 
     def _admit(self, scope: Any, headers: dict[bytes, str]) -> None:
         host, origin = headers.get(b"host", ""), headers.get(b"origin", "")
@@ -268,6 +277,7 @@ class GatewayServer(uvicorn.Server):
 
 async def serve(listening: socket.socket, app: GatewayApp, ended: Callable[[], Awaitable[None]]) -> None:
     """Serve at an address until `ended` returns; then every session is ended in good order."""
+    allow_many_connections()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off", ws="none",
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -116,12 +116,9 @@ class Message:
     def with_arguments(self, arguments: Any) -> Message:
         """Put other arguments into a tools/call."""
         written = json.dumps(arguments)
-        start = _start(self.text, ("params", "arguments"), any_value=True)
-        if start is None:
+        if _start(self.text, ("params", "arguments"), any_value=True) is None:
             return read_message(self._with_first(("params",), f'"arguments": {written}'))
-        # Decoded for its end alone: what stands around the arguments stays as it was written.
-        end = _DECODER.raw_decode(self.text, start)[1]
-        return read_message(self.text[:start] + written + self.text[end:])
+        return read_message(replaced(self.text, ("params", "arguments"), written))
 
     def with_note(self, note: str) -> Message:
         """Put a text before what the upstream answered."""
@@ -131,12 +128,16 @@ class Message:
             return self
         return read_message(self._with_first(("result", "content"), json.dumps({"type": "text", "text": note})))
 
-    def with_id(self, request_id: str) -> Message:
-        """Ask the same under another id."""
-        start = _start(self.text, ("id",), any_value=True)
-        assert start is not None, "only a request is asked again"
-        end = _DECODER.raw_decode(self.text, start)[1]
-        return read_message(self.text[:start] + json.dumps(request_id) + self.text[end:])
+    def with_meta(self, name: str, written: str) -> Message:
+        """Put a note for machines into a result."""
+        member = f"{json.dumps(name)}: {written}"
+        if isinstance(self.value["result"].get("_meta"), dict):
+            return read_message(self._with_first(("result", "_meta"), member))
+        return read_message(self._with_first(("result",), f'"_meta": {{{member}}}'))
+
+    def with_id(self, request_id: RequestId | None) -> Message:
+        """Say the same under another id."""
+        return read_message(replaced(self.text, ("id",), json.dumps(request_id)))
 
     def _with_first(self, path: tuple[str, ...], written: str) -> str:
         start = _start(self.text, path, any_value=True)
@@ -152,7 +153,10 @@ def read_line(text: str) -> list[Message] | Message | None:
     if isinstance(value, dict):
         return Message(text, value)
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return [Message(text[start:end], item) for item, (start, end) in zip(value, _items(text), strict=True)]
+        return [
+            Message(text[start:end], item)
+            for item, (start, end) in zip(value, _items(text, _skip(text, 0)), strict=True)
+        ]
     return None
 
 
@@ -176,6 +180,20 @@ def output_at(text: str, *path: str) -> Any:
     return as_text(value) if fault is None else written
 
 
+def replaced(text: str, path: tuple[str, ...], written: str) -> str:
+    """Write something else where readable JSON has a value."""
+    start = _start(text, path, any_value=True)
+    assert start is not None, "the caller has seen that it is there"
+    # Decoded for its end alone: what stands around it stays as it was written.
+    return text[:start] + written + text[_DECODER.raw_decode(text, start)[1] :]
+
+
+def items_at(text: str, *path: str) -> list[str]:
+    """List the items of an array in readable JSON, as they were written."""
+    start = _start(text, path, any_value=True)
+    return [] if start is None or text[start] != "[" else [text[begins:end] for begins, end in _items(text, start)]
+
+
 def refusal(request: Message, result: ToolResult) -> Message:
     """Answer a tools/call with our feedback: a result with isError, never a protocol error."""
     rendered = result.render("mcp")
@@ -191,11 +209,16 @@ def progress(token: str | int, count: int, text: str) -> Message:
     return _written({"method": "notifications/progress", "params": params})
 
 
-def list_request(request_id: str, asked: Mapping[str, Any], cursor: str | None) -> Message:
-    """Ask for a page of the tools in the name of the client, whose envelope the upstream may need to see."""
+def list_request(request_id: str, asked: Mapping[str, Any], cursor: str | None, method: str = "tools/list") -> Message:
+    """Ask for a page of a list in the name of the client, whose envelope the upstream may need to see."""
     envelope = {key: value for key, value in asked.items() if key.startswith(ENVELOPE)}
     params = ({"_meta": envelope} if envelope else {}) | ({"cursor": cursor} if cursor is not None else {})
-    return _written({"id": request_id, "method": "tools/list", "params": params})
+    return _written({"id": request_id, "method": method, "params": params})
+
+
+def result(request_id: RequestId | None, written: str) -> Message:
+    """Answer a request with what is written already."""
+    return read_message(f'{{"jsonrpc": "2.0", "id": {json.dumps(request_id)}, "result": {written}}}')
 
 
 def failure(request_id: RequestId | None, code: int, message: str, data: Any = None) -> Message:
@@ -240,12 +263,13 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
         at = _skip(text, _skip(text, end) + 1)
 
 
-def _items(text: str) -> Iterator[tuple[int, int]]:
-    at = _skip(text, _skip(text, 0) + 1)
-    while at < len(text):
+def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
+    at = _skip(text, start + 1)
+    while text[at] != "]":
         end = _DECODER.raw_decode(text, at)[1]
         yield at, end
-        at = _skip(text, _skip(text, end) + 1)
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
 
 
 def _skip(text: str, at: int) -> int:

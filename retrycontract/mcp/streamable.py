@@ -16,7 +16,7 @@ import httpx2
 from anyio.abc import TaskGroup
 
 from retrycontract.mcp.behind import HttpServer
-from retrycontract.mcp.connection import VISIT, Headers, Receiver
+from retrycontract.mcp.connection import VISIT, Headers, Receiver, Visit
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of, field_of
 from retrycontract.mcp.messages import PROTOCOL_VERSION, Message, UnreadableMessageError, key_of, read_line
 
@@ -118,6 +118,11 @@ class HttpConnection:
             await self._tell(text, sent)
         return True
 
+    @property
+    def _visit(self) -> Visit | None:
+        """Give the client's request that is under way, if this server is all that the client speaks with."""
+        return VISIT.get() if self._server.passes_headers else None
+
     async def run(self) -> int:
         """Wait for the end; a server that is away for a while comes back."""
         await self._ended.wait()
@@ -125,6 +130,8 @@ class HttpConnection:
 
     async def close(self) -> None:
         """End the session, in case the server still listens."""
+        if self._ended.is_set():
+            return
         self._ended.set()
         with anyio.move_on_after(LEAVE_SECONDS, shield=True):
             try:
@@ -201,7 +208,7 @@ class HttpConnection:
         for may_begin_again in (True, False):
             session = self._session
             async with self._posted(text, requests) as response:
-                if session is not None and VISIT.get() is None and may_begin_again and response.status_code == 404:
+                if session is not None and self._visit is None and may_begin_again and response.status_code == 404:
                     await response.aread()  # the session is over, which a client at a pipe cannot be told
                 else:
                     await self._answered(response, keys)
@@ -231,7 +238,7 @@ class HttpConnection:
 
     async def _refused(self, response: httpx2.Response, keys: list[str]) -> None:
         body = await _whole(response, MAX_REFUSAL)
-        visit = VISIT.get()
+        visit = self._visit
         kept = [(name.lower(), value) for name, value in response.headers.raw]
         if visit is not None and visit.refuse(keys, response.status_code, kept, body):
             for key in keys:
@@ -258,8 +265,8 @@ class HttpConnection:
         return self._http.stream("POST", self._server.url, headers=self._head(sent), content=content)
 
     def _head(self, sent: Sequence[Message] = (), *, last_id: bytes | None = None) -> Headers:
-        visit = VISIT.get()
-        if visit is not None and self._server.passes_headers:
+        visit = self._visit
+        if visit is not None:
             # The newest, since a token may have been renewed.
             self._theirs = [pair for pair in visit.headers if pair[0] not in NOT_PASSED]
         own = [*self._server.headers, (b"accept", b"application/json, text/event-stream")]

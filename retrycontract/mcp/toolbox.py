@@ -44,6 +44,10 @@ class Toolbox:
         """Tell whether a tool's schema was refused."""
         return name in self._unchecked
 
+    def output_schema(self, name: str) -> Any:
+        """Give what the server says that a tool's structured results fit; None where it says nothing."""
+        return self._tools.get(name, {}).get("outputSchema")
+
     def has_changed(self) -> None:
         """Note that the upstream says that its list has changed."""
         self._changes += 1
@@ -108,7 +112,7 @@ class ToolListing:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, UpstreamQuestion] = {}
 
     async def tools(self, meta: Mapping[str, Any]) -> list[Any]:
         """Give every page of the list; `meta` is that of the client's request.
@@ -118,7 +122,7 @@ class ToolListing:
         tools: list[Any] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            asked = await self._put(messages.list_request(_own_id(), meta, cursor), self._send)
+            asked = await self.put(messages.list_request(own_id(), meta, cursor), self._send)
             if asked.is_lost:  # it may list them, and was not reached
                 raise NoVerdictError("the MCP server's tools cannot be listed at the moment.")
             page = asked.result
@@ -132,7 +136,7 @@ class ToolListing:
 
     async def ask(self, request: Message, send: Callable[[str], Awaitable[bool]]) -> None:
         """Put a request of the client's once more, and keep the answer from it."""
-        await self._put(request.with_id(_own_id()), lambda message: send(message.text))
+        await self.put(request.with_id(own_id()), lambda message: send(message.text))
 
     def takes(self, message: Message) -> bool:
         """Take a message if it answers us; nobody else has asked for it then."""
@@ -162,8 +166,9 @@ class ToolListing:
         for question in self._questions.values():
             question.answered.set()
 
-    async def _put(self, request: Message, send: Send) -> _Question:
-        question = self._questions[request.key] = _Question()
+    async def put(self, request: Message, send: Send) -> UpstreamQuestion:
+        """Put a question, and wait some time for its answer."""
+        question = self._questions[request.key] = UpstreamQuestion()
         try:
             with anyio.move_on_after(PAGE_SECONDS):
                 if await send(request):
@@ -173,20 +178,23 @@ class ToolListing:
         return question
 
 
-def _own_id() -> str:
+def own_id() -> str:
+    """Make an id for a request of ours."""
     # The client numbers its own requests as it likes, and the upstream sees both.
     return f"retrycontract-{uuid.uuid4().hex}"
 
 
-class _Question:
+class UpstreamQuestion:
     """Hold a request of ours until the upstream has answered it; no result when it did not."""
 
     def __init__(self) -> None:
         self.answered, self.is_lost = anyio.Event(), False
+        self.answer: Message | None = None
         self.result: Mapping[str, Any] | None = None
 
     def take(self, message: Message) -> None:
         """Take the upstream's answer; an error is none."""
         result = message.value.get("result")
+        self.answer = message
         self.result = result if isinstance(result, dict) else None
         self.answered.set()

@@ -159,6 +159,9 @@ def test_the_empty_inbox_is_fit_to_be_seen_and_used(live_server: LiveServer, new
     site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": 360, "height": 800}))
     site.log_in()
     check_look(site.page, f"inbox-first-look-{scheme}-360")
+    snippets = site.page.locator("pre.snippet:visible")
+    assert snippets.count() == 3
+    assert snippets.evaluate_all("(all) => all.every((one) => one.getBoundingClientRect().right < innerWidth)")
     site.page.set_viewport_size({"width": 1280, "height": 800})
     check_look(site.page, f"inbox-first-look-{scheme}-1280")
     answer(make_blocked(), make_user("noah"))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from retrycontract.contract.patches import PatchError, apply_patch
+from tests.client.lossy_proxy import losing_answers
 from tests.examples.test_recipes import (
     BOOKED,
     RIGHT,
@@ -234,6 +235,28 @@ class TestSettle:
         (found,) = tell(stage, "settle", {"outputs": [output]})
         assert found["status"] == "retry"
         assert "(attempt 1/3)" in found["content"]
+
+    def test_an_attempt_whose_answer_is_lost_counts_once(self, stage: Stage) -> None:
+        with losing_answers(stage.service.port) as proxy:
+            proxy.lost = 2
+            (found,) = tell(stage, "settle", {"outputs": [{}]}, RETRYCONTRACT_URL=proxy.url)
+        assert (found["status"], proxy.posted) == ("retry", 3)
+        assert [len(call["attempts"]) for call in stage.calls] == [1]
+
+    def test_a_schemas_own_refinements_count_and_the_last_result_of_a_tool_is_told(self, stage: Stage) -> None:
+        inputs = [{"day": 5}, {"day": "1999"}, {"day": "2027", "seats": 2}]
+        found = tell(stage, "guarded", {"inputs": inputs})
+        wrong, gone, done = found["told"]
+        assert "/day (VAL-002)" in wrong
+        assert "(attempt 2/3)" in gone
+        assert "that day is gone" in gone
+        assert (done, found["isLeftAlone"]) == ("2 on 2027", True)
+
+    def test_a_streamed_call_is_checked_as_well(self, stage: Stage) -> None:
+        found = tell(stage, "streamed", {})
+        assert found["text"] == "Done."
+        assert "(attempt 1/3)" in found["told"][0]
+        assert found["told"][1:] == ["paid 5"]
 
     def test_a_wait_can_be_given_up(self, stage: Stage) -> None:
         assert tell(stage, "abort", {"output": {}})["message"] == "no patience"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -82,7 +83,8 @@ def twin_of(result: Any) -> Any:
 async def raw_answers(command: list[str], requests: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Send requests one after another and give the answers as JSON, read by no model of the SDK's."""
     answers = []
-    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
+    # The whole environment: the SDK would leave out what servers tell of, as the time zone.
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ), cwd=ROOT)
     with anyio.fail_after(SECONDS):
         async with stdio_client(parameters) as (incoming, outgoing):
             for number, (method, params) in enumerate([("initialize", INITIALIZE), *requests]):

@@ -11,11 +11,27 @@ from typing import Any
 
 from tests.gateway.raw_upstream import STRANGE, TEXT
 
-NAMES = ["write", "text", "strange", "resumed", "broken", "unauthorized", "forbidden", "pretty", "sized", "flood"]
+NAMES = [
+    "write",
+    "text",
+    "strange",
+    "resumed",
+    "broken",
+    "unauthorized",
+    "forbidden",
+    "pretty",
+    "sized",
+    "flood",
+    "unjudged",
+]
 SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+ELSEWHERE = {"type": "object", "$ref": "https://a.example"}
 TOOLS = [
     {"name": name, "inputSchema": TEXT if name == "text" else {"type": "object"}}
-    | ({"outputSchema": SIZED} if name == "sized" else {})
+    | {
+        "sized": {"outputSchema": SIZED},
+        "unjudged": {"outputSchema": {"type": "object", "$ref": "https://a.example"}},
+    }.get(name, {})
     for name in NAMES
 ]
 CHALLENGE = 'Bearer resource_metadata="https://auth.example/.well-known/oauth-protected-resource"'
@@ -45,6 +61,7 @@ class RawHttp(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: RawHttp
 
     def log_message(self, *args: Any) -> None:
@@ -91,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.say(401, b'{"error": "invalid_token"}', ("www-authenticate", CHALLENGE))
             case "forbidden":
                 self.say(403, b"not you", ("content-type", "text/plain"))
-            case "sized":
+            case "sized" | "unjudged":
                 self.answer(number, {"content": [], "structuredContent": params.get("arguments", {})})
             case _:
                 self.answer(number, {"content": []})

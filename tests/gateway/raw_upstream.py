@@ -30,6 +30,8 @@ def answer(request: dict[str, object]) -> str:
         if params["name"] in ANSWERS:
             return ANSWERS[params["name"]] % written
     result = {"tools": TOOLS} if method == "tools/list" else {"content": [], "method": method}
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "raw"}}
     return f'{{"jsonrpc": "2.0", "id": {written}, "result": {json.dumps(result)}}}'
 
 

@@ -29,13 +29,10 @@ from tests.serving.desk import Desk
 from tests.serving.service import AgentClient, Answer, Service
 from tests.serving.threads import eventually
 
+TEXT = {"type": "string"}
 SCHEMA = {
     "type": "object",
-    "properties": {
-        "file_path": {"type": "string", "pattern": "^/"},
-        "old_string": {"type": "string"},
-        "new_string": {"type": "string"},
-    },
+    "properties": {"file_path": {"type": "string", "pattern": "^/"}, "old_string": TEXT, "new_string": TEXT},
     "required": ["file_path", "old_string", "new_string"],
 }
 RIGHT = {"file_path": "/srv/app.py", "old_string": "a", "new_string": "b"}

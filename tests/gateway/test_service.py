@@ -11,11 +11,13 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from retrycontract.mcp.commands import DEFAULTS
 from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
-from tests.gateway.connections import run, text_of, told, twin_of
+from tests.gateway.connections import SECONDS, UPSTREAM, run, text_of, told, twin_of
+from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 
@@ -51,6 +53,23 @@ def test_corrected_arguments_are_run_and_their_result_returned(
         assert "(attempt 1/3)" in text_of(await client.call_tool("read_file", WRONG)), "a new call has begun"
 
     behind(story, mode=mode)
+    assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": RIGHT}]
+
+
+def test_a_person_answers_a_call_that_came_over_http(
+    service: Service, desk: Desk, keys: Iterator[str], tmp_path: Path
+) -> None:
+    async def connect(url: str) -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(streamable_http_client(url), mode="legacy") as client:
+                call_id = await two_failures(client)
+                corrected = answered_with(desk, call_id, decision="corrected", arguments=json.dumps(RIGHT))
+                result = await third_failure_while(client, corrected)
+                assert json.loads(result.content[1].text) == {"read_file": RIGHT}
+
+    env = {"RETRYCONTRACT_API_KEY": next(keys)}
+    with gateway("--url", service.url, "--", *UPSTREAM, str(tmp_path), env=env) as listening:
+        anyio.run(connect, listening.url)
     assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": RIGHT}]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -245,3 +246,28 @@ def test_a_session_that_nobody_uses_ends(upstream: RawHttp) -> None:
         eventually(lambda: "DELETE" in [method for method, _, _ in upstream.heard])
         gone = response.headers["mcp-session-id"]
         eventually(lambda: listening.send(body=request(1, "ping"), mcp_session_id=gone)[0].status == 404)
+
+
+@pytest.mark.soak
+def test_ten_thousand_open_sessions_are_light(upstream: RawHttp) -> None:
+    with gateway("--max-sessions", "10000", "--upstream", upstream.url) as listening:
+        before, connection = resident(listening), listening.connect()
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        sessions = []
+        for _ in range(10_001):
+            connection.request("POST", "/mcp", request(0, "initialize", INITIALIZE), headers)
+            response = connection.getresponse()
+            response.read()
+            sessions.append(response.headers["mcp-session-id"])
+        assert response.status == 503
+        connection.close()
+        assert resident(listening) - before < 400_000, "kilobytes: some 20 for each"
+        response, _ = listening.send(body=call(1, "write"), mcp_session_id=sessions[0])
+        assert response.status == 200
+        upstream.heard.clear()
+
+
+def resident(listening: Listening) -> int:
+    """Give the kilobytes of memory that a gateway has."""
+    status = Path(f"/proc/{listening.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))

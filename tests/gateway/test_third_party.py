@@ -15,6 +15,7 @@ from mcp import Client
 from tests.conftest import require
 from tests.gateway.blocking import answered_with, third_failure_while, two_failures
 from tests.gateway.connections import gateway_command, raw_answers, run, text_of
+from tests.gateway.listening import gateway, request
 from tests.serving.desk import Desk
 from tests.serving.service import Service
 
@@ -51,6 +52,40 @@ def test_their_tools_are_listed_unchanged(servers: Path, program: str) -> None:
     through = anyio.run(raw_answers, gateway_command(upstream=(str(servers / program),)), LIST)
     assert through == direct
     assert direct[1]["result"]["tools"]
+
+
+@pytest.mark.parametrize("program", ["mcp-server-time", pytest.param("mcp-server-git", marks=pytest.mark.soak)])
+def test_over_http_they_say_the_same(servers: Path, program: str) -> None:
+    requests = [*LIST, ("tools/call", {"name": "none_such", "arguments": {}}), ("prompts/list", {})]
+    direct = anyio.run(raw_answers, [str(servers / program)], LIST)
+    with gateway("--", str(servers / program)) as first, gateway("--upstream", first.url) as second:
+        through = anyio.run(raw_answers, gateway_command("--upstream", first.url, upstream=()), requests)
+        assert through[: len(direct)] == direct, "a pipe, then HTTP"
+        for listening in (first, second):
+            session = listening.begin()
+            answers = [json.loads(session.send(request(n, *asked))[1]) for n, asked in enumerate(requests, 1)]
+            assert answers[0] == direct[1], "HTTP to a pipe, and HTTP to HTTP"
+            assert answers[1]["result"]["isError"]
+            assert answers[2] == through[3]
+            assert session.end() == 204
+
+
+def test_both_stand_behind_one_gateway(servers: Path, tmp_path: Path, repository: Path) -> None:
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {
+        "clock": {"command": str(servers / "mcp-server-time")}, "git": {"command": str(servers / "mcp-server-git")},
+    }}))  # fmt: skip
+
+    async def story(client: Client) -> None:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"clock__get_current_time", "git__git_add"} <= set(names)
+        wrong = await client.call_tool("git__git_add", {"repo_path": str(repository), "files": "notes.txt"})
+        assert "/files (VAL-002): Type mismatch: expected array" in text_of(wrong)
+        await client.call_tool("git__git_add", {"repo_path": str(repository), "files": ["notes.txt"]})
+        assert "notes.txt" in staged(repository)
+        told = await client.call_tool("clock__get_current_time", {"timezone": "UTC"})
+        assert json.loads(text_of(told))["timezone"] == "UTC"
+
+    run(story, tmp_path, "--servers", str(tmp_path / "servers.json"))
 
 
 def test_the_clock_is_asked_only_with_arguments_that_fit(servers: Path, tmp_path: Path) -> None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import sys
-import threading
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +22,10 @@ from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.management.doctor import Finding, Level
 from retrycontract.management.doctor.examination import examine
-from retrycontract.management.doctor.surroundings import IMAGE, patches
 from retrycontract.store.history import unguard_history
-from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion, WorkerBeat
+from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import begin_factor, confirm_factor
-from tests.delivery.test_webhook import certificate, serve_once
 from tests.factories import PASSWORD, RIGHT, make_agent, make_tool, make_user, submit
 from tests.file_database import file_database as file_database
 
@@ -328,32 +322,6 @@ def test_a_variable_whose_first_word_is_misspelt_is_named(
     ]
 
 
-@pytest.mark.parametrize(
-    ("program", "version", "told"),
-    [
-        ("redis", (7, 4, 5), "redis 7.4.5 is old: CVE-2025-49844, .*Take 6 or newer"),
-        ("redis", (7, 4, 6), ""),
-        ("redis", (8, 9, 0), ""),
-        ("postgres", (17, 9, 0), "postgres 17.9 is old: CVE-2026-6473"),
-        ("redis", (8, 6, 2), "redis 8.6.2 is old: CVE-2026-23479"),
-        ("postgres", (17, 10, 0), ""),
-        ("python", (3, 11, 7), "python 3.11.7 is old"),
-        ("python", (3, 14, 0), ""),
-    ],
-)
-def test_a_version_with_a_known_hole_is_named(program: str, version: tuple[int, int, int], told: str) -> None:
-    findings = list(patches(program, *version))
-    assert len(findings) == bool(told)
-    assert all(re.search(told, finding.text) for finding in findings)
-
-
-@pytest.mark.parametrize("is_ours", [True, False])
-def test_the_python_of_our_image_is_looked_at(service: Setup, monkeypatch: pytest.MonkeyPatch, is_ours: bool) -> None:
-    service.settings.BASE_DIR = IMAGE if is_ours else IMAGE / "elsewhere"
-    monkeypatch.setattr(sys, "version_info", (3, 11, 13, "final", 0))
-    assert [finding.level for finding in found("versions")] == ([Level.WARN] if is_ours else [])
-
-
 def test_a_folder_that_nothing_needs_may_be_read_only(service: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container with a read-only root, its keys in the environment and its database elsewhere."""
     service.set(data_dir=Path("/proc/self/nowhere"), database_url="postgresql://me:aZ3kQ9xW7b@db/x")
@@ -361,29 +329,6 @@ def test_a_folder_that_nothing_needs_may_be_read_only(service: Setup, monkeypatc
     for name in ("SECRET_KEY", "ENCRYPTION_KEYS"):
         monkeypatch.setenv(f"RETRYCONTRACT_{name}", "given")
     assert [finding.level for finding in (*found("data folder"), *found("disk"))] == [Level.OK]
-
-
-@pytest.mark.parametrize(
-    ("days", "is_trusted", "told"),
-    [
-        (90, True, "ok    certificates That of the notifications' webhook holds until "),
-        (3, True, "warn  certificates That of the notifications' webhook ends on .*renew it"),
-        (90, False, "warn  certificates the notifications' webhook cannot be reached safely .*self-signed"),
-    ],
-)
-def test_the_certificates_of_whom_we_tell_are_looked_at(
-    service: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, is_trusted: bool, told: str
-) -> None:
-    context = certificate(tmp_path, "127.0.0.1", days=days)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=serve_once, args=(server, context, []), daemon=True).start()
-        if is_trusted:
-            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-        port = server.getsockname()[1]
-        service.set(notify_webhook_url=f"https://127.0.0.1:{port}/canary", allow_private_webhooks=True)
-        (finding,) = found("certificates")
-    assert re.match(told, str(finding))
-    assert "canary" not in finding.text
 
 
 def test_what_waits_for_a_worker_that_is_there_is_no_illness(service: Setup) -> None:
@@ -419,51 +364,10 @@ def test_a_broken_database_is_said_and_the_rest_is_left_out(service: Setup) -> N
     assert "queue" not in [finding.name for finding in findings]
 
 
-def test_a_broker_that_does_not_answer_is_named_without_its_password(service: Setup) -> None:
-    service.set(redis_url="redis://:a-secret-word@127.0.0.1:1/0")
-    (finding,) = found("broker")
-    assert finding.level is Level.FAIL
-    assert "127.0.0.1 does not answer" in finding.text
-    assert "a-secret-word" not in finding.text
-
-
-def test_workers_of_their_own_are_looked_for_where_there_is_a_broker(service: Setup) -> None:
-    assert found("workers") == []
-    service.set(redis_url="redis://127.0.0.1:1/0")
-    assert [finding.level for finding in found("workers")] == [Level.FAIL]
-    WorkerBeat.objects.beat("worker-1", timezone.now())
-    assert [finding.text for finding in found("workers")] == ["1 gave a sign of life lately."]
-
-
-@pytest.mark.parametrize(("host", "count"), [("redis.example", 1), ("127.0.0.1", 0), ("localhost", 0)])
-def test_a_broker_of_another_machine_is_to_have_a_password(service: Setup, host: str, count: int) -> None:
-    service.set(redis_url=f"redis://{host}:1/0")
-    assert [finding.level for finding in found("passwords")] == [Level.WARN] * count
-
-
 def test_collected_files_are_found(service: Setup) -> None:
     lose_a_static_file(service)
     (service.folder / "static/desk.0a1b.css").touch()
     assert [finding.level for finding in found("static files")] == [Level.OK]
-
-
-@pytest.mark.services
-def test_a_broker_that_answers_is_found_well_when_it_keeps_its_rings(service: Setup, redis: Any) -> None:
-    service.set(redis_url=redis.url)
-    client = import_module("redis").Redis.from_url(redis.url)
-    before = client.config_get("appendonly")["appendonly"], client.config_get("maxmemory-policy")["maxmemory-policy"]
-    try:
-        seen = []
-        for log, policy in (("yes", "noeviction"), ("no", "noeviction"), ("yes", "allkeys-lru")):
-            client.config_set("appendonly", log)
-            client.config_set("maxmemory-policy", policy)
-            seen += [(finding.level, finding.text) for finding in found("broker")]
-    finally:
-        client.config_set("appendonly", before[0])
-        client.config_set("maxmemory-policy", before[1])
-    assert [level for level, _ in seen] == [Level.OK, Level.WARN, Level.WARN]
-    assert seen[1][1].endswith("appendonly yes.")
-    assert seen[2][1].endswith("set maxmemory-policy noeviction.")
 
 
 @pytest.mark.parametrize("name", ["RETRYCONTRACT_SECRET_KEY", "RETRYCONTRACT_SECRET_KEY_FILE"])

@@ -110,13 +110,19 @@ def test_a_grant_after_attempts_while_blocked_goes_on_from_the_last_number(send:
     assert shown(send(call.agent, WRONG, call=call)) == "5/6"
 
 
-def test_hold_keeps_the_gate_closed_until_a_person_answered(send: Send) -> None:
-    agent = make_agent()
+def failed_and_held(send: Send, *, times: int) -> Call:
+    """Fail with a tool that is held."""
+    agent, call = make_agent(), None
     make_tool(agent, hold=True)
-    call = None
-    for _ in range(3):
+    for _ in range(times):
         call = send(agent, WRONG, call=call).call
     assert call is not None
+    return call
+
+
+def test_hold_keeps_the_gate_closed_until_a_person_answered(send: Send) -> None:
+    call = failed_and_held(send, times=3)
+    agent = call.agent
     attempt = send(agent, RIGHT, call=call)
     assert (attempt.is_valid, attempt.status, attempt.call.state) == (True, "blocked", "blocked")
     assert "valid now, but a person was asked" in attempt.feedback
@@ -130,12 +136,7 @@ def test_hold_keeps_the_gate_closed_until_a_person_answered(send: Send) -> None:
 
 
 def test_what_fails_while_a_held_call_is_blocked_stands_in_the_text_at_once(send: Send) -> None:
-    agent = make_agent()
-    make_tool(agent, hold=True)
-    call = None
-    for _ in range(5):
-        call = send(agent, WRONG, call=call).call
-    assert call is not None
+    call = failed_and_held(send, times=5)
     text = call.escalations.get().text
     assert "failed after 5 attempts" in text
     assert "Attempt 5" in text

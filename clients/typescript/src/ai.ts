@@ -49,7 +49,9 @@ export function guardTools<TOOLS extends ToolSet>(session: Session, tools: TOOLS
           const outcome = await turnOf(call.messages).settle(name, call.toolCallId, given, { ...options, ...said, signal: call.abortSignal });
           if (outcome.status !== "valid") return outcome.toolResult.content;
           const read = await own.validate?.(outcome.arguments);
-          if (!read || read.success || outcome.isObserved) return execute(read?.success ? read.value : outcome.arguments, call);
+          if (!read || read.success || outcome.isObserved) {
+            return await last(await execute(read?.success ? read.value : outcome.arguments, call));
+          }
           // What a person has put right may still fail the tool's own schema: then it is one attempt more.
           given = outcome.arguments;
           complaint = read.error.message;
@@ -72,6 +74,14 @@ async function ownWords(schema: ReturnType<typeof asSchema>, value: unknown): Pr
   const issues = read && !read.success && "issues" in read.error ? read.error.issues : [];
   const own = (Array.isArray(issues) ? issues : []).filter((issue: { code?: string }) => issue.code === "custom");
   return own.map((issue: { path: unknown[]; message: string }) => `${issue.path.join("/")}: ${issue.message}`).join("; ");
+}
+
+/** Give the result of a tool that gives several: the last one counts. */
+async function last(result: unknown): Promise<unknown> {
+  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result)) return result;
+  let found: unknown;
+  for await (const each of result as AsyncIterable<unknown>) found = each;
+  return found;
 }
 
 function unread(input: unknown): unknown {

@@ -86,25 +86,25 @@ export class Connection {
         asked.signal?.throwIfAborted();
         return new UnreachableError(`no answer from ${this.url}: ${words(reason)}`);
       });
-      if (!(found instanceof Error) && !PASSING.has(found.status)) return await this.#read<T>(found);
+      if (!(found instanceof Error) && !PASSING.has(found.status)) return this.#read<T>(found);
       const now = Date.now();
       // From the first failure on: a long wait that went well until then has cost nothing.
       if (failures === 0) givesUp = now + this.#patience * 1000;
       const backoff = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures, 10));
       // Jittered on top of what the service asks for, so that a crowd does not come back at once.
-      const pause = (found instanceof Error ? 0 : retryAfter(found)) + backoff * (0.5 + Math.random() / 2);
+      const pause = (found instanceof Error ? 0 : found.retryAfter) + backoff * (0.5 + Math.random() / 2);
       if (now + pause * 1000 > givesUp) {
         if (found instanceof Error) throw found;
-        return await this.#read<T>(found);
+        return this.#read<T>(found);
       }
-      if (!(found instanceof Error)) await found.body?.cancel();
       await sleep(pause, asked.signal);
     }
   }
 
-  async #once(asked: Asked, body: string | undefined): Promise<Response> {
+  /** Send a request once; its answer has come when the last byte of it has. */
+  async #once(asked: Asked, body: string | undefined): Promise<Reply<string>> {
     const patience = AbortSignal.timeout(((asked.wait ?? 0) + ANSWER_SECONDS) * 1000);
-    return await this.#fetch(`${this.url}${API}${asked.path}`, {
+    const response = await this.#fetch(`${this.url}${API}${asked.path}`, {
       method: asked.method,
       headers: {
         Accept: "application/json",
@@ -116,18 +116,19 @@ export class Connection {
       redirect: "error", // the key is for this address alone
       signal: asked.signal ? AbortSignal.any([asked.signal, patience]) : patience,
     });
+    const asks = response.headers.get("Retry-After") ?? "";
+    return { status: response.status, retryAfter: /^\d{1,6}$/.test(asks) ? Number(asks) : 0, body: await response.text() };
   }
 
-  async #read<T>(response: Response): Promise<Reply<T>> {
-    const text = await response.text();
+  #read<T>(reply: Reply<string>): Reply<T> {
     let body: unknown;
     try {
-      body = JSON.parse(text);
+      body = JSON.parse(reply.body);
     } catch {
-      throw new ClientError(`${this.url} answered ${response.status} and no JSON: is the service there?`);
+      throw new ClientError(`${this.url} answered ${reply.status} and no JSON: is the service there?`);
     }
-    if (response.status >= 400) throw new RefusedError(response.status, (body ?? {}) as Record<string, unknown>);
-    return { status: response.status, retryAfter: retryAfter(response), body: body as T };
+    if (reply.status >= 400) throw new RefusedError(reply.status, (body ?? {}) as Record<string, unknown>);
+    return { ...reply, body: body as T };
   }
 }
 
@@ -144,11 +145,6 @@ export function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
     }, seconds * 1000);
     signal?.addEventListener("abort", abort, { once: true });
   });
-}
-
-function retryAfter(response: Response): number {
-  const asked = response.headers.get("Retry-After") ?? "";
-  return /^\d{1,6}$/.test(asked) ? Number(asked) : 0;
 }
 
 function words(reason: unknown): string {

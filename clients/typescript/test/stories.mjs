@@ -1,5 +1,9 @@
 // What a test asks of the TypeScript client: a story by its name, its input as JSON; its result is printed as JSON.
+import { isStepCount, streamText, tool } from "ai";
+import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { Client, CorrectionError, RefusedError, UnreachableError } from "retrycontract";
+import { guardTools } from "retrycontract/ai";
+import { z } from "zod";
 
 import { applyPatch } from "../dist/patch.js";
 
@@ -13,6 +17,42 @@ const stories = {
       found.push({ status, arguments: given, content: toolResult.content, state });
     }
     return found;
+  },
+
+  /** Call guarded tools one after the other, each as an answer of its own. */
+  async guarded({ inputs }) {
+    const inputSchema = z.object({ day: z.string(), seats: z.coerce.number().default(1) })
+      .refine(({ day }) => day >= "2027", { message: "that day is gone", path: ["day"] });
+    async function* slowly({ day, seats }) {
+      yield "looking";
+      yield `${seats} on ${day}`;
+    }
+    const outside = tool({ inputSchema });
+    const tools = guardTools(new Client().session(), { book: tool({ inputSchema, execute: slowly }), outside }, { timeout: 0 });
+    const told = [];
+    for (const [number, input] of inputs.entries()) told.push(await tools.book.execute(input, { toolCallId: `c${number}`, messages: [] }));
+    return { told, isLeftAlone: tools.outside === outside };
+  },
+
+  /** Stream an answer whose first call is wrong. */
+  async streamed() {
+    const inputSchema = z.object({ amount: z.int() });
+    const says = (parts, unified) => ({
+      stream: simulateReadableStream({ chunks: [
+        { type: "stream-start", warnings: [] },
+        ...parts,
+        { type: "finish", finishReason: { unified, raw: unified }, usage: { inputTokens: {}, outputTokens: {} } },
+      ] }),
+    });
+    const calls = (id, input) => [{ type: "tool-call", toolCallId: id, toolName: "pay", input: JSON.stringify(input) }];
+    const text = [{ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "Done." }, { type: "text-end", id: "t" }];
+    const model = new MockLanguageModelV4({
+      doStream: [says(calls("a", { amount: "much" }), "tool-calls"), says(calls("b", { amount: 5 }), "tool-calls"), says(text, "stop")],
+    });
+    const pay = tool({ inputSchema, execute: ({ amount }) => `paid ${amount}` });
+    const result = streamText({ model, tools: guardTools(new Client().session(), { pay }), stopWhen: isStepCount(9), prompt: "Pay." });
+    const steps = await result.steps;
+    return { text: await result.text, told: steps.flatMap((step) => step.toolResults.map((each) => each.output)) };
   },
 
   /** Give up waiting for a person. */

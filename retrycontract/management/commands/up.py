@@ -26,7 +26,8 @@ from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from retrycontract.front.connections import Doorkeeper, allow_many_connections, guarded
+from retrycontract.config.open_files import allow_many_connections
+from retrycontract.front.connections import Doorkeeper, guarded
 from retrycontract.management import demo
 from retrycontract.management.private_files import DataInUseError, keep_private, sole_service
 

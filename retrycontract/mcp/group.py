@@ -1,0 +1,383 @@
+"""Make one MCP server out of several: what each offers is called NAME__WHAT, and one that fails harms no other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from retrycontract import __version__
+from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.mcp import messages
+from retrycontract.mcp.connection import ENDED, Receiver, ServerConnection
+from retrycontract.mcp.messages import Message, UnreadableMessageError
+from retrycontract.mcp.toolbox import ToolListing, own_id
+
+BETWEEN: Final = "__"
+START_SECONDS = 30.0  # for the slowest server: what it offers then is announced when it comes
+MAX_PAGES = 100
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+INITIALIZED: Final = '{"jsonrpc": "2.0", "method": "notifications/initialized"}'
+CHANGED: Final = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
+# Where a list stands in its answer, and the capability that it belongs to.
+LISTS: Final = {
+    "tools/list": ("tools", "tools"),
+    "prompts/list": ("prompts", "prompts"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("resourceTemplates", "resources"),
+}
+OF_A_NAME: Final = ("tools/call", "prompts/get")
+OF_A_RESOURCE: Final = ("resources/read", "resources/subscribe", "resources/unsubscribe")
+
+logger = logging.getLogger("retrycontract.mcp")
+
+
+class ServerMember:
+    """Hold one server of the group: its connection, and the client's requests that it has to answer."""
+
+    def __init__(self, name: str, group: ServerGroup) -> None:
+        self.name, self._group = name, group
+        self.connection: ServerConnection | None = None
+        self.fault: str | None = None
+        self.greeted: Mapping[str, Any] | None = None
+        self._greeting: Message | None = None
+        self._asked: set[str] = set()
+        self._reason: str | None = None
+        self.questions = ToolListing(self._send)
+
+    def connect(self, connect: Callable[[], ServerConnection], tasks: TaskGroup) -> None:
+        """Connect, and begin to hand on what the server says."""
+        try:
+            self.connection = connect()
+        except OSError as error:
+            self._leave_out(f"it cannot be started: {error.strerror or error}")
+            return
+        self.connection.bind(self, tasks)
+        tasks.start_soon(self._run, self.connection)
+
+    async def _run(self, connection: ServerConnection) -> None:
+        status = await connection.run()
+        if self._group.is_closed:
+            return
+        was_there = self.greeted is not None
+        self._leave_out(f"it has ended with status {status}")
+        self.questions.give_up()
+        if was_there:
+            await self._group.receiver.from_upstream(CHANGED)
+
+    async def greet(self, greeting: Message) -> None:
+        """Introduce the client, in its own words."""
+        self._greeting = greeting
+        asked = await self.ask(greeting)
+        if asked is not None and isinstance(result := asked.value.get("result"), dict):
+            self.greeted, self.fault = result, None
+            if self._group.is_initialized:
+                await self.tell(INITIALIZED)
+        elif self.fault is None:
+            error = None if asked is None else asked.value.get("error")
+            reason = error.get("message") if isinstance(error, dict) else self._reason
+            self._leave_out(reason or "it gave no answer")
+
+    def offers(self, capability: str) -> bool:
+        """Tell whether it is there and has something of a sort."""
+        capabilities = (self.greeted or {}).get("capabilities")
+        return self.fault is None and isinstance(capabilities, dict) and capability in capabilities
+
+    async def ask(self, request: Message) -> Message | None:
+        """Put a question of our own, in the words of the client's request; None where no answer came."""
+        return (await self.questions.put(request.with_id(own_id()), self._send)).answer
+
+    async def forward(self, request: Message) -> None:
+        """Let the server answer the client itself."""
+        self._asked.add(request.key)
+        if not await self._send(request):
+            await self.give_up(request.key, f"The MCP server {self.name!r} has ended. Nothing was executed.")
+
+    async def tell(self, text: str) -> bool:
+        """Send something that is owed no answer; False when nobody listens."""
+        return self.connection is not None and await self.connection.send(text)
+
+    async def _send(self, message: Message) -> bool:
+        return await self.tell(message.text)
+
+    async def from_upstream(self, line: str) -> None:
+        """Take a message of the server's."""
+        try:
+            read = messages.read_line(line)
+        except UnreadableMessageError as error:
+            if not self.questions.cannot_read(messages.key_of(error.request_id)):
+                await self._group.receiver.from_upstream(line)
+            return
+        for message in [read] if isinstance(read, Message) else read or []:
+            if not self.questions.takes(message):
+                self._asked.discard(message.key if message.is_answer else "")
+                await self._group.receiver.from_upstream(self._group.named(message, self).text)
+
+    def awaits(self, key: str) -> bool:
+        """Tell whether a request still waits for its answer."""
+        return key in self._asked or self.questions.awaits(key)
+
+    def forget(self, key: str) -> None:
+        """Expect no answer."""
+        self._asked.discard(key)
+        self.questions.lose(key)
+
+    async def give_up(self, key: str, text: str) -> None:
+        """Answer a request that the server will not answer."""
+        self._reason = text
+        self.questions.lose(key)
+        if key in self._asked:
+            self._asked.discard(key)
+            await self._group.receiver.give_up(key, text)
+
+    async def upstream_ended(self) -> None:
+        """Answer whoever waits for this server."""
+        logger.error("The MCP server %r has ended", self.name)
+        self.questions.give_up()
+        for key in list(self._asked):
+            await self.give_up(key, ENDED)
+
+    async def greet_again(self) -> None:
+        """Introduce the client to a server that has begun anew."""
+        if self._greeting is not None:
+            await self.greet(self._greeting)
+            await self._group.receiver.from_upstream(CHANGED)
+
+    def _leave_out(self, fault: str) -> None:
+        self.fault = fault
+        logger.error("The MCP server %r is left out: %s", self.name, fault)
+
+
+class ServerGroup:
+    """Connect one client with several servers, of which each is called anew by `connectors`."""
+
+    def __init__(self, connectors: Mapping[str, Callable[[], ServerConnection]]) -> None:
+        self._connectors = connectors
+        self._members = {name: ServerMember(name, self) for name in connectors}
+        self._questions: dict[str, tuple[ServerMember, Any]] = {}
+        self._numbers = itertools.count(1)
+        self._homes: dict[str, ServerMember] = {}
+        self.is_initialized = self.is_closed = False
+        self._ended = anyio.Event()
+
+    def bind(self, receiver: Receiver, tasks: TaskGroup) -> None:
+        """Say who gets the messages, and start every server."""
+        self.receiver, self._tasks = receiver, tasks
+        for name, member in self._members.items():
+            member.connect(self._connectors[name], tasks)
+
+    async def run(self) -> int:
+        """Wait until the client has left."""
+        await self._ended.wait()
+        return 0
+
+    async def listen(self) -> None:
+        """Hear what the servers say of their own accord."""
+        for member in self._members.values():
+            if member.connection is not None:
+                self._tasks.start_soon(member.connection.listen)
+
+    async def close(self) -> None:
+        """Take leave of every server."""
+        self.is_closed = True
+        self._ended.set()
+        async with anyio.create_task_group() as leaving:
+            for member in self._members.values():
+                if member.connection is not None:
+                    leaving.start_soon(member.connection.close)
+
+    async def send(self, text: str) -> bool:
+        """Take what the client sends to where it belongs."""
+        read = messages.read_line(text)
+        for message in [read] if isinstance(read, Message) else read or []:
+            if message.method in OF_A_NAME and message.is_request:
+                await self._answer(message)  # at once, which keeps calls in their order
+            elif message.is_request:
+                self._tasks.start_soon(self._answer, message)
+            elif message.method is None:
+                await self._hand_back(message)
+            elif message.method == "notifications/cancelled":
+                key = messages.key_of(message.params.get("requestId"))
+                for member in self._members.values():
+                    if member.awaits(key):
+                        member.forget(key)
+                        await member.tell(message.text)
+            else:
+                self.is_initialized |= message.method == "notifications/initialized"
+                for member in self._there():
+                    await member.tell(message.text)
+        return True
+
+    def named(self, message: Message, member: ServerMember) -> Message:
+        """Give a request of a server's an id that no other server uses, and its cancellation as well."""
+        if message.is_request:
+            request_id = f"{member.name}-{next(self._numbers)}"
+            self._questions[messages.key_of(request_id)] = (member, message.id)
+            return message.with_id(request_id)
+        if message.method == "notifications/cancelled":
+            for key, (asker, request_id) in self._questions.items():
+                if asker is member and request_id == message.params.get("requestId"):
+                    return messages.read_message(messages.replaced(message.text, ("params", "requestId"), key))
+        return message
+
+    def _there(self, capability: str = "") -> list[ServerMember]:
+        return [
+            member
+            for member in self._members.values()
+            if member.greeted is not None and member.fault is None and (not capability or member.offers(capability))
+        ]
+
+    async def _hand_back(self, answer: Message) -> None:
+        member, request_id = self._questions.pop(answer.key, (None, None))
+        if member is not None:
+            await member.tell(answer.with_id(request_id).text)
+
+    async def _answer(self, request: Message) -> None:
+        """Answer a request of the client's here, or have the server answer that it is for."""
+        match request.method:
+            case "initialize":
+                await self._say(await self._greeted(request))
+            case "ping":
+                await self._say(messages.result(request.id, "{}"))
+            case method if method in LISTS:
+                await self._say(await self._listed(request, *LISTS[method]))
+            case method if method in OF_A_NAME:
+                await self._forward_by_name(request, ("params", "name"), request.params.get("name"))
+            case method if method in OF_A_RESOURCE:
+                await self._try(request, self._by_uri(request.params.get("uri")))
+            case "completion/complete":
+                ref = request.params.get("ref")
+                ref = ref if isinstance(ref, dict) else {}
+                if ref.get("type") == "ref/prompt":
+                    await self._forward_by_name(request, ("params", "ref", "name"), ref.get("name"))
+                else:
+                    await self._try(request, self._by_uri(ref.get("uri")))
+            case "logging/setLevel":
+                await self._try(request, self._there("logging"), everyone=True)
+            case _:
+                text = f"{request.method} cannot be sent to several servers."
+                await self._say(messages.failure(request.id, METHOD_NOT_FOUND, text))
+
+    async def _say(self, message: Message) -> None:
+        await self.receiver.from_upstream(message.text)
+
+    async def _greeted(self, greeting: Message) -> Message:
+        self._homes.clear()
+        async with anyio.create_task_group() as asking:
+            for member in self._members.values():
+                asking.start_soon(self._greet, member, greeting)
+        there = [(member.name, member.greeted) for member in self._there() if member.greeted is not None]
+        versions = [told.get("protocolVersion") for _, told in there] or [greeting.params.get("protocolVersion")]
+        capabilities: dict[str, Any] = {}
+        for _, told in there:
+            _unite(capabilities, told.get("capabilities"))
+        _unite(capabilities, {"tools": {"listChanged": True}})
+        said = {
+            "protocolVersion": min(map(str, versions)),
+            "capabilities": capabilities,
+            "serverInfo": {"name": "retrycontract", "version": __version__},
+        }
+        if words := [f"{name}: {told['instructions']}" for name, told in there if told.get("instructions")]:
+            said["instructions"] = "\n\n".join(words)
+        return messages.result(greeting.id, json.dumps(said))
+
+    async def _greet(self, member: ServerMember, greeting: Message) -> None:
+        done = anyio.Event()
+
+        async def greet() -> None:
+            await member.greet(greeting)
+            if done.is_set():  # the client has got its answer without this one
+                await self.receiver.from_upstream(CHANGED)
+            done.set()
+
+        self._tasks.start_soon(greet)
+        with anyio.move_on_after(START_SECONDS):
+            await done.wait()
+        done.set()
+
+    async def _listed(self, request: Message, what: str, capability: str) -> Message:
+        members = self._there(capability)
+        found: dict[str, list[str]] = {}
+
+        async def ask(member: ServerMember) -> None:
+            found[member.name] = await self._pages(member, request, what)
+
+        async with anyio.create_task_group() as asking:
+            for member in members:
+                asking.start_soon(ask, member)
+        items = [item for member in members for item in found[member.name]]
+        if what == "tools":
+            items += [_in_place_of(member) for member in self._members.values() if member.fault is not None]
+        return messages.result(request.id, f'{{"{what}": [{", ".join(items)}]}}')
+
+    async def _pages(self, member: ServerMember, request: Message, what: str) -> list[str]:
+        items: list[str] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            answer = await member.ask(messages.list_request(own_id(), request.meta, cursor, str(request.method)))
+            result = None if answer is None else answer.value.get("result")
+            if answer is None or not isinstance(result, dict):
+                break
+            for item in messages.items_at(answer.text, "result", what):
+                value = messages.read_message(item).value
+                if isinstance(value, dict) and isinstance(name := value.get("name"), str):
+                    items.append(messages.replaced(item, ("name",), json.dumps(f"{member.name}{BETWEEN}{name}")))
+                    # A URI stays as it is, for results name it: of equal ones the first is meant.
+                    if isinstance(uri := value.get("uri"), str):
+                        self._homes.setdefault(uri, member)
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str):
+                break
+        return items
+
+    async def _forward_by_name(self, request: Message, path: tuple[str, ...], name: Any) -> None:
+        owner, _, own = str(name).partition(BETWEEN)
+        member = self._members.get(owner)
+        if member is None or not own:
+            await self._say(messages.failure(request.id, INVALID_PARAMS, f"Nothing is called {name!r} here."))
+        elif member.fault is not None or member.greeted is None:
+            said = (
+                f"The MCP server {owner!r} is not there: {member.fault or 'it is being started'}. Nothing was executed."
+            )
+            if request.is_call:
+                await self._say(messages.refusal(request, ToolResult("", said)))
+            else:
+                await self._say(messages.failure(request.id, messages.CONNECTION_CLOSED, said))
+        else:
+            await member.forward(messages.read_message(messages.replaced(request.text, path, json.dumps(own))))
+
+    def _by_uri(self, uri: Any) -> list[ServerMember]:
+        """Choose whom to ask: who has listed a resource, else one after another."""
+        home = self._homes.get(uri) if isinstance(uri, str) else None
+        return [home] if home is not None and home.fault is None else self._there("resources")
+
+    async def _try(self, request: Message, members: Sequence[ServerMember], *, everyone: bool = False) -> None:
+        found: Message | None = None
+        for member in members:
+            answer = await member.ask(request)
+            if answer is not None and (found is None or "error" in found.value):
+                found = answer
+            if not everyone and found is not None and "result" in found.value:
+                break
+        missing = messages.failure(request.id, INVALID_PARAMS, "No server has it.")
+        await self._say(missing if found is None else found.with_id(request.id))
+
+
+def _unite(into: dict[str, Any], more: Any) -> None:
+    for name, value in (more if isinstance(more, dict) else {}).items():
+        if isinstance(value, dict) and isinstance(into.setdefault(name, {}), dict):
+            _unite(into[name], value)
+        else:
+            into[name] = into.get(name) or value
+
+
+def _in_place_of(member: ServerMember) -> str:
+    """Name a server that is not there, where its tools would stand."""
+    told = f"The MCP server {member.name!r} is not there: {member.fault}."
+    tool = {"name": f"{member.name}{BETWEEN}unavailable", "description": told, "inputSchema": {"type": "object"}}
+    return json.dumps(tool)
