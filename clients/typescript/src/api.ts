@@ -351,6 +351,8 @@ export interface components {
         VerdictOut: {
             /** Call Id */
             call_id: string;
+            /** Tool */
+            tool: string;
             /** State */
             state: string;
             status: components["schemas"]["Status"] | null;
