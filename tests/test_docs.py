@@ -93,7 +93,7 @@ def test_a_document_shows_the_loop_of_an_example_agent(document: str, example: s
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_what_is_shown_of_a_recipe_stands_in_its_file(recipe: Path) -> None:
-    section = read("docs/agents.md").partition("## With your framework\n")[2].partition("\n## ")[0]
+    section = read("docs/client.md").partition("## With your framework\n")[2].partition("\n## ")[0]
     shown = re.findall(r"\(\.\./examples/(\w+\.py)\).*?```python\n(.*?)```", section, re.DOTALL)
     assert len(shown) == len(RECIPES) == section.count("```python")
     assert dict(shown)[recipe.name] in recipe.read_text(encoding="utf-8")
@@ -101,16 +101,16 @@ def test_what_is_shown_of_a_recipe_stands_in_its_file(recipe: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in client.__all__ if name.endswith("Error")])
 def test_every_error_of_the_client_is_described(name: str) -> None:
-    assert f"`{name}`" in read("docs/agents.md")
+    assert f"`{name}`" in read("docs/client.md")
 
 
 @pytest.mark.parametrize("name", [name for name in vars(client.Client) if name[0] != "_"])
 def test_every_operation_of_the_client_is_described(name: str) -> None:
-    assert f"`{name}(" in read("docs/agents.md")
+    assert f"`{name}(" in read("docs/client.md")
 
 
 def test_the_documented_way_to_verify_a_webhook_takes_what_is_signed_and_nothing_else() -> None:
-    snippet = re.search(r"```python\n(import base64.*?)```", read("docs/operating.md"), re.DOTALL)
+    snippet = re.search(r"```python\n(import base64.*?)```", read("docs/notifications.md"), re.DOTALL)
     assert snippet is not None
     documented: dict[str, Any] = {}
     exec(snippet.group(1), documented)
@@ -124,7 +124,7 @@ def test_the_documented_way_to_verify_a_webhook_takes_what_is_signed_and_nothing
 
 @pytest.mark.parametrize("event", list(WebhookEvent))
 def test_every_event_that_systems_are_told_of_is_described(event: WebhookEvent) -> None:
-    assert f"| `{event.value}` |" in read("docs/operating.md")
+    assert f"| `{event.value}` |" in read("docs/notifications.md")
 
 
 @pytest.mark.django_db

@@ -227,7 +227,7 @@ def test_an_agent_that_leaves_while_a_person_is_waited_for_leaves_the_call_open(
 
 
 def test_the_settings_of_the_documentation_are_five_lines_that_work(agent: AgentClient, session: str) -> None:
-    section = (ROOT / "docs/agents.md").read_text().partition("## In front of a coding agent")[2]
+    section = (ROOT / "docs/gateways.md").read_text().partition("## In front of a coding agent")[2]
     lines = section.partition("```json\n")[2].partition("\n```")[0]
     assert len(lines.splitlines()) == 5
     (settings,) = json.loads(lines)["hooks"]["PreToolUse"][0]["hooks"]
