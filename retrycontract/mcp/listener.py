@@ -60,7 +60,7 @@ class GatewaySession:
 
     def __init__(self, connection: ServerConnection) -> None:
         self.id, self.streams, self.used = uuid.uuid4().hex, ClientStreams(), anyio.current_time()
-        self.connection, self._is_heard = connection, False
+        self.connection, self._is_heard, self.has_ended = connection, False, False
 
     async def live(self, make: MakeGateway, *, task_status: TaskStatus[None]) -> None:
         """Run until the server has ended."""
@@ -70,9 +70,11 @@ class GatewaySession:
                 self.connection.bind(self._gateway, self._tasks)
                 task_status.started()
                 await self.connection.run()
+                self.has_ended = True  # from here on nothing new may begin, while what was begun gets its answer
                 await self._gateway.refuse_all()
                 self._tasks.cancel_scope.cancel()
         finally:
+            self.has_ended = True
             self.streams.close()
             with anyio.CancelScope(shield=True):
                 await self.connection.close()
@@ -161,7 +163,7 @@ class GatewayApp:
 
     def _find(self, headers: dict[bytes, str]) -> GatewaySession:
         session = self._sessions.get(headers.get(b"mcp-session-id", ""))
-        if session is None:
+        if session is None or session.has_ended:
             if b"mcp-session-id" in headers:
                 raise RefusedVisitError(404, "This session is over, or never was: begin a new one with initialize.")
             raise RefusedVisitError(400, "Mcp-Session-Id is missing: the answer to initialize gives it.")

@@ -34,7 +34,7 @@ def gateway(*options: str, env: dict[str, str] | None = None) -> Iterator[Listen
             process.terminate()
             listening.log = process.communicate(timeout=SECONDS)[1]
         assert process.returncode == 0, listening.log
-        assert "Traceback" not in listening.log
+        assert "Traceback" not in listening.log, listening.log
 
 
 class Listening:
