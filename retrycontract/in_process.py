@@ -91,6 +91,8 @@ class RetryContract:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         new_id: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
+        if not isinstance(configuration, RetryConfiguration | None):
+            raise TypeError(f"configuration is {configuration!r}: give a RetryConfiguration, or None")
         self._configuration = configuration or RetryConfiguration()
         self._sanitizer = ValueSanitizer(self._configuration)
         self._tracker: RetryTracker = tracker or InMemoryRetryTracker()
@@ -111,6 +113,8 @@ class RetryContract:
 
         Raises InvalidSchema that names the fault, and ConfigurationError for `max_attempts` out of range.
         """
+        if not isinstance(tool, Tool):
+            raise TypeError(f"{tool!r} is no Tool: give Tool(name=…, input_schema=…)")
         if tool.max_attempts is not None:
             # For its check of the range alone; the result is not kept.
             replace(self._configuration, max_attempts=tool.max_attempts)

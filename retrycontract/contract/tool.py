@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.configuration import Mode
@@ -37,6 +37,14 @@ class Tool:
     checks: tuple[PluginCheck, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"the name of a tool is {self.name!r}: give a text")
+        # A misspelt one would enforce what was only to be observed, or the other way.
+        if self.mode not in (None, *get_args(Mode)):
+            raise ValueError(f"{self.name!r} has no mode {self.mode!r}; the modes are {', '.join(get_args(Mode))}")
+        for name in ("strict", "hold"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} of {self.name!r} is {getattr(self, name)!r}: give True or False")
         # Schemas and settings spell the kind as a string.
         if self.kind not in list(Kind):
             raise ValueError(f"{self.name!r} is of no kind {self.kind!r}; the kinds are {', '.join(Kind)}")

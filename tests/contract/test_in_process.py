@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -259,3 +260,22 @@ def test_nothing_that_a_model_writes_raises(arguments: Any) -> None:
         outcome = desk.check("read_file", "\ud800", arguments, session_id="\ud800", turn=-1)
         assert outcome.status == status
         outcome.tool_result.content.encode()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda: Tool(name="t", input_schema=SCHEMA, mode="obsrve"),
+            "no mode 'obsrve'; the modes are observe, enforce",
+        ),
+        (lambda: Tool(name="t", input_schema=SCHEMA, strict="no"), "strict of 't' is 'no': give True or False"),
+        (lambda: Tool(name=5, input_schema=SCHEMA), "the name of a tool is 5"),
+        (lambda: RetryContract([SCHEMA]), "is no Tool: give Tool(name="),
+        (lambda: RetryContract([], {}), "configuration is {}: give a RetryConfiguration"),
+    ],
+    ids=["mode", "strict", "name", "tool", "configuration"],
+)
+def test_what_a_developer_misspells_is_told_at_once(make: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+        make()

@@ -243,7 +243,9 @@ def test_a_prompt_is_the_base_prompt_and_the_last_error(error: str | None, attem
     assert build_retry_prompt(PROMPT, error, attempt) == prompt
 
 
-@pytest.mark.parametrize("check", [lambda _: 1 / 0, lambda _: None, lambda _: ["no error"], 5], ids=str)
+@pytest.mark.parametrize(
+    "check", [lambda _: 1 / 0, lambda _: None, lambda _: ["no error"], 5], ids=["raises", "none", "texts", "number"]
+)
 def test_a_check_that_cannot_run_lets_no_file_through(tmp_path: Path, check: Any) -> None:
     target = tmp_path / "a.py"
     with pytest.raises(ImplementationError, match="does not pass"):
