@@ -37,7 +37,7 @@ class Tool:
     checks: tuple[PluginCheck, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        if not isinstance(self.name, str):
             raise TypeError(f"the name of a tool is {self.name!r}: give a text")
         # A misspelt one would enforce what was only to be observed, or the other way.
         if self.mode not in (None, *get_args(Mode)):
