@@ -179,6 +179,7 @@ PAGES: Final[dict[str, str]] = {
     "POST at": "a time to come back",
     "POST beside": "a call beside",
     "POST call": "a call of a group",
+    "POST send_fix": OURS,  # compared, and kept nowhere
     "POST code": "a code",
     "POST reason": "a reason to put off",
     "POST step": "a schema that is tried",
