@@ -227,7 +227,7 @@ def indexed(desk: Client) -> dict[str, str]:
     told = {
         "goal": make_call(agent, [RIGHT], context={"goal": "Plan the board meeting in Zürich"}),
         "value": make_blocked(agent, {"service": "checkout", "region": "Frankfurt am Main", "replicas": 4711}),
-        "ids": make_call(agent, [RIGHT], session_id="session-48a", correlation_id="corr-77", tool_call_id="toolu_x9y8"),
+        "ids": make_call(agent, [RIGHT], session_id="shift-48a", correlation_id="corr-77", tool_call_id="toolu_x9y8"),
     }
     index_calls()
     return {name: call.public_id for name, call in told.items()}
@@ -238,7 +238,7 @@ def indexed(desk: Client) -> dict[str, str]:
     [
         ("board meeting", "goal"), ("meet boar", "goal"), ("zurich", "goal"), ("ZÜRICH", "goal"),
         ("frankfurt", "value"), ("4711", "value"), ("main frankf", "value"),
-        ("session-48", "ids"), ("corr-7", "ids"), ("toolu_x9", "ids"),
+        ("shift-48", "ids"), ("corr-7", "ids"), ("toolu_x9", "ids"),
     ],
 )  # fmt: skip
 def test_one_search_finds_words_of_goals_and_values_and_the_beginning_of_any_id(
