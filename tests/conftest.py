@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if group == "judged_service":
             group += getattr(item, "callspec").params["judged_service"]  # noqa: B009 - only some items have it
         item.add_marker(pytest.mark.xdist_group(group))
-        # A machine that others load lets a test miss its time, and the order of a run differs each time: the report names
-        # what needed a second try.
+        # A machine that others load lets a test miss its time, and no two runs share one order: the report names what
+        # needed a second try.
         if os.environ.get("CI"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
