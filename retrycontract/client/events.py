@@ -14,8 +14,7 @@ import httpx2
 
 from retrycontract.client.connection import CONNECT_SECONDS, from_httpx, lost
 from retrycontract.client.errors import UnexpectedAnswerError, UnreachableError, refusal
-from retrycontract.client.exchange import Lost, Reply
-from retrycontract.client.patience import Patience
+from retrycontract.client.exchange import Lost, Patience, Reply
 from retrycontract.contract.lifecycle import CallState
 
 MAX_SEEN: Final = 50_000  # ids that are remembered; a break repeats what happened in a minute and a half

@@ -14,13 +14,15 @@ import mcp_types as types
 from anyio.to_thread import run_sync
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
+from retrycontract.client import AsyncClient
 from retrycontract.config.telemetry import note_error, traceparent_of
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.generation import MAX_MODEL
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
@@ -36,9 +38,11 @@ from retrycontract.judging.asking import (
     verdict_on,
 )
 from retrycontract.judging.judge import TRACE
+from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
-from retrycontract.mcp.open_calls import OpenCalls
+from retrycontract.mcp.open_calls import OpenCalls, connection_details
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
+from retrycontract.mcp.visiting import KeyedVisit
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
@@ -280,3 +284,15 @@ def _signs_of_life(session: Any) -> Tick:
         await session.report_progress(next(numbers), None, "Nobody has answered yet.")
 
     return tick
+
+
+class ServerVisit(KeyedVisit):
+    """Let the SDK answer one HTTP request."""
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
+        """Serve a connection of this request alone."""
+        judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
+        server = ContractServer(judge, (), has_desk=True).as_server()
+        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
+        async with manager.run():
+            await manager.handle_request(self._scope, receive, send)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from retrycontract.config import telemetry
-from retrycontract.front.metrics import Family, Metrics, Sample, export_metrics, metrics_data
+from retrycontract.front.probes import Family, Metrics, Sample, export_metrics, metrics_data
 from tests.serving import running
 from tests.serving.service import AgentClient, Service
 from tests.serving.threads import fetch, serving
@@ -77,7 +77,7 @@ def test_metrics_that_could_not_be_read_once_are_sent_the_next_time(
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     monkeypatch.setattr(telemetry, "_collector", "http://127.0.0.1:9")
-    monkeypatch.setattr("retrycontract.front.metrics.METRICS_SECONDS", 0.01)
+    monkeypatch.setattr("retrycontract.front.probes.METRICS_SECONDS", 0.01)
     reads, again = [], Event()
 
     def read() -> None:
