@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from retrycontract.client.exchange import ANSWER_SECONDS, Conversation, Lost, Reply, Request
+from retrycontract.contract.errors import WrongInputError
 
 PATIENCE = 30.0  # seconds of asking again; a restart of the service takes a few
 FIRST_PAUSE = 0.5  # seconds
@@ -14,6 +15,13 @@ LONGEST_PAUSE = 8.0
 SHORTEST_ANSWER = 5.0  # seconds that a request may take however little patience there is
 # Too many requests, and what the service or a proxy says when it is away for the moment.
 PASSING = frozenset({429, 502, 503, 504})
+
+
+def a_time(name: str, given: float | None, *, or_none: bool = False) -> None:
+    """Refuse, with WrongInputError, what is no number of seconds: it would fail, or wait for ever, much later."""
+    if (given is None and or_none) or (isinstance(given, int | float) and given == given):  # NaN equals nothing
+        return
+    raise WrongInputError(f"{name} is a number of seconds{' or None' if or_none else ''}, not {given!r:.80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,11 @@ class Patience:
     seconds: float
     clock: Callable[[], float]
     random: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        a_time("patience", self.seconds)
+        if self.seconds < 0:
+            raise WrongInputError(f"patience is a number of seconds, and none is {self.seconds:g}")
 
     def until_answered(self, request: Request) -> Conversation[Reply | Lost]:
         """Send a request, again where that helps, and give what came of it in the end."""
