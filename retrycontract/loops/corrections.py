@@ -29,7 +29,7 @@ from retrycontract.loops.agent_responses import (
     status_of,
     typed,
 )
-from retrycontract.loops.asking import Asker, AskingOptions, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, conversation, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.extraction_metrics import ExtractionMetrics
 from retrycontract.loops.model import Completion, Message, Model
@@ -168,7 +168,7 @@ class _Correction:
         """Ask for the reply, then for its corrections."""
         run = self._run(model)
         with run.ending():
-            return (yield from self._corrected(run, tuple(messages)))
+            return (yield from self._corrected(run, conversation(messages)))
 
     def _run(self, model: Model, *, uncounted: int = 0) -> Run:
         most = budget(self._answers, most=MOST_ATTEMPTS - uncounted)

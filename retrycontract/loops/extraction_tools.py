@@ -10,6 +10,7 @@ from retrycontract.contract.json_types import Schema
 from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.judging import as_text
+from retrycontract.loops.asking import conversation
 from retrycontract.loops.model import Message, OfferedTool
 
 VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")
@@ -41,7 +42,7 @@ def instructions(prompt: str | Sequence[Message], tools: Sequence[OfferedTool], 
     if isinstance(prompt, str):
         yield {"role": "user", "content": prompt}
     else:
-        yield from prompt
+        yield from conversation(prompt)
 
 
 def data_of(arguments: Any) -> Any:
