@@ -44,6 +44,7 @@ test-fast: $(VENV)/.dev ## run the tests that need neither a browser nor another
 	$(BIN)/python -m pytest -m "not (soak or browser or services or processes)" $(or $(ARGS),$(SIDE_BY_SIDE) $(FAST))
 
 SOAK := -m "soak or hypothesis" --hypothesis-profile=soak
+soak: export RETRYCONTRACT_SCREENSHOTS ?= screenshots
 soak: $(VENV)/.dev $(VENV)/.services ## run the long tests: every case of the tables, many examples, short storms, all on PostgreSQL
 	$(BIN)/python -m pytest $(SOAK) $(or $(ARGS),$(SIDE_BY_SIDE))
 	$(if $(ARGS),,$(ON_POSTGRESQL) $(ALSO_ON_POSTGRESQL))

@@ -122,11 +122,11 @@ class MessageStream:
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
         try:
-            document = json.loads(data)
+            document = wire.parse(data)
             if document.get("type") == "error":
                 return False
             self._take(document)
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
         return self._held_from is not None
 
@@ -198,8 +198,8 @@ def _whole(block: wire.Body) -> wire.Body:
     if "partial_json" in block:
         text = block.pop("partial_json")
         try:
-            block["input"] = json.loads(text)
-        except (ValueError, RecursionError):
+            block["input"] = wire.parse(text)
+        except ValueError:
             block["input"] = text
     return block | {"text": block.get("text", "")} if block.get("type") == "text" else block
 
@@ -210,7 +210,7 @@ def _told(usage: Any) -> wire.Body:
 
 
 def _sent(block: wire.Body) -> wire.Body:
-    return {**block, "input": wire.json_object(block.get("input"))} if block.get("type") == "tool_use" else block
+    return {**block, "input": wire.sendable(block.get("input"))} if block.get("type") == "tool_use" else block
 
 
 def _entry(call: wire.WrittenCall) -> wire.Body:

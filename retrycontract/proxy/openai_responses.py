@@ -128,7 +128,7 @@ class ResponseStream:
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
         try:
-            document = json.loads(data)
+            document = wire.parse(data)
             kind = document["type"]
             if kind == "error":
                 return False
@@ -145,7 +145,7 @@ class ResponseStream:
                 self._begun_as = document["response"]
             if not self._holds:
                 self._next = document.get("sequence_number", self._next) + 1
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
         return self._holds
 

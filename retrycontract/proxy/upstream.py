@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
@@ -180,8 +180,8 @@ async def received(response: httpx2.Response) -> AsyncIterator[bytes]:
 def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswer:
     """Read a whole answer; raises UpstreamError for what is none."""
     try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
+        body = parse(content)
+    except ValueError:
         body = None
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +15,8 @@ from playwright.sync_api import expect
 from dashboard.navigation import Role
 from retrycontract.store.models import Attempt, Call, Event, Tool
 from tests.browser.scene import make_desk
-from tests.factories import PASSWORD, make_user
+from tests.browser.test_desk import picture
+from tests.factories import PASSWORD, make_agent, make_blocked, make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-ROOT: Final = Path(__file__).resolve().parent.parent.parent
 LISTS: Final = (
     "call",
     "attempt",
@@ -57,11 +56,6 @@ def log_in(page: Page, url: str) -> None:
     expect(page.get_by_role("heading", name="Look after the service")).to_be_visible()
 
 
-def picture(page: Page, name: str) -> None:
-    folder = ROOT / os.environ.get("RETRYCONTRACT_SCREENSHOTS", "screenshots")
-    page.screenshot(path=folder / f"admin-{name}.png", full_page=True, animations="disabled")
-
-
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_every_page_keeps_the_policy_and_the_console_stays_silent(
     live_server: LiveServer, new_page: NewPage, scheme: str
@@ -71,16 +65,16 @@ def test_every_page_keeps_the_policy_and_the_console_stays_silent(
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     make_desk(timezone.now())
     log_in(page, live_server.url)
-    picture(page, f"index-{scheme}")
+    picture(page, f"admin-index-{scheme}")
     rows = {"call": Call, "attempt": Attempt, "tool": Tool, "event": Event}
     for name in LISTS:
         page.goto(f"{live_server.url}/admin/retrycontract/{name}/")
-        picture(page, f"{name}-list-{scheme}")
+        picture(page, f"admin-{name}-list-{scheme}")
     for name, model in rows.items():
         row = model._default_manager.order_by("-pk").first()
         assert row is not None
         page.goto(f"{live_server.url}/admin/retrycontract/{name}/{row.pk}/change/")
-        picture(page, f"{name}-{scheme}")
+        picture(page, f"admin-{name}-{scheme}")
     user = User.objects.get(username="mia")
     for name, path in (
         ("user-list", "auth/user/"),
@@ -89,12 +83,12 @@ def test_every_page_keeps_the_policy_and_the_console_stays_silent(
         ("user-password", f"auth/user/{user.pk}/password/"),
     ):
         page.goto(f"{live_server.url}/admin/{path}")
-        picture(page, f"{name}-{scheme}")
+        picture(page, f"admin-{name}-{scheme}")
     assert complaints == []
 
 
 def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: Page) -> None:
-    make_desk(timezone.now())
+    make_agent("release-bot")
     log_in(page, live_server.url)
     page.goto(f"{live_server.url}/admin/retrycontract/agent/?q=release-bot")
     expect(page.get_by_role("link", name=re.compile("^Add "))).to_have_count(0)
@@ -104,12 +98,12 @@ def test_what_the_desk_writes_is_only_read_here(live_server: LiveServer, page: P
 
 
 def test_calls_are_cancelled_from_their_list(live_server: LiveServer, page: Page) -> None:
-    desk = make_desk(timezone.now())
+    call = make_blocked()
     log_in(page, live_server.url)
-    page.goto(f"{live_server.url}/admin/retrycontract/call/?q={desk.blocked.public_id}")
+    page.goto(f"{live_server.url}/admin/retrycontract/call/?q={call.public_id}")
     page.locator("#action-toggle").check()
     page.locator("select[name=action]").select_option(label="Cancel the selected calls: their agents are told to stop")
     page.get_by_role("button", name="Go").click()
     expect(page.locator(".messagelist")).to_have_text("1 calls cancelled.")
-    desk.blocked.refresh_from_db()
-    assert desk.blocked.state == "cancelled"
+    call.refresh_from_db()
+    assert call.state == "cancelled"

@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from retrycontract.store.models import Guidance, SavedReply, StandingHint
+from retrycontract.store.models import Guidance, StandingHint
 from retrycontract.usecases.answers.save_reply import save_reply
 from tests.browser.states import WRONG, make_states
-from tests.browser.test_desk import LOOKS, Scheme, Site, check_look
+from tests.browser.test_desk import LOOKS, Looks, Site, check_look, opened
 from tests.browser.test_desk import site as site
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit
 
@@ -26,31 +26,25 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [*LOOKS, pytest.param("light", 1600, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("looks", [*LOOKS, pytest.param((("light", 1600),), id="light-1600", marks=pytest.mark.soak)])
 def test_every_state_of_a_call_is_fit_to_be_seen_and_used(
-    live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
+    live_server: LiveServer, new_page: NewPage, looks: Looks
 ) -> None:
-    states, look = make_states(make_user("mia"), timezone.now()), f"{scheme}-{width}"
-    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 900}))
+    states = make_states(make_user("mia"), timezone.now())
+    site = Site(live_server.url, opened(new_page, looks))
     complaints: list[str] = []
     site.page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     site.log_in()
     for name, call in states.items():
         site.open(call)
-        check_look(site.page, f"state-{name}-{look}")
+        check_look(site.page, f"state-{name}", looks)
     site.open(states["blocked"])
     editor = correct(site.page)
     editor.fill(json.dumps(WRONG | {"env": {"DB_PASSWORD": "[REDACTED: PASSWORD]"}}, indent=2))
     expect(site.page.locator("#preview [data-line]").first).to_be_visible()
-    check_look(site.page, f"editor-{look}")
-    for path in (
-        "hints/",
-        "settings/replies/",
-        f"settings/replies/{SavedReply.objects.first().pk}/",
-        "hints/?show=ended",
-    ):  # type: ignore[union-attr]  # there are three
-        site.page.goto(f"{site.url}/{path}")
-        check_look(site.page, f"{path.replace('/', '-').replace('?', '')}-{look}")
+    check_look(site.page, "editor", looks)
+    site.page.goto(f"{site.url}/hints/?show=ended")
+    check_look(site.page, "hints-ended", looks)
     assert complaints == []
 
 

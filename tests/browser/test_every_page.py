@@ -15,7 +15,7 @@ from dashboard.urls import urlpatterns
 from retrycontract.store.models import SavedReply, WebhookEndpoint
 from tests.browser.scene import make_desk
 from tests.browser.states import make_endpoint, make_keys, make_states
-from tests.browser.test_desk import LOOKS, Scheme, Site, check_access, check_look, check_width
+from tests.browser.test_desk import LOOKS, Looks, Scheme, Site, check_access, check_look, check_width, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,9 +91,9 @@ def test_every_page_has_a_row() -> None:
     assert {pattern.name for pattern in urlpatterns} == PAGES.keys() | ACTIONS | {LOGIN}
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+@pytest.mark.parametrize("looks", LOOKS)
 def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
-    live_server: LiveServer, new_page: NewPage, scheme: Scheme, width: int
+    live_server: LiveServer, new_page: NewPage, looks: Looks
 ) -> None:
     desk = make_desk(timezone.now())
     blocked, mia = desk.blocked, desk.operator
@@ -101,7 +101,7 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
     make_keys(blocked.agent, timezone.now())
     make_endpoint(timezone.now())
     User.objects.filter(pk=mia.pk).update(is_staff=True, is_superuser=True)  # who sees every page
-    site = Site(live_server.url, new_page(color_scheme=scheme, viewport={"width": width, "height": 800}))
+    site = Site(live_server.url, opened(new_page, looks))
     watch = Watch(site.page, live_server.url)
     site.log_in()
     for name, keys_of in PAGES.items():
@@ -109,7 +109,7 @@ def test_every_page_is_handsome_open_to_everybody_and_alone_with_the_service(
         assert answer is not None
         assert answer.status == 200, name
         assert "unsafe-" not in answer.headers["content-security-policy"], name
-        check_look(site.page, f"page-{name}-{scheme}-{width}")
+        check_look(site.page, f"page-{name}", looks)
     assert (watch.complaints, watch.strangers) == ([], [])
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.explaining.gathering import gather
-from retrycontract.contract.explaining.outline import NOTHING
+from retrycontract.contract.explaining.listing import NOTHING, Explainer
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
@@ -93,11 +93,11 @@ def told(schema: CompiledSchema, value: Any) -> list[ValidationError]:
 
 
 def by_the_engine(schema: CompiledSchema) -> CompiledSchema:
-    return replace(schema, explainer=Explainer(schema.validator), outline=NOTHING)
+    return replace(schema, lister=replace(schema.lister, explainer=Explainer(schema.validator), outline=NOTHING))
 
 
 def as_if_large(schema: CompiledSchema) -> CompiledSchema:
-    return replace(schema, explainer=schema.explainer_of_large())
+    return replace(schema, lister=replace(schema.lister, explainer=schema.lister.explainer_of_large()))
 
 
 @given(st.sampled_from(SCHEMAS), VALUES)
@@ -138,8 +138,16 @@ def test_what_is_gathered_is_told_as_the_engine_tells_it_name_by_name(schema: di
 def test_the_engine_copies_an_object_once_however_many_of_its_names_are_wrong(rule: Any, around: Any) -> None:
     schema = compiled(around(rule))
     value = {f"long {number}": number for number in range(200)}
-    assert len(list(schema.explainer.validator.iter_errors(value))) == 1
+    assert len(list(schema.lister.explainer.validator.iter_errors(value))) == 1
     assert len(told(schema, value)) == 200
+
+
+@pytest.mark.parametrize("value", [{"7": 1}, {"7": {"a": {}}}, {"7": [1]}, {"": {"7": {"a": {}}}}], ids=str)
+def test_a_union_that_stays_with_the_engine_within_one_that_does_not_is_told_alike(value: Any) -> None:
+    union = {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 5}, {"properties": {"a": MANY}}]}
+    schema = {"anyOf": [{"properties": {"7": union, "": {"properties": {"7": union}}}}]}
+    assert told(compiled(schema), value) == told(by_the_engine(compiled(schema)), value)
+    assert told(as_if_large(compiled(schema)), value) == told(by_the_engine(compiled(schema)), value)
 
 
 def test_a_schema_stays_as_it_is_when_its_rules_are_gathered() -> None:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrycontract import ErrorCode, Tool, ValueSanitizer
-from retrycontract.contract.checks.compiled_schema import Explainer
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.checks.failure import Failure
 from retrycontract.contract.checks.keywords import explain
 from retrycontract.contract.checks.schema_engine import violations
+from retrycontract.contract.explaining.listing import Explainer
 from retrycontract.contract.tool import CompiledTool
 from tests.contract.schema_findings import errors, findings, one
 
@@ -335,7 +335,8 @@ class Contradiction:
 
 def test_a_refusal_without_a_reason_is_still_a_refusal() -> None:
     compiled = CompiledTool.of(Tool(name="t", input_schema={})).schema
-    broken = replace(compiled, validator=Contradiction(), explainer=Explainer(Contradiction()))
+    lister = replace(compiled.lister, explainer=Explainer(Contradiction()))
+    broken = replace(compiled, validator=Contradiction(), lister=lister)
     (error,) = violations(broken, {}, strict=True, sanitizer=ValueSanitizer())
     assert (error.error_code, error.field_path) == (ErrorCode.OBJECT_SCHEMA_VIOLATION, "")
 

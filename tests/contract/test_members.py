@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.checks.compiled_schema import MANY_WRITTEN, CompiledSchema, Explainer
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.explaining.outline import NOTHING
+from retrycontract.contract.explaining.listing import MANY_WRITTEN, NOTHING, Explainer
 from retrycontract.contract.explaining.parts import NAME, STRETCH, MemberRule, Members, OutOfPatienceError, Patience
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
@@ -47,7 +47,8 @@ def told(schema: CompiledSchema, value: Any) -> list[ValidationError]:
 @pytest.mark.parametrize(("schema", "value"), LARGE.values(), ids=list(LARGE))
 def test_what_is_wrong_with_a_large_value_is_told_as_the_engine_tells_it(schema: dict[str, Any], value: Any) -> None:
     whole = Explainer(compiled(schema).validator)
-    by_the_engine = replace(compiled(schema), explainer_of_large=lambda: whole, outline=NOTHING)
+    plain = compiled(schema)
+    by_the_engine = replace(plain, lister=replace(plain.lister, explainer_of_large=lambda: whole, outline=NOTHING))
     errors = told(compiled(schema), value)
     assert 5 < len(errors) < MAX_TOLD
     assert errors == told(by_the_engine, value)
@@ -55,7 +56,7 @@ def test_what_is_wrong_with_a_large_value_is_told_as_the_engine_tells_it(schema:
 
 def test_the_engine_writes_one_error_of_a_large_value_however_many_items_are_wrong() -> None:
     schema = compiled({"properties": {"a": {"items": ROW}}})
-    assert len(list(schema.explainer_of_large().validator.iter_errors({"a": [{"n": "?"}] * MANY_WRITTEN}))) == 1
+    assert len(list(schema.lister.explainer_of_large().validator.iter_errors({"a": [{"n": "?"}] * MANY_WRITTEN}))) == 1
 
 
 class Counting:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema, Explainer
+from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
-from retrycontract.contract.explaining.outline import NOTHING, split
+from retrycontract.contract.explaining.listing import NOTHING, Explainer, split
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 
@@ -60,9 +60,8 @@ def told(schema: CompiledSchema, value: Any) -> set[tuple[str, str, str]]:
 @example(SCHEMAS[-2], {"": {}, "7": {}})
 def test_an_outline_changes_nothing_of_what_is_told(schema: dict[str, Any], value: Any) -> None:
     with_outline = compiled(schema)
-    assert told(with_outline, value) == told(
-        replace(with_outline, explainer=Explainer(with_outline.validator), outline=NOTHING), value
-    )
+    without = replace(with_outline.lister, explainer=Explainer(with_outline.validator), outline=NOTHING)
+    assert told(with_outline, value) == told(replace(with_outline, lister=without), value)
 
 
 @given(VALUES)
@@ -82,7 +81,7 @@ def test_the_engine_is_not_asked_for_the_names_of_plain_objects() -> None:
     schema["required"] = list(schema["properties"])  # type: ignore[assignment]
     value = {"big": [0] * 100_000}
     ready = compiled(schema)
-    assert list(ready.explainer.validator.iter_errors(value)) == []
+    assert list(ready.lister.explainer.validator.iter_errors(value)) == []
     assert len(told(ready, value)) == 600
 
 

@@ -13,15 +13,16 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.engine_errors import Kind, options_of
 from retrycontract.contract.schemas.type_expressions import describe_types
 
 MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
 
 
-def explain(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def explain(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
     """Yield the errors for one failure; a keyword that no row names is a generic constraint (VAL-003)."""
-    yield from EXPLANATIONS.get(type(kind).__name__, _other)(failure, kind)
+    yield from EXPLANATIONS.get(type(kind), _other)(failure, kind)
 
 
 def unknown_fields(
@@ -73,7 +74,7 @@ def property_name(failure: Failure, key: str) -> ValidationError:
     )
 
 
-def _required(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _required(failure: Failure, kind: Kind.Required) -> Iterator[ValidationError]:
     needed = str(kind.property)
     name = failure.name(needed)
     triggers = "' and '".join(failure.name(trigger) for trigger in _triggers(failure, needed))
@@ -112,7 +113,7 @@ def _triggers(failure: Failure, needed: str) -> list[str]:
     return []
 
 
-def _type(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _type(failure: Failure, kind: Kind.Type) -> Iterator[ValidationError]:
     declared = failure.constraint
     names = declared if isinstance(declared, list) else [declared] if isinstance(declared, str) else kind.types
     short = describe_types(str(name) for name in names)
@@ -124,8 +125,8 @@ def _type(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     )
 
 
-def _enum(failure: Failure, kind: Any) -> Iterator[ValidationError]:
-    yield invalid_choice(failure, list(kind.options) if hasattr(kind, "options") else [kind.expected_value])
+def _enum(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
+    yield invalid_choice(failure, options_of(kind))
 
 
 def invalid_choice(failure: Failure, options: list[Any]) -> ValidationError:
@@ -148,7 +149,7 @@ def unquoted(shown: str) -> str:
     return shown[1:-1] if shown.startswith('"') and shown.endswith('"') else shown
 
 
-def _text_length(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _text_length(failure: Failure, kind: Kind.MinLength | Kind.MaxLength) -> Iterator[ValidationError]:
     too_long = failure.keyword == "maxLength"
     yield failure.error(
         ErrorCode.STRING_LENGTH_VIOLATION,
@@ -158,7 +159,7 @@ def _text_length(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     )
 
 
-def _item_count(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _item_count(failure: Failure, kind: Kind.MinItems | Kind.MaxItems) -> Iterator[ValidationError]:
     too_many = failure.keyword == "maxItems"
     yield failure.error(
         ErrorCode.ARRAY_LENGTH_VIOLATION,
@@ -172,12 +173,12 @@ def _exceeded(limit: int, *, too_much: bool) -> str:
     return f"exceeds maximum {limit}" if too_much else f"is below minimum {limit}"
 
 
-def _pattern(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _pattern(failure: Failure, kind: Kind.Pattern) -> Iterator[ValidationError]:
     pattern = failure.limit(str(kind.pattern))
     yield failure.error(ErrorCode.PATTERN_MISMATCH, {"pattern": pattern}, expected=f"string matching {pattern}")
 
 
-def _format(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _format(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
     form = failure.limit(str(failure.constraint or getattr(kind, "format", "")))
     yield failure.error(
         ErrorCode.FORMAT_VIOLATION,
@@ -207,7 +208,7 @@ def _range(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     )
 
 
-def _unique(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _unique(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     first, second = _equal_items(failure.value)
     yield failure.error(
         ErrorCode.UNIQUE_CONSTRAINT_VIOLATION,
@@ -239,7 +240,9 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _unknown(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _unknown(
+    failure: Failure, kind: Kind.AdditionalProperties | Kind.UnevaluatedProperties
+) -> Iterator[ValidationError]:
     yield from unknown_fields(failure, dict.fromkeys(str(name) for name in kind.unexpected))
 
 
@@ -260,7 +263,7 @@ def _unknown_items(failure: Failure, kind: Any) -> Iterator[ValidationError]:
         )
 
 
-def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _false(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     """Tell the uses of the schema `false` apart by the keyword that holds it."""
     if failure.keyword == "additionalProperties":
         # The schema that says so declares nothing: what others declare in the same place is refused as well.
@@ -286,7 +289,7 @@ def _false(failure: Failure, _: Any) -> Iterator[ValidationError]:
         )
 
 
-def _contains(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _contains(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     low, high = failure.schema.get("minContains", 1), failure.schema.get("maxContains")
     count = f"at most {high}" if failure.keyword == "maxContains" else f"at least {low}"
     wanted = failure.describe(failure.schema.get("contains", True))
@@ -297,7 +300,7 @@ def _contains(failure: Failure, _: Any) -> Iterator[ValidationError]:
     )
 
 
-def _size(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _size(failure: Failure, kind: Kind.MinProperties | Kind.MaxProperties) -> Iterator[ValidationError]:
     too_many = failure.keyword == "maxProperties"
     bound = f"at {'most' if too_many else 'least'} {kind.limit} fields"
     yield failure.error(
@@ -308,7 +311,7 @@ def _size(failure: Failure, kind: Any) -> Iterator[ValidationError]:
     )
 
 
-def _not(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _not(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     refused = failure.constraint
     # What is no object has no fields to remove.
     names = refused.get("required") if isinstance(refused, dict) and isinstance(failure.value, dict) else None
@@ -331,7 +334,7 @@ def _not(failure: Failure, _: Any) -> Iterator[ValidationError]:
         )
 
 
-def _several(failure: Failure, kind: Any) -> Iterator[ValidationError]:
+def _several(failure: Failure, kind: Kind.OneOfMultipleValid) -> Iterator[ValidationError]:
     """Explain a oneOf with several matches: the fields that the matching branches ask for exclude each other."""
     branches = failure.constraint if isinstance(failure.constraint, list) else []
     matching = [branch for branch, errors in zip(branches, kind.context, strict=False) if not errors]
@@ -349,40 +352,38 @@ def _exclusive(failure: Failure, names: list[str]) -> ValidationError:
     )
 
 
-def _other(failure: Failure, _: Any) -> Iterator[ValidationError]:
+def _other(failure: Failure, _: Kind) -> Iterator[ValidationError]:
     yield failure.error(ErrorCode.CONSTRAINT_VIOLATION, {"constraint": failure.limit(failure.keyword or "its schema")})
 
 
-# By the name of the kind: errors that are worked out here instead of in the engine bring kinds of their
-# own, which are named like the engine's.
-EXPLANATIONS: dict[str, Explain] = {
-    "Required": _required,
-    "Type": _type,
-    "Enum": _enum,
-    "Constant": _enum,
-    "MinLength": _text_length,
-    "MaxLength": _text_length,
-    "MinItems": _item_count,
-    "MaxItems": _item_count,
-    "Pattern": _pattern,
-    "Format": _format,
-    "ContentEncoding": _format,
-    "ContentMediaType": _format,
-    "FromUtf8": _format,
-    "Minimum": _range,
-    "Maximum": _range,
-    "ExclusiveMinimum": _range,
-    "ExclusiveMaximum": _range,
-    "MultipleOf": _range,
-    "UniqueItems": _unique,
-    "AdditionalProperties": _unknown,
-    "UnevaluatedProperties": _unknown,
-    "AdditionalItems": _unknown_items,
-    "UnevaluatedItems": _unknown_items,
-    "FalseSchema": _false,
-    "Contains": _contains,
-    "MinProperties": _size,
-    "MaxProperties": _size,
-    "Not": _not,
-    "OneOfMultipleValid": _several,
+EXPLANATIONS: dict[type[Kind], Explain] = {
+    Kind.Required: _required,
+    Kind.Type: _type,
+    Kind.Enum: _enum,
+    Kind.Constant: _enum,
+    Kind.MinLength: _text_length,
+    Kind.MaxLength: _text_length,
+    Kind.MinItems: _item_count,
+    Kind.MaxItems: _item_count,
+    Kind.Pattern: _pattern,
+    Kind.Format: _format,
+    Kind.ContentEncoding: _format,
+    Kind.ContentMediaType: _format,
+    Kind.FromUtf8: _format,
+    Kind.Minimum: _range,
+    Kind.Maximum: _range,
+    Kind.ExclusiveMinimum: _range,
+    Kind.ExclusiveMaximum: _range,
+    Kind.MultipleOf: _range,
+    Kind.UniqueItems: _unique,
+    Kind.AdditionalProperties: _unknown,
+    Kind.UnevaluatedProperties: _unknown,
+    Kind.AdditionalItems: _unknown_items,
+    Kind.UnevaluatedItems: _unknown_items,
+    Kind.FalseSchema: _false,
+    Kind.Contains: _contains,
+    Kind.MinProperties: _size,
+    Kind.MaxProperties: _size,
+    Kind.Not: _not,
+    Kind.OneOfMultipleValid: _several,
 }

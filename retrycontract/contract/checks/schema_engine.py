@@ -28,13 +28,12 @@ from retrycontract.contract.checks.failure import Failure, subject
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
-from retrycontract.contract.explaining.explanations import Key, Path, key_of
-from retrycontract.contract.explaining.outline import Missing
-from retrycontract.contract.explaining.parts import Named, OutOfPatienceError, Patience
+from retrycontract.contract.explaining.explanations import Key, key_of
+from retrycontract.contract.explaining.parts import OutOfPatienceError, Patience
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.schemas.engine_paths import EnginePaths
+from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths, Kind, Path
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown
@@ -169,7 +168,6 @@ class Reader:
         self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, patience: Patience, *, advises: bool
     ) -> None:
         self._compiled, self._value, self._sanitizer, self._patience = compiled, value, sanitizer, patience
-        self._explainer = compiled.explainer_for(value)
         self._may_advise, self._told = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
@@ -180,65 +178,34 @@ class Reader:
         return self._may_advise and self._told <= keywords.MAX_ADVISED
 
     def violations(self) -> Iterator[ValidationError]:
-        """Yield our errors for all that is wrong; the names that plain objects miss are looked up here."""
-        for missing in self._compiled.outline.missing(self._value):
-            yield from self.explain(missing)
-        for error in self._explainer.validator.iter_errors(self._value):
+        """Yield our errors for all that is wrong."""
+        for error in self._compiled.lister.errors(self._value, self._patience):
             yield from self.explain(error)
 
-    def explain(self, error: Any) -> Iterator[ValidationError]:
+    def explain(self, error: EngineError) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
-        kind = type(error.kind).__name__
-        path, value = self._located(error)
-        if self._explainer.gathering.holds(error):
-            for named in self._named(error):
-                yield from self.explain(named)
-            return
         self._told += 1
-        key = key_of(error, kind, path, value, redacts=self._sanitizer.redacts_secrets, advises=self._advises)
+        key = key_of(error, redacts=self._sanitizer.redacts_secrets, advises=self._advises)
         if key is not None:
-            yield self._steady(error, key, path, value)
+            yield self._steady(error, key)
             return
         failure = self._failure(error)
-        match kind:
-            case "AnyOf" | "OneOfNotValid":
-                for told in unions.explain(failure, error, self.explain, self._apart):
+        match error.kind:
+            case Kind.AnyOf() | Kind.OneOfNotValid():
+                for told in unions.explain(failure, error, self.explain):
                     # An author who lowered the union's severity lowered all that is said of it; a
                     # branch may be milder still.
                     yield replace(told, severity=min(told.severity, failure.severity))
-            case "PropertyNames":
-                yield keywords.property_name(failure, str(error.kind.error.instance))
-            case "FalseSchema" if failure.keyword == "propertyNames":
+            case Kind.PropertyNames(error=refused):
+                yield keywords.property_name(failure, str(refused.instance))
+            case Kind.FalseSchema() if failure.keyword == "propertyNames":
                 yield from (keywords.property_name(failure, key) for key in failure.value)
             case _:
                 yield from keywords.explain(failure, error.kind)
 
-    def _located(self, error: Any) -> tuple[Path, Any]:
-        """Give the place of an error and its value; only the engine's own paths need repair."""
-        match error:
-            case Missing():
-                return error.instance_path, error.instance
-            case Named():
-                return error.where, error.instance
-        return self._paths.locate(error)
-
-    def _apart(self, branch: list[Any]) -> list[Any]:
-        """Take the gathered errors of a union's branch apart: how many there are tells which branch was meant."""
-        return [
-            named
-            for error in branch
-            for named in (self._named(error) if self._explainer.gathering.holds(error) else [error])
-        ]
-
-    def _named(self, error: Any) -> Iterator[Named]:
-        """Take a gathered error apart, down to what stands for nothing else."""
-        path, value = self._located(error)
-        gathering = self._explainer.gathering
-        return gathering.flat(gathering.apart(error, value, path, self._patience), self._patience)
-
-    def _steady(self, error: Any, key: Key, path: Path, value: Any) -> ValidationError:
+    def _steady(self, error: EngineError, key: Key) -> ValidationError:
         """Tell an error in the words that were found when it first occurred at this place of the schema."""
-        explanations = self._compiled.explanations
+        explanations, path, value = self._compiled.explanations, error.where, error.value
         known = explanations.find(key)
         if known is None:
             failure = self._failure(error)
@@ -255,9 +222,9 @@ class Reader:
     def _subject(self, path: Path) -> str:
         return subject(pointers.from_tokens(path), self._sanitizer)
 
-    def _failure(self, error: Any) -> Failure:
-        kind = type(error.kind).__name__
-        is_false = kind == "FalseSchema" and lookup(self._compiled.schema, error.schema_path) is False
+    def _failure(self, error: EngineError) -> Failure:
+        fails_by_false = isinstance(error.kind, Kind.FalseSchema)
+        is_false = fails_by_false and lookup(self._compiled.schema, error.schema_path) is False
         keyword, parent = _keyword(list(error.schema_path), is_false=is_false)
         found = lookup(self._compiled.schema, parent)
         # The engine leaves a member named "" out of its paths; the holder of the keyword is found by putting it back.
@@ -268,12 +235,13 @@ class Reader:
             schema = next((other for other in others if isinstance(other, dict) and keyword in other), found)
         else:
             schema = found
-        if kind == "FalseSchema" and keyword == "additionalProperties":
-            paths = [path for path, value in self._paths.possible_paths(error) if isinstance(value, dict)]
+        if fails_by_false and keyword == "additionalProperties":
+            spellings = self._paths.possible_paths(error.instance_path)
+            paths = [path for path, value in spellings if isinstance(value, dict)]
             places = (path for path in paths if any(each is schema for each in place_of(self._index, path).schemas))
             path = next(places, paths[0])
         else:
-            path, _ = self._located(error)
+            path = error.where
         value = self._value
         for step in path:
             value = value[step]
@@ -281,7 +249,7 @@ class Reader:
             pointer=pointers.from_tokens(path),
             value=value,
             schema=schema if isinstance(schema, dict) else {},
-            keyword="propertyNames" if kind == "PropertyNames" else keyword,
+            keyword="propertyNames" if isinstance(error.kind, Kind.PropertyNames) else keyword,
             path=tuple(str(step) for step in parent),
             place=place_of(self._index, path),
             resolve=self._index.resolve,

@@ -12,20 +12,20 @@ from retrycontract.contract.checks.keywords import invalid_choice
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import Resolve, Schema, type_name
+from retrycontract.contract.schemas.engine_errors import EngineError, Kind, options_of
 from retrycontract.contract.schemas.type_expressions import describe_types
 
-Branch = list[Any]  # the engine's errors of one alternative
+Branch = list[EngineError]  # of one alternative
 MAX_STEPS = 6  # of references and allOf, followed from a branch to the schemas that it stands for
 
 
 def explain(
     failure: Failure,
-    union: Any,
-    explain_error: Callable[[Any], Iterator[ValidationError]],
-    apart: Callable[[Branch], Branch],
+    union: EngineError,
+    explain_error: Callable[[EngineError], Iterator[ValidationError]],
 ) -> Iterator[ValidationError]:
     """Yield the errors of the branch that was meant by the engine's error of a union, or one that names them all."""
-    branches = [apart(branch) for branch in union.kind.context]
+    branches = union.alternatives()
     depth = len(union.instance_path)  # as the engine counts: it leaves out members with an empty name
     actual = _comparable(type_name(failure.value))
     candidates = [branch for branch in branches if not _refuses_type(branch, depth, actual)]
@@ -100,33 +100,26 @@ def _refuses_type(branch: Branch, depth: int, actual: str) -> bool:
     return any(actual not in wanted for error in branch if (wanted := _wanted_types(error, depth, actual)))
 
 
-def _wanted_types(error: Any, depth: int, actual: str) -> list[str]:
+def _wanted_types(error: EngineError, depth: int, actual: str) -> list[str]:
     """List the types that an error about the union's own value asks for; none when it is about something else."""
     if len(error.instance_path) != depth:
         return []
-    match type(error.kind).__name__:
-        case "Type":
-            return [str(name) for name in error.kind.types]
-        case "Constant" | "Enum":
-            return [_comparable(type_name(option)) for option in _options(error.kind)]
-        case "AnyOf" | "OneOfNotValid" if all(_refuses_type(branch, depth, actual) for branch in error.kind.context):
-            return [name for each in chain(*error.kind.context) for name in _wanted_types(each, depth, actual)]
+    match error.kind:
+        case Kind.Type(types=types):
+            return [str(name) for name in types]
+        case Kind.Constant() | Kind.Enum():
+            return [_comparable(type_name(option)) for option in options_of(error.kind)]
+        case Kind.AnyOf() | Kind.OneOfNotValid():
+            branches = error.alternatives()
+            if all(_refuses_type(branch, depth, actual) for branch in branches):
+                return [name for each in chain(*branches) for name in _wanted_types(each, depth, actual)]
     return []
 
 
 def _choices(branch: Branch, depth: int) -> list[Any]:
     """List the values that a branch takes which is nothing but a const or an enum."""
     only = [error for error in branch if len(error.instance_path) == depth]
-    return _options(only[0].kind) if len(branch) == len(only) == 1 else []
-
-
-def _options(kind: Any) -> list[Any]:
-    match type(kind).__name__:
-        case "Constant":
-            return [kind.expected_value]
-        case "Enum":
-            return list(kind.options)
-    return []
+    return options_of(only[0].kind) if len(branch) == len(only) == 1 else []
 
 
 def _comparable(name: str) -> str:
@@ -137,7 +130,7 @@ def _comparable(name: str) -> str:
 def _refuses_discriminator(branch: Branch, names: Container[str], depth: int) -> bool:
     """Tell a branch to which a discriminator has the value of another one."""
     return any(
-        len(error.instance_path) == depth + 1 and _options(error.kind) and str(error.instance_path[-1]) in names
+        len(error.instance_path) == depth + 1 and options_of(error.kind) and str(error.instance_path[-1]) in names
         for error in branch
     )
 

@@ -16,17 +16,18 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.schemas.engine_errors import EngineError, Kind, Path
 
 MAX_KEPT = 1_000  # of one schema; nothing that a model makes up gets in, but references may loop
 # What the words depend on beside the place, by the engine's kind: no more than the schema can name.
-STEADY: dict[str, Callable[[Any, Any, bool], str | None]] = {
-    "Required": lambda kind, *_: str(kind.property),
-    "Type": lambda _, value, __: type_name(value),
-    "Enum": lambda kind, value, advises: did_you_mean(value, kind.options) if advises else None,
-    "Constant": lambda kind, value, advises: did_you_mean(value, [kind.expected_value]) if advises else None,
+STEADY: dict[type[Kind], Callable[[Any, Any, bool], str | None]] = {
+    Kind.Required: lambda kind, *_: str(kind.property),
+    Kind.Type: lambda _, value, __: type_name(value),
+    Kind.Enum: lambda kind, value, advises: did_you_mean(value, kind.options) if advises else None,
+    Kind.Constant: lambda kind, value, advises: did_you_mean(value, [kind.expected_value]) if advises else None,
     **dict.fromkeys(
-        ("Pattern", "Format", "Minimum", "Maximum", "ExclusiveMinimum", "ExclusiveMaximum", "MultipleOf", "MinLength",
-         "MaxLength", "MinItems", "MaxItems"),
+        (Kind.Pattern, Kind.Format, Kind.Minimum, Kind.Maximum, Kind.ExclusiveMinimum, Kind.ExclusiveMaximum,
+         Kind.MultipleOf, Kind.MinLength, Kind.MaxLength, Kind.MinItems, Kind.MaxItems),
         lambda *_: None,
     ),
 }  # fmt: skip
@@ -38,7 +39,6 @@ SHOWN: dict[ErrorCode, Callable[[Any, str], str]] = {
     ErrorCode.ARRAY_LENGTH_VIOLATION: lambda value, _: str(len(value)),
 }
 
-Path = list[str | int]
 Key = tuple[Any, ...]
 
 
@@ -139,14 +139,15 @@ class Explanations:
             self._kept[key] = explanation
 
 
-def key_of(error: Any, kind: str, path: Path, value: Any, *, redacts: bool, advises: bool) -> Key | None:
+def key_of(error: EngineError, *, redacts: bool, advises: bool) -> Key | None:
     """Name all that a steady error depends on: its keyword, how one comes to it, the place, and the ways of telling."""
-    way, detail_of = error.evaluation_path, STEADY.get(kind)
+    kind, way = type(error.kind), error.evaluation_path
+    detail_of = STEADY.get(kind)
     # The engine calls a failed `dependentRequired` Required, too; its words depend on which other fields are there.
-    if detail_of is None or (kind == "Required" and way[-1] != "required"):
+    if detail_of is None or (kind is Kind.Required and way[-1] != "required"):
         return None
-    folded = [None if step.__class__ is int else step for step in path]
-    return kind, detail_of(error.kind, value, advises), redacts, advises, *way, *folded
+    folded = [None if step.__class__ is int else step for step in error.where]
+    return kind, detail_of(error.kind, error.value, advises), redacts, advises, *way, *folded
 
 
 @cache

@@ -10,33 +10,37 @@ alone does so, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
-from retrycontract.contract.explaining.outline import Required
 from retrycontract.contract.explaining.parts import (
     MEMBERWISE,
     NAME,
     TABLES,
     UNIONS,
-    Located,
     Members,
-    Named,
     Parts,
-    Path,
     Patience,
     Steps,
     compositions,
     may_divide,
     moved_place,
     take_rules,
-    union_of,
 )
 from retrycontract.contract.json_types import Schema
 from retrycontract.contract.schemas.admission import InvalidSchema, compile_names, compile_parts
+from retrycontract.contract.schemas.engine_errors import (
+    EngineError,
+    Kind,
+    Path,
+    missing,
+    no_alternative,
+    not_among,
+)
 from retrycontract.contract.schemas.graph import subschemas
 from retrycontract.contract.schemas.metaschema import draft_of
 
@@ -54,13 +58,6 @@ MOVED_BY = {fails: 2 + len(inside) for fails, inside, _ in (WAY, OLD_WAY)}  # st
 
 
 @dataclass(frozen=True, slots=True)
-class Enum:
-    """Say what is allowed, as the engine does."""
-
-    options: list[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """Hold one gathered keyword: where it stands, and the names that it asks for beside which other (or none).
 
@@ -72,7 +69,7 @@ class Rule:
     place: Steps
     asked: tuple[tuple[str | None, list[str]], ...] = ()
     validator: Any = None
-    options: Enum | None = None
+    options: Kind | None = None
     parts: Parts | None = None
     members: Members | None = None
 
@@ -89,13 +86,13 @@ class Rule:
         yield from self.refused(names[:half])
         yield from self.refused(names[half:])
 
-    def faults(self, value: Any) -> Iterator[Enum | Required]:
+    def faults(self, value: Any) -> Iterator[Kind]:
         """Yield what is allowed instead, or what is asked for and not there."""
         if self.options is not None:
             yield self.options
         for beside, names in self.asked:
             if beside is None or beside in value:
-                yield from (Required(name) for name in names if name not in value)
+                yield from (missing(name) for name in names if name not in value)
 
 
 class Gathering:
@@ -107,70 +104,70 @@ class Gathering:
         # Where what was moved into a condition begins, and how many steps longer the way is.
         self._moved = {at[:-1]: MOVED_BY[str(at[-1])] for at in rules}
 
-    def holds(self, error: Any) -> bool:
-        """Tell an error that stands for one of each name or part."""
-        return bool(self._rules) and tuple(error.schema_path) in self._rules
-
-    def apart(self, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Named]:
-        """Yield the errors that a gathered one stands for; `value` is what it is about, at `where`."""
-        rule = self._rules[tuple(error.schema_path)]
-        # The last three steps of the way are the condition's own: `allOf`, its number, and the keyword that failed.
-        if rule.members is not None:
-            located = rule.members.errors(value, patience)
-            yield from self._located(located, error, where, error.evaluation_path[:-3])
-            return
-        schema_path, way = [*rule.place, rule.keyword], [*error.evaluation_path[:-3], rule.keyword]
-        if rule.keyword == "propertyNames":
-            for each in patience.over(rule.refused(list(value))):
-                yield Named(each.kind, value, error.instance_path, each.schema_path, each.evaluation_path, where)
-        elif rule.parts is None:
-            for fault in rule.faults(value):
-                yield Named(fault, value, error.instance_path, schema_path, way, where)
-        elif rule.keyword in UNIONS:
-            parts = self._parts(rule, error, value, where, patience)
-            kind = union_of(rule.keyword, [list(part) for part in parts])
-            yield Named(kind, value, error.instance_path, schema_path, way, where)
+    def apart(self, error: EngineError, patience: Patience) -> Iterator[EngineError]:
+        """Yield the errors that one stands for; itself where it stands for nothing else."""
+        if self._rules and tuple(error.schema_path) in self._rules:
+            for each in self._held(error, patience):
+                yield from self.apart(each, patience)
+        elif (read := error.read) is not None:
+            yield error._replace(read=lambda raw: (each for found in read(raw) for each in self.apart(found, patience)))
         else:
-            for part in self._parts(rule, error, value, where, patience):
-                yield from part
+            yield error
 
-    def flat(self, errors: Iterable[Named], patience: Patience) -> Iterator[Named]:
-        """Yield errors, those that stand for several taken apart."""
-        for error in errors:
-            if self.holds(error):
-                yield from self.flat(self.apart(error, error.instance, error.where, patience), patience)
-            else:
-                yield error
-
-    def _parts(self, rule: Rule, error: Any, value: Any, where: Path, patience: Patience) -> Iterator[Iterator[Named]]:
-        """Yield what is wrong with each part of a composition."""
-        assert rule.parts is not None
+    def _held(self, error: EngineError, patience: Patience) -> Iterator[EngineError]:
+        """Yield the errors that a gathered one was made of; they may be gathered, too."""
+        rule, value = self._rules[tuple(error.schema_path)], error.value
+        # The last three steps of the way are the condition's own: `allOf`, its number, and the keyword that failed.
         way = error.evaluation_path[:-3]
-        for steps, located in rule.parts.errors(value, patience):
-            yield self.flat(self._located(located, error, where, [*way, *steps]), patience)
-
-    def _located(self, errors: Iterable[Located], error: Any, where: Path, way: Path) -> Iterator[Named]:
-        for each, below, value in errors:
-            begins = each.evaluation_path.index("$ref", 2) + 1
-            path = each.schema_path
-            if tuple(path) in self._rules:
-                original = path
-            else:
-                found, position = Path(), 0
-                while position < len(path):
-                    further = self._moved.get(tuple(path[: position + 2]), 0)
-                    if not further:
-                        found.append(path[position])
-                    position += further or 1
-                original = found
-            yield Named(
-                each.kind,
-                value,
-                [*error.instance_path, *each.instance_path[1:]],
-                original,
-                [*way, *each.evaluation_path[begins:]],
-                [*where, *below[1:]],
+        if rule.members is not None:
+            for each in rule.members.errors(value, patience):
+                yield each.placed(self._place(error, way))
+            return
+        told = EngineError(
+            error.kind, value, error.instance_path, [*rule.place, rule.keyword], [*way, rule.keyword], error.where
+        )
+        if rule.keyword == "propertyNames":
+            for refused in patience.over(rule.refused(list(value))):
+                yield told._replace(
+                    kind=refused.kind, schema_path=refused.schema_path, evaluation_path=refused.evaluation_path
+                )
+        elif rule.parts is None:
+            for kind in rule.faults(value):
+                yield told._replace(kind=kind)
+        else:
+            parts = (
+                map(methodcaller("placed", self._place(error, [*way, *steps])), errors)
+                for steps, errors in rule.parts.errors(value, patience)
             )
+            if rule.keyword not in UNIONS:
+                for part in parts:
+                    yield from part
+                return
+            alternatives = [[each for found in part for each in self.apart(found, patience)] for part in parts]
+            yield told._replace(kind=no_alternative(rule.keyword, alternatives))
+
+    def _place(self, error: EngineError, way: Path) -> Callable[[EngineError], EngineError]:
+        """Give what makes of an error about a part, below a name of its own, one about what the gathered error is."""
+        return lambda each: EngineError(
+            each.kind,
+            each.value,
+            [*error.instance_path, *each.instance_path[1:]],
+            self._original(each.schema_path),
+            [*way, *each.evaluation_path[each.evaluation_path.index("$ref", 2) + 1 :]],
+            [*error.where, *each.where[1:]],
+        )
+
+    def _original(self, path: Path) -> Path:
+        """Give the way in the schema as it was before keywords were moved into conditions."""
+        if tuple(path) in self._rules:
+            return path
+        found, position = Path(), 0
+        while position < len(path):
+            further = self._moved.get(tuple(path[: position + 2]), 0)
+            if not further:
+                found.append(path[position])
+            position += further or 1
+        return found
 
 
 def gather(schema: Schema, whole: Schema, *, by_member: bool = False) -> tuple[Schema, Gathering]:
@@ -229,7 +226,7 @@ def _rules(holder: dict[str, Any], place: Steps, whole: Schema) -> Iterator[Rule
     if isinstance(names := holder.get("required"), list) and len(names) > FEW:
         yield Rule("required", place, ((None, names),))
     if isinstance(options := holder.get("enum"), list) and len(options) > FEW_OPTIONS:
-        yield Rule("enum", place, options=Enum(options))
+        yield Rule("enum", place, options=not_among(options))
     table = holder.get("dependentRequired")
     if isinstance(table, dict) and sum(map(len, table.values())) > FEW:
         yield Rule("dependentRequired", place, tuple(table.items()))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from retrycontract.contract.json_types import Schema, count_nodes, has_at_most
-from retrycontract.contract.schemas.engine_paths import EnginePaths
+from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths
 from retrycontract.contract.schemas.graph import REFERENCES, UNEVALUATED
 
 MAX_STEPS = 10_000  # of some 10 µs: an error of a union's branch, read and compared
@@ -71,7 +72,7 @@ class Members:
         self._room = STRETCH // rule.patterns
         self._validator: Any = None
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[Located]:
+    def errors(self, value: Any, patience: Patience) -> Iterator[EngineError]:
         """Yield the errors of the members, located below a name of its own."""
         if self._validator is None:
             self._validator = self._compile()
@@ -96,16 +97,19 @@ class Members:
         yield from self._refused(members[:half], start, build)
         yield from self._refused(members[half:], start + half, build)
 
-    def _told(self, stretch: Any, start: int, patience: Patience) -> Iterator[Located]:
+    def _told(self, stretch: Any, start: int, patience: Patience) -> Iterator[EngineError]:
         paths = EnginePaths({NAME: stretch})
-        for error in patience.over(self._validator.iter_errors({NAME: stretch})):
-            path, value = paths.locate(error)
-            where, seen = _moved(path, start), _moved(error.instance_path, start)
-            yield Named(error.kind, value, seen, error.schema_path, error.evaluation_path, where), where, value
+        errors = map(paths.read, patience.over(self._validator.iter_errors({NAME: stretch})))
+        yield from (error.placed(partial(_behind, start)) for error in errors) if start else errors
 
 
-def _moved(path: Path, start: int) -> Path:
-    return [path[0], int(path[1]) + start, *path[2:]] if start else path
+def _behind(members: int, error: EngineError) -> EngineError:
+    """Give an error about a stretch of an array as one about the whole, which has so many members before it."""
+    where, seen = error.where, error.instance_path
+    return error._replace(
+        where=[where[0], int(where[1]) + members, *where[2:]],
+        instance_path=[seen[0], int(seen[1]) + members, *seen[2:]],
+    )
 
 
 def take_rules(holder: dict[str, Any], *, tuples: str) -> Iterator[MemberRule]:
@@ -138,46 +142,8 @@ COMPILING = 100  # steps that the parts of a composition take once
 NODES_A_STEP = 50  # of a value that the engine is handed
 # What these mean depends on the way that led there, or on what fits beside them.
 DEPENDENT = ("$dynamicRef", "$recursiveRef", *UNEVALUATED)
-Path = list[str | int]
 Steps = tuple[str | int, ...]
-Located = tuple[Any, Path, Any]  # an error, its true path and its value
 Compile = Callable[[Mapping[str, tuple[Steps, Sequence[str]]]], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Report a mistake in the form of the engine's errors; `where` is the true path of the value."""
-
-    kind: Any
-    instance: Any
-    instance_path: Path
-    schema_path: Path
-    evaluation_path: Path
-    where: Path
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """Say what is wrong with each alternative, as the engine does."""
-
-    context: list[list[Named]]
-
-
-@dataclass(frozen=True, slots=True)
-class OneOfNotValid(AnyOf):
-    """Say the same where only one alternative may fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class OneOfMultipleValid(AnyOf):
-    """Say which alternatives fit: nothing is wrong with those."""
-
-
-def union_of(keyword: str, context: list[list[Named]]) -> AnyOf:
-    """Say what the engine says of a union whose alternatives have these errors."""
-    if keyword == "anyOf":
-        return AnyOf(context)
-    return OneOfNotValid(context) if all(context) else OneOfMultipleValid(context)
 
 
 class Parts:
@@ -190,7 +156,7 @@ class Parts:
         self._compile, self._place = compile_parts, place
         self._validator: Any = None
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[tuple[Steps, Iterator[Located]]]:
+    def errors(self, value: Any, patience: Patience) -> Iterator[tuple[Steps, Iterator[EngineError]]]:
         """Yield of each part the steps to it and its errors, located below a name of the part's own."""
         # Spent even where another check has compiled them: what is told must not depend on what was asked before.
         patience.spend_once(COMPILING, self)
@@ -201,7 +167,7 @@ class Parts:
         for name, steps in zip(self._names, self._steps, strict=True):
             patience.spend(cost)
             errors = self._validator.iter_errors({name: value})
-            yield steps, ((error, *paths.locate(error)) for error in patience.over(errors))
+            yield steps, map(paths.read, patience.over(errors))
 
     def _compiled(self) -> Any:
         parts = {}

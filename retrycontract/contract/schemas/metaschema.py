@@ -14,7 +14,7 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  
 from retrycontract.contract import pointers
 from retrycontract.contract.json_types import Schema, type_name
 from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault, excerpt
-from retrycontract.contract.schemas.engine_paths import EnginePaths
+from retrycontract.contract.schemas.engine_errors import EnginePaths
 
 
 @dataclass(frozen=True, slots=True)

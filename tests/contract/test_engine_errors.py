@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from retrycontract.contract.schemas.engine_paths import EnginePaths
+from retrycontract.contract.schemas.engine_errors import EnginePaths
 
 # Whatever is no container and not the word "right" is wrong, wherever it stands.
 ALL_WRONG = {
