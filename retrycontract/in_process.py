@@ -24,9 +24,9 @@ from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOption
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
 from retrycontract.contract.matching import Submission
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tracker import (

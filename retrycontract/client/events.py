@@ -14,8 +14,7 @@ import httpx2
 
 from retrycontract.client.connection import CONNECT_SECONDS, from_httpx, lost
 from retrycontract.client.errors import UnexpectedAnswerError, UnreachableError, refusal
-from retrycontract.client.exchange import Lost, Reply
-from retrycontract.client.patience import Patience
+from retrycontract.client.exchange import Lost, Patience, Reply
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.lifecycle import CallState
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from retrycontract.client.declarations import NO_PYDANTIC
 from retrycontract.client.errors import NoConversationError, ToolDeclarationError
-from retrycontract.client.patience import a_time
+from retrycontract.client.exchange import a_time
 from retrycontract.client.results import ImportedTools, Settlement
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode

@@ -31,14 +31,13 @@ from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
 from retrycontract.loops import asking
-from retrycontract.loops.asking import Account, Asker
-from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
+from retrycontract.loops.asking import Account, Asker, ExtractionMetrics, measure
 from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
 from retrycontract.loops.model import Completion, Message, OfferedTool
 

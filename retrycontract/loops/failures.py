@@ -12,8 +12,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from retrycontract.loops.asking import ExtractionMetrics
     from retrycontract.loops.engine import Trial
-    from retrycontract.loops.extraction_metrics import ExtractionMetrics
 
 # The request met a limit or a conflict that passes.
 PASSING = frozenset({408, 409, 425, 429})
