@@ -26,7 +26,7 @@ from retrycontract.in_process import RetryContract
 from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.model import Completion, Message, Model
 
@@ -256,7 +256,7 @@ class _Correction:
         """Ask for the reply, then for its corrections."""
         run = self._run(model)
         with run.ending():
-            return (yield from self._corrected(run, tuple(messages)))
+            return (yield from self._corrected(run, conversation(messages)))
 
     def _run(self, model: Model, *, uncounted: int = 0) -> Run:
         most = budget(self._answers, most=MOST_ATTEMPTS - uncounted)

@@ -22,7 +22,7 @@ from retrycontract.contract.tool import Tool
 from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
 from retrycontract.loops.adapters import as_model
-from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
 from retrycontract.loops.model import Completion, Message, Model, OfferedTool, ToolCall, as_message
 
@@ -55,7 +55,7 @@ def instructions(prompt: str | Sequence[Message], tools: Sequence[OfferedTool], 
     if isinstance(prompt, str):
         yield {"role": "user", "content": prompt}
     else:
-        yield from prompt
+        yield from conversation(prompt)
 
 
 def data_of(arguments: Any) -> Any:
