@@ -18,8 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from retrycontract.client import AsyncClient
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.generation import MAX_MODEL
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
@@ -34,8 +33,8 @@ from retrycontract.judging.asking import (
     verdict_on,
 )
 from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
-from retrycontract.mcp.open_calls import OpenCalls, connection_details
 from retrycontract.mcp.visiting import KeyedVisit
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
