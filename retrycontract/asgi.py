@@ -21,8 +21,7 @@ from django.utils import timezone
 from retrycontract.config.open_files import allow_many_connections
 from retrycontract.config.telemetry import export_metrics
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.health import Health
-from retrycontract.front.metrics import Family, Metrics
+from retrycontract.front.probes import Family, Health, Metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
 from retrycontract.mcp.mount import Mount

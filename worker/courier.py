@@ -41,8 +41,7 @@ class OutboxDrain:
 
     def _run(self) -> None:
         # Imported here: Celery loads its worker's modules before Django is ready.
-        from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
-        from retrycontract.usecases.notify.drain_outbox import drain_outbox
+        from retrycontract.usecases.notify.drain_outbox import drain_endpoints, drain_outbox
 
         while not self._stopping.wait(settings.RETRYCONTRACT.sweep_seconds or threading.TIMEOUT_MAX):
             try:

@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from dashboard.call.call_history import CallHistory, editable
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import read_json
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import Mistake, SavedReply, StandingHint

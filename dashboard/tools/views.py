@@ -41,7 +41,7 @@ from retrycontract.usecases.tools.register_tool import (
     register_tool,
     release_version,
 )
-from retrycontract.usecases.tools.replay_failures import replay
+from retrycontract.usecases.tools.try_schema import replay
 
 MAX_REFERENCES = 20  # that are followed from one place
 MAX_NAME = 300  # as the API takes it

@@ -31,7 +31,7 @@ from retrycontract.api.preconditions import (
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
 from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool, read_tool_list
 from retrycontract.store.models import Agent, Tool

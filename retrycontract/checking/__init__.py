@@ -14,7 +14,7 @@ from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_c
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
 from retrycontract.contract.tool import Tool

@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from retrycontract.children.limits import Limits
-from retrycontract.children.process import ChildDiedError, ChildProcess, ChildUnavailableError, Death, Done
+from retrycontract.children.process import ChildDiedError, ChildProcess, ChildUnavailableError, Death, Done, Limits
 
 
 class TooManyWaitingError(Exception):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 if TYPE_CHECKING:
-    from retrycontract.front.metrics import Family, Sample
+    from retrycontract.front.probes import Family, Sample
 
 Attributes = dict[str, str | int | float | bool | None]
 

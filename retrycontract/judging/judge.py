@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.judging.steps import Steps

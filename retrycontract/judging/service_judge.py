@@ -15,8 +15,8 @@ from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, 
 from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other

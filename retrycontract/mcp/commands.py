@@ -145,7 +145,7 @@ async def _gateways(
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
-    from retrycontract.contract.kinds import Kind
+    from retrycontract.contract.outputs import Kind
     from retrycontract.judging.asking import settled
     from retrycontract.mcp.process import serve
     from retrycontract.mcp.server import ContractServer

@@ -13,11 +13,13 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 from anyio.to_thread import run_sync
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
+from retrycontract.client import AsyncClient
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.generation import MAX_MODEL
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
@@ -31,8 +33,10 @@ from retrycontract.judging.asking import (
     settled,
     verdict_on,
 )
+from retrycontract.judging.service_judge import ServiceJudge
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
-from retrycontract.mcp.open_calls import OpenCalls
+from retrycontract.mcp.open_calls import OpenCalls, connection_details
+from retrycontract.mcp.visiting import KeyedVisit
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
@@ -246,3 +250,15 @@ def _signs_of_life(session: Any) -> Tick:
         await session.report_progress(next(numbers), None, "Nobody has answered yet.")
 
     return tick
+
+
+class ServerVisit(KeyedVisit):
+    """Let the SDK answer one HTTP request."""
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
+        """Serve a connection of this request alone."""
+        judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
+        server = ContractServer(judge, (), has_desk=True).as_server()
+        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
+        async with manager.run():
+            await manager.handle_request(self._scope, receive, send)

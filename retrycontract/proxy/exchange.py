@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.checks.failure import blocks
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of

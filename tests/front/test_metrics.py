@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.config.telemetry import export_metrics, metrics_data
-from retrycontract.front.metrics import Family, Metrics, Sample
+from retrycontract.front.probes import Family, Metrics, Sample
 from tests.serving import running
 from tests.serving.service import AgentClient, Service
 from tests.serving.threads import fetch, serving

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from retrycontract.contract.generation import Generation
-from retrycontract.front.metrics import Family, Sample, write_exposition
+from retrycontract.front.probes import Family, Sample, write_exposition
 from retrycontract.store.models import Attempt, Channel, Measure, OutboxMessage, Rollup, WorkerBeat
 from retrycontract.usecases.counts.read_metrics import HELP, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
 from tests.conftest import require

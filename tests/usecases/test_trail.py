@@ -34,8 +34,7 @@ from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim, snooze_call, wake_call
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, tidy_queue
 from retrycontract.usecases.counts.recount import rebuild_rollups
-from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
-from retrycontract.usecases.notify.drain_outbox import drain_outbox, send_again
+from retrycontract.usecases.notify.drain_outbox import drain_endpoints, drain_outbox, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint, rotate_secret
 from retrycontract.usecases.people.admit import (
     Role,

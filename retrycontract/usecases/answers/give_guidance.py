@@ -15,8 +15,8 @@ from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema

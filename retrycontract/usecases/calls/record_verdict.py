@@ -14,8 +14,8 @@ from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks import WebhookEvent

@@ -10,7 +10,7 @@ from typing import Final
 
 from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
-from retrycontract.front.metrics import Family, Sample, Type
+from retrycontract.front.probes import Family, Sample, Type
 from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
 from retrycontract.store.models.counts import APART, OF_PLACES
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
