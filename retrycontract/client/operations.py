@@ -70,6 +70,7 @@ class Details(TypedDict, total=False):
     api_error: str | None  # why the model could not be asked; there are no arguments then
     gives_up: bool  # with an api_error: it will not be asked again
     feedback: dict[str, Any] | None  # how the feedback is written: form ("extraction", "correction"), max_length
+    traceparent: str | None  # of the trace that this attempt belongs to (W3C Trace Context)
 
 
 # What a person has corrected was written by no model, and no check of the agent's own has looked at it.
@@ -146,7 +147,8 @@ class Operations:
         body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
         # Not held open: the verdict is waited for by bounded GETs, which break off and are asked again without
         # consequence.
-        headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
+        trace = body.pop("traceparent", None)
+        headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()} | ({"traceparent": trace} if trace else {})
         reply = yield from self._asked(_post("/calls", body, **headers))
         call_id, number = self._read(reply, reading.place)
         # Whatever the verdict: a correction comes as a patch of exactly this text, since redacted values never travel
