@@ -19,9 +19,8 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from retrycontract.config.open_files import allow_many_connections
-from retrycontract.config.telemetry import export_metrics
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.probes import Family, Health, Metrics
+from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
 from retrycontract.mcp.mount import Mount
@@ -29,6 +28,8 @@ from retrycontract.mcp.mount import Mount
 logger = logging.getLogger("retrycontract")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+# Here and not where commands begin: web processes that uvicorn starts know nothing of these.
+logging.captureWarnings(capture=True)
 
 # A page that computes keeps the interpreter for one switch interval at a time, and every submit waits for
 # several of them: with the default of 5 ms a looping 100 ms page cut submits from 1,000/s to 72. With 0.1 ms

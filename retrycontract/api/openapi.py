@@ -159,21 +159,25 @@ ToolList = Annotated[
 ]
 
 
-def _a_number(value: Any) -> Any:
-    """Refuse what pydantic would read a number from: the document says integer, and "3" or true is none."""
+def _a_number(value: Any, what: str = "a number") -> Any:
+    """Refuse what pydantic would read a number from: the document says number, and "3" or true is none."""
     if isinstance(value, str | bool):
-        raise ValueError("must be a whole number")  # noqa: TRY004 - pydantic makes a fault of a ValueError only
+        raise ValueError(f"must be {what}")  # noqa: TRY004 - pydantic makes a fault of a ValueError only
     return value
+
+
+def _a_whole_number(value: Any) -> Any:
+    return _a_number(value, "a whole number")
 
 
 def _duration(value: Any) -> timedelta:
     return parse_duration(int(value) if isinstance(value, float) and value.is_integer() else value)  # 5.0 is 5 in JSON
 
 
-AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_number)]
-TokenCount = Annotated[int, Field(ge=0, le=MAX_TOKENS), BeforeValidator(_a_number)]
+AttemptCount = Annotated[int, Field(ge=1, le=10), BeforeValidator(_a_whole_number)]
+TokenCount = Annotated[int, Field(ge=0, le=MAX_TOKENS), BeforeValidator(_a_whole_number)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False), BeforeValidator(_a_number)]
-Turn = Annotated[int, Field(ge=-MAX_TURN, le=MAX_TURN), BeforeValidator(_a_number)]
+Turn = Annotated[int, Field(ge=-MAX_TURN, le=MAX_TURN), BeforeValidator(_a_whole_number)]
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 

@@ -16,6 +16,8 @@ import click
 from retrycontract import __version__
 from retrycontract.cli.program import django_command, start_django
 
+MOST_CALLS = 100_000_000  # made up in one go: more is a slip of the hand, and would fill the disk
+
 
 def _first_words(what: str) -> None:
     """Say at once what happens: the framework takes seconds to load on a cold machine."""
@@ -136,9 +138,11 @@ def collectstatic() -> None:
 
 
 @click.command()
-@click.option("--calls", default=10_000, show_default=True, help="How many calls.")
-@click.option("--days", default=60, show_default=True, help="Over how many days until now.")
-@click.option("--waiting", type=int, help="How many wait for a person now.")
+@click.option("--calls", type=click.IntRange(1, MOST_CALLS), default=10_000, show_default=True, help="How many calls.")
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=60, show_default=True, help="Over how many days until now."
+)
+@click.option("--waiting", type=click.IntRange(min=0), help="How many wait for a person now.")
 @click.option("--seed", "number", default=1, show_default=True, help="Equal numbers make equal calls.")
 @click.option("--beside-real-calls", is_flag=True, help="Do it though there are real calls.")
 def seed(calls: int, days: int, waiting: int | None, number: int, beside_real_calls: bool) -> None:

@@ -124,7 +124,7 @@ class Client:
         self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
     ) -> list[Callable[..., Any]]:
         """Guard a list of functions, in its order, and register them at once; see `guard`."""
-        guards = [Guard(function, timeout) for function in functions]
+        guards = Guard.each(functions, timeout)
         imported = self.register_tools([guard.function for guard in guards])
         for guard in guards:
             guard.require(imported)
@@ -285,7 +285,7 @@ class AsyncClient:
         self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
     ) -> list[Callable[..., Awaitable[Any]]]:
         """Guard a list of functions, plain ones too, and register them at once; see `Client.guard`."""
-        guards = [Guard(function, timeout) for function in functions]
+        guards = Guard.each(functions, timeout)
         imported = await self.register_tools([guard.function for guard in guards])
         for guard in guards:
             guard.require(imported)

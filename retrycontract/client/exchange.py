@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 
 T = TypeVar("T")
@@ -122,6 +123,13 @@ SHORTEST_ANSWER = 5.0  # seconds that a request may take however little patience
 PASSING = frozenset({429, 502, 503, 504})
 
 
+def a_time(name: str, given: float | None, *, or_none: bool = False) -> None:
+    """Refuse, with WrongInputError, what is no number of seconds: it would fail, or wait for ever, much later."""
+    if (given is None and or_none) or (isinstance(given, int | float) and given == given):  # NaN equals nothing
+        return
+    raise WrongInputError(f"{name} is a number of seconds{' or None' if or_none else ''}, not {given!r:.80}")
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """Repeat requests for at most `seconds` after the first one failed; none does anything twice.
@@ -135,6 +143,11 @@ class Patience:
     seconds: float
     clock: Callable[[], float]
     random: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        a_time("patience", self.seconds)
+        if self.seconds < 0:
+            raise WrongInputError(f"patience is a number of seconds, and none is {self.seconds:g}")
 
     def until_answered(self, request: Request) -> Conversation[Reply | Lost]:
         """Send a request, again where that helps, and give what came of it in the end."""

@@ -1,4 +1,4 @@
-"""Tools that are functions of the program: how they are described to the service, and the guard before each of their calls."""
+"""Tools that are functions: how they are described to the service, and the guard before each of their calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from retrycontract.client.errors import NoConversationError, ToolDeclarationError
+from retrycontract.client.exchange import a_time
 from retrycontract.client.results import ImportedTools, Settlement
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import ValidationError, WrongInputError
 from retrycontract.contract.lifecycle import Status
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ class Guard:
     """Hold one guarded function: how its calls are read, judged and made."""
 
     def __init__(self, function: Callable[..., Any], timeout: float | None) -> None:
+        if not callable(function):
+            raise WrongInputError(f"guard takes a function, and guard_tools a list of functions, not {function!r:.80}")
+        a_time("timeout", timeout, or_none=True)
         self.function, self._timeout = function, timeout
         self.name = str(getattr(function, "__name__", type(function).__name__))
         parameters = inspect.signature(function).parameters.values()
@@ -98,6 +102,13 @@ class Guard:
         self._parameters = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         self._reader: Any = None
         self.is_registered = False
+
+    @classmethod
+    def each(cls, functions: Iterable[Callable[..., Any]], timeout: float | None) -> list[Self]:
+        """Guard a list of functions; raises WrongInputError for what is none."""
+        if callable(functions) or not isinstance(functions, Iterable):
+            raise WrongInputError(f"guard_tools takes a list of functions, even of one, not {functions!r:.80}")
+        return [cls(function, timeout) for function in functions]
 
     def arguments(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Name what was given by place; wrong names are the model's mistake, and stay for the check."""

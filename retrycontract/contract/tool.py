@@ -64,6 +64,8 @@ class Tool:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"the name of a tool is {self.name!r}: give a text")
+        if callable(self.checks) or not all(callable(check) for check in self.checks):
+            raise TypeError(f"checks of {self.name!r} is {self.checks!r:.80}: give a list of functions, even of one")
         # A misspelt one would enforce what was only to be observed, or the other way.
         if self.mode not in (None, *get_args(Mode)):
             raise ValueError(f"{self.name!r} has no mode {self.mode!r}; the modes are {', '.join(get_args(Mode))}")

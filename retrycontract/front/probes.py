@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
+import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+from retrycontract.config.telemetry import SCOPE, endpoint_of, is_on, resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from retrycontract.front.bridge import Header, Receive, Scope, Send
 
+logger = logging.getLogger("retrycontract")
+
+METRICS_SECONDS: Final = 30  # between two sendings of the metrics
 # Whoever probes has given up by then, and a database that takes this long is not ready.
 LONGEST_SECONDS: Final = 5.0
 UNAVAILABLE: Final = {"status": "unavailable", "database": "no answer"}
@@ -155,3 +163,67 @@ def _labels(sample: Sample) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], None]:
+    """Send what `/metrics` tells, from a thread of its own; gives what ends that."""
+    if not is_on():
+        return lambda: None
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+    exporter, started, ended = OTLPMetricExporter(endpoint=endpoint_of("metrics")), time.time_ns(), threading.Event()
+
+    def send() -> None:
+        try:
+            families = read()
+            if families:
+                exporter.export(metrics_data(families, started, time.time_ns()))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread must go on
+            # The class alone, since its words may quote what is stored. The next half minute may go better.
+            logger.error("The metrics could not be sent", extra={"reason": type(error).__name__})  # noqa: TRY400
+
+    def run() -> None:
+        while not ended.wait(METRICS_SECONDS):
+            send()
+        send()
+
+    thread = threading.Thread(target=run, name="otlp-metrics", daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        ended.set()
+        # Bounded: a collector that is away must not hold up the end of the service.
+        thread.join(5)
+
+    return stop
+
+
+def metrics_data(families: Sequence[Family], started: int, now: int) -> Any:
+    """Write metrics as OpenTelemetry has them: counters as sums from the beginning, histograms with their buckets."""
+    from opentelemetry.sdk.metrics import export as sdk
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+    def data(family: Family) -> Any:
+        if family.type == "histogram":
+            return sdk.Histogram([_histogram(family.samples, started, now)], sdk.AggregationTemporality.CUMULATIVE)
+        points = [sdk.NumberDataPoint(dict(sample.labels), started, now, sample.value) for sample in family.samples]
+        if family.type == "counter":
+            return sdk.Sum(points, sdk.AggregationTemporality.CUMULATIVE, is_monotonic=True)
+        return sdk.Gauge(points)
+
+    metrics = [sdk.Metric(family.name, family.help, "", data(family)) for family in families if family.samples]
+    scope = sdk.ScopeMetrics(InstrumentationScope(SCOPE), metrics, "")
+    return sdk.MetricsData([sdk.ResourceMetrics(resource(), [scope], "")])
+
+
+def _histogram(samples: Sequence[Sample], started: int, now: int) -> Any:
+    from opentelemetry.sdk.metrics import export as sdk
+
+    # Prometheus adds up its buckets from below, OTLP does not.
+    upto = [sample for sample in samples if sample.suffix == "_bucket"]
+    counts = [int(sample.value - (upto[place - 1].value if place else 0)) for place, sample in enumerate(upto)]
+    bounds = [float(dict(sample.labels)["le"]) for sample in upto[:-1]]
+    total = next(sample.value for sample in samples if sample.suffix == "_sum")
+    # Nobody keeps them; both may be left out on the wire, though the class declares numbers.
+    unknown: Any = None
+    return sdk.HistogramDataPoint({}, started, now, sum(counts), total, counts, bounds, min=unknown, max=unknown)

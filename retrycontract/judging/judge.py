@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +29,8 @@ from retrycontract.languages import compiler_of
 
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
 Runner = Callable[[Callable[[], Any]], Any]
+# The traceparent of what this task does, which goes along with each attempt that it submits to a service.
+TRACE: ContextVar[str | None] = ContextVar("TRACE", default=None)
 
 
 class NotJudgedError(Exception):

@@ -25,7 +25,7 @@ from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import Contract, Examiner, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
-from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import MOST_ATTEMPTS, Exhausted, Run, Trial, budget, pursue
 from retrycontract.loops.models import Completion, Message, Model, as_model
 
@@ -255,7 +255,7 @@ class _Correction:
         """Ask for the reply, then for its corrections."""
         run = self._run(model)
         with run.ending():
-            return (yield from self._corrected(run, tuple(messages)))
+            return (yield from self._corrected(run, conversation(messages)))
 
     def _run(self, model: Model, *, uncounted: int = 0) -> Run:
         most = budget(self._answers, most=MOST_ATTEMPTS - uncounted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -73,6 +73,13 @@ def known_options(options: Any, known: Any) -> Any:
         nearest = get_close_matches(name, known.__optional_keys__, n=1)
         raise TypeError(f"there is no option {name!r}" + (f", did you mean {nearest[0]!r}?" if nearest else ""))
     return options
+
+
+def conversation(given: Any) -> tuple[Message, ...]:
+    """Give the messages that a loop begins with; raises TypeError for what is none."""
+    if isinstance(given, Sequence) and all(isinstance(each, Mapping) and "role" in each for each in given):
+        return tuple(given)
+    raise TypeError(f"the messages are {given!r:.80}: give a list such as [{{'role': 'user', 'content': …}}]")
 
 
 def now() -> datetime:

@@ -283,8 +283,8 @@ class Run:
 
 def budget(given: int | None, *, most: int = MOST_ATTEMPTS) -> int | None:
     """Take how many answers of the model a loop may have; None leaves it to the configuration."""
-    if given is not None and not 1 <= given <= most:
-        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {most}, not {given}")
+    if given is not None and not (isinstance(given, int) and 1 <= given <= most):
+        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {most}, not {given!r}")
     return given
 
 

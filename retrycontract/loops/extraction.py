@@ -21,7 +21,7 @@ from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
-from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
 from retrycontract.loops.models import Completion, Message, Model, OfferedTool, ToolCall, as_message, as_model
 
@@ -54,7 +54,7 @@ def instructions(prompt: str | Sequence[Message], tools: Sequence[OfferedTool], 
     if isinstance(prompt, str):
         yield {"role": "user", "content": prompt}
     else:
-        yield from prompt
+        yield from conversation(prompt)
 
 
 def data_of(arguments: Any) -> Any:

@@ -58,6 +58,8 @@ class ModelApiError(Exception):
     """Raise this in a model of your own for a call that may succeed later; `retry_after` is in seconds."""
 
     def __init__(self, *said: object, retry_after: float | None = None) -> None:
+        if not isinstance(retry_after, int | float | None):
+            raise TypeError(f"retry_after is {retry_after!r:.80}: give seconds, or None")
         self.retry_after = retry_after
         super().__init__(*said)
 

@@ -87,7 +87,7 @@ class OpenAIModel:
     """Ask through an `OpenAI` or `AsyncOpenAI` client, Azure's too; `options` go along with each request."""
 
     def __init__(self, client: Any, model: str, **options: Any) -> None:
-        self._client, self._options = client.with_options(max_retries=0), {"model": model, **options}
+        self._client, self._options = _without_retries(client), {"model": model, **options}
         self.name = model
 
     def complete(
@@ -103,7 +103,7 @@ class AnthropicModel:
     """Ask through an `Anthropic` or `AsyncAnthropic` client; `options` go along with each request."""
 
     def __init__(self, client: Any, model: str, *, max_tokens: int = MAX_TOKENS, **options: Any) -> None:
-        self._client, self.name = client.with_options(max_retries=0), model
+        self._client, self.name = _without_retries(client), model
         self._options = {"model": model, "max_tokens": max_tokens, **options}
 
     def complete(
@@ -137,6 +137,12 @@ def as_model(model: Model | Callable[..., Any]) -> Model:
     if not callable(model):
         raise TypeError(f"model is {model!r}: give a function of messages, or an object with a method complete")
     return CallableModel(model)
+
+
+def _without_retries(client: Any) -> Any:
+    if not callable(getattr(client, "with_options", None)):
+        raise TypeError(f"client is {client!r:.80}: give a client of the provider's package")
+    return client.with_options(max_retries=0)
 
 
 def _read(answer: Any, reader: Callable[[Any], Completion]) -> Completion | Awaitable[Completion]:
