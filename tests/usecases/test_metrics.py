@@ -12,11 +12,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.front.probes import Family, Sample, write_exposition
 from retrycontract.store.models import Attempt, Channel, Measure, OutboxMessage, Rollup, WorkerBeat
 from retrycontract.usecases.counts.keep_count import charge
-from retrycontract.usecases.counts.read_metrics import HELP, MOST_AGENTS, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
+from retrycontract.usecases.probes import HELP, MOST_AGENTS, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
 from tests.conftest import require
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure
