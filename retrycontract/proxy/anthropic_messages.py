@@ -50,7 +50,7 @@ class AnthropicMessages:
         if body.get("type") != "message" or not isinstance(blocks, list):
             raise ValueError("the answer is no message")
         calls = tuple(
-            wire.WrittenCall(str(block.get("id") or ""), str(block.get("name")), block.get("input"), block)
+            wire.WrittenCall(wire.id_of(block, "id"), str(block.get("name")), block.get("input"), block)
             for block in blocks
             if block.get("type") == "tool_use"
         )
@@ -70,11 +70,11 @@ class AnthropicMessages:
         ]
         told = [*results, *({"type": "text", "text": reply.text} for reply in replies if not reply.call.id)]
         turns = [{"role": "assistant", "content": said}] if said else []
-        return {**request, "messages": [*request["messages"], *turns, {"role": "user", "content": told}]}
+        return {**request, "messages": [*self.history(request), *turns, {"role": "user", "content": told}]}
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's; two in a row are one to the provider."""
-        return {**request, "messages": [*request["messages"], {"role": "user", "content": text}]}
+        return {**request, "messages": [*self.history(request), {"role": "user", "content": text}]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""

@@ -81,6 +81,8 @@ class JudgedRequest:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
         terms, (request, warning) = None, _parsed(content)
+        if coding := self._visit.header(b"content-encoding"):
+            warning = f"the request comes in a coding ({coding}): nothing is judged by it"
         if request is not None:
             content, request = self._with_outputs(content, request)
             terms, warning = self._terms(request)
@@ -101,7 +103,7 @@ class JudgedRequest:
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
             if not is_readable(response):
                 await relay(self._visit, response, [("outcome", UNCHECKED)])
-            elif is_stream(response):
+            elif is_stream(response, terms):
                 await self._stream(response, exchange, terms, holds=contract.enforces)
             elif response.status_code == 200:
                 await self._whole(response, exchange, holds=contract.enforces)

@@ -50,7 +50,7 @@ class OpenAIChat:
             raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
         finish = choice.get("finish_reason")
         calls = tuple(
-            wire.WrittenCall(str(call.get("id") or ""), made["name"], made.get("arguments", made.get("input")), call)
+            wire.WrittenCall(wire.id_of(call, "id"), made["name"], made.get("arguments", made.get("input")), call)
             for call in message.get("tool_calls") or ()
             if (made := _made(call))
         )
@@ -67,11 +67,11 @@ class OpenAIChat:
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
         turn = {"role": "assistant", "content": None} | said
-        return {**request, "messages": [*request["messages"], turn, *map(_told, replies)]}
+        return {**request, "messages": [*self.history(request), turn, *map(_told, replies)]}
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's."""
-        return {**request, "messages": [*request["messages"], wire.user_message(text)]}
+        return {**request, "messages": [*self.history(request), wire.user_message(text)]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""

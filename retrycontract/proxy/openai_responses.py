@@ -51,7 +51,7 @@ class OpenAIResponses:
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         calls = tuple(
             wire.WrittenCall(
-                str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments", item.get("input")), item
+                wire.id_of(item, "call_id"), str(item.get("name")), item.get("arguments", item.get("input")), item
             )
             for item in items
             if item.get("type") in CALLS

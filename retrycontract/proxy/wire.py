@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any, Final, Protocol, TypeAlias
 
 from retrycontract.contract.outputs.json_text import TOO_LARGE, cut_at_depth, depth_fault, fault_in, parse_json
@@ -184,10 +185,10 @@ class Assembled:
 def parse(content: bytes | str) -> Any:
     """Parse what an upstream says; raises ValueError.
 
-    What nests too deep is null, and a number that nothing can carry is a large one: the model's mistakes are judged,
-    and must not become ours.
+    What nests too deep is null, a number that nothing can carry is a large one, and bytes that are no UTF-8 are marked,
+    as a lenient client reads them: the model's mistakes are judged, and must not become ours.
     """
-    text = content.decode("utf-8", "surrogatepass").removeprefix("\ufeff") if isinstance(content, bytes) else content
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff") if isinstance(content, bytes) else content
     try:
         value = DECODER.decode(text)
         # Most events are too short to nest so deep.
@@ -249,6 +250,17 @@ def json_object(arguments: Any) -> Any:
         value, fault = parse_json(arguments.strip() or "{}")
         value = arguments if fault else value
     return value if isinstance(value, dict) else {"arguments": value}
+
+
+def id_of(call: Body, name: str) -> str:
+    """Give the id of a call, and a new one to a call that has none: by it the call is answered, and told from text."""
+    call[name] = call.get(name) or new_id()
+    return str(call[name])
+
+
+def new_id() -> str:
+    """Make the id of a call."""
+    return f"call_{token_hex(12)}"
 
 
 def event(document: Body, name: str = "") -> bytes:
