@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrycontract.contract.feedback.formatter import ErrorFormatter
     from retrycontract.contract.feedback.hints import ErrorAggregator
     from retrycontract.contract.feedback.tool_result import ToolResult
-    from retrycontract.contract.kinds import Kind
+    from retrycontract.contract.outputs import Kind
     from retrycontract.contract.redaction.sanitizer import ValueSanitizer
     from retrycontract.contract.tool import Tool
     from retrycontract.contract.tracker import InMemoryRetryTracker, RetryTracker
@@ -35,7 +35,7 @@ _HOMES = {
     "ErrorSeverity": "retrycontract.contract.errors",
     "EscalationFormatter": "retrycontract.contract.feedback.escalation",
     "InMemoryRetryTracker": "retrycontract.contract.tracker",
-    "Kind": "retrycontract.contract.kinds",
+    "Kind": "retrycontract.contract.outputs",
     "Outcome": "retrycontract.in_process",
     "RetryConfiguration": "retrycontract.contract.configuration",
     "RetryContract": "retrycontract.in_process",

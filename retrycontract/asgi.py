@@ -19,10 +19,8 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from retrycontract.config.open_files import allow_many_connections
-from retrycontract.config.telemetry import export_metrics
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.health import Health
-from retrycontract.front.metrics import Family, Metrics
+from retrycontract.front.probes import Family, Health, Metrics, export_metrics
 from retrycontract.front.request_ids import RequestIds
 from retrycontract.front.waiting import FrontOfHouse, bells
 from retrycontract.mcp.mount import Mount
@@ -30,6 +28,8 @@ from retrycontract.mcp.mount import Mount
 logger = logging.getLogger("retrycontract")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+# Here and not where commands begin: web processes that uvicorn starts know nothing of these.
+logging.captureWarnings(capture=True)
 
 # A page that computes keeps the interpreter for one switch interval at a time, and every submit waits for
 # several of them: with the default of 5 ms a looping 100 ms page cut submits from 1,000/s to 72. With 0.1 ms
@@ -105,13 +105,13 @@ def _with_mcp(front: FrontOfHouse) -> Any:
 
 
 def _look() -> dict[str, Any]:
-    from retrycontract.usecases import readiness  # models: only once Django is set up
+    from retrycontract.usecases.probes import look  # models: only once Django is set up
 
-    return readiness.look(now=timezone.now()).to_json()
+    return look(now=timezone.now()).to_json()
 
 
 def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
-    from retrycontract.usecases.counts.read_metrics import MetricsReader
+    from retrycontract.usecases.probes import MetricsReader
 
     reader = MetricsReader()
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
 from time import perf_counter_ns
+from types import NoneType
 from typing import Any
 
 from retrycontract.config.installed_formatters import gather_formatters
@@ -23,9 +24,9 @@ from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOption
 from retrycontract.contract.feedback.feedback_text import WITHOUT_DESK
 from retrycontract.contract.feedback.formatter import Formatter
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge, move_unasked
 from retrycontract.contract.matching import Submission
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 from retrycontract.contract.tracker import (
@@ -69,6 +70,19 @@ class Outcome:
     def warnings(self) -> tuple[ValidationError, ...]:
         """List what should be fixed but did not block."""
         return Findings(self.errors).warnings
+
+
+# What `check` takes, told at once: it would be kept with the call, and break its next attempt.
+A_TEXT = ((str, NoneType), "a text, or None")
+TAKEN: tuple[tuple[str, Any, str], ...] = (
+    ("tool_name", str, "a text"),
+    ("tool_call_id", str, "a text"),
+    *((name, *A_TEXT) for name in ("call_id", "session_id")),
+    ("turn", (int, NoneType), "a whole number, or None"),
+    *((name, *A_TEXT) for name in ("correlation_id", "finish_reason", "said")),
+    ("feedback", FeedbackOptions, "FeedbackOptions"),
+    ("now", (datetime, NoneType), "a datetime, or None"),
+)
 
 
 class RetryContract:
@@ -146,6 +160,12 @@ class RetryContract:
         AmbiguousCallError when several open calls of the session could be meant, and ConfigurationError for
         `max_attempts` out of range.
         """
+        given = (
+            tool_name, tool_call_id, call_id, session_id, turn, correlation_id, finish_reason, said, feedback, now,
+        )  # fmt: skip
+        for value, (name, kinds, what) in zip(given, TAKEN, strict=True):
+            if not isinstance(value, kinds):
+                raise TypeError(f"{name} is {value!r:.80}: give {what}")
         if max_attempts is not None:
             replace(self._configuration, max_attempts=max_attempts)  # which knows its range
         started = perf_counter_ns()

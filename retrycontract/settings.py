@@ -9,13 +9,14 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.urls import reverse_lazy
 
-from retrycontract.config import service_settings
+from retrycontract.config import service_settings, telemetry
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.database_url import database_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 RETRYCONTRACT = service_settings.load(dict(os.environ))
 CONTRACT = load_configuration(RETRYCONTRACT.config_file, os.environ)
+telemetry.send_to(RETRYCONTRACT.otel_endpoint)
 
 DEBUG = RETRYCONTRACT.debug
 SECRET_KEY = RETRYCONTRACT.secret_key

@@ -33,8 +33,8 @@ from dashboard.shared.choices import (
 )
 from dashboard.shared.responses import TYPES, export
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Agent, Attempt, Call, Tool
 from retrycontract.store.statements import different
 

@@ -16,9 +16,9 @@ from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.tools.tool_figures import MOST_TOOLS, shown_schema
 from dashboard.tools.views import MAX_NAME, NO_CONTROLS, SchemaForm, written
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.feedback.tool_result import RENDERERS, Provider, ToolResult
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.contract.schemas.admission import InvalidSchema
@@ -26,8 +26,8 @@ from retrycontract.languages.grammars import MissingGrammarError
 from retrycontract.store.models import Tool
 from retrycontract.store.models.tools import KINDS
 from retrycontract.store.sealing import UnreadableError
-from retrycontract.usecases.calls.dry_run import DryRun, dry_run
 from retrycontract.usecases.tools.contracts import attempts_allowed, sanitizer
+from retrycontract.usecases.tools.try_schema import DryRun, dry_run
 
 MOST_ATTEMPTS: Final = 10  # as the API takes them
 COUNTS: Final = [(str(number), str(number)) for number in range(1, MOST_ATTEMPTS + 1)]

@@ -17,8 +17,8 @@ from django.utils import timezone
 from retrycontract.config.service_settings import ServiceSettings
 from retrycontract.contract.configuration import shown_duration
 from retrycontract.contract.decisions import DECISIONS, Decision
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.models.events import within
 from retrycontract.store.models.outbox import shortened

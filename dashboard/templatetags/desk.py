@@ -23,11 +23,11 @@ from dashboard.shared.responses import undo_of
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_text import shown_pointer
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Call, StandingHint
-from retrycontract.usecases.answers.suggest_guidance import times
+from retrycontract.usecases.answers.reuse_answers import times
 
 register = template.Library()
 

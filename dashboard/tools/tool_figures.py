@@ -18,7 +18,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Attempt, Tool, ToolVersion
 from retrycontract.usecases.counts.read_insights import Heat, ToolRate, read_heat_map, read_insights, read_tool_rates
 from retrycontract.usecases.tools.contracts import attempts_allowed, expires_after, mode_of, on_expiry, sanitizer
-from retrycontract.usecases.tools.replay_failures import last_failed
+from retrycontract.usecases.tools.try_schema import last_failed
 
 MOST_TOOLS: Final = 500  # of a list; the search finds the rest
 MOST_VERSIONS: Final = 20

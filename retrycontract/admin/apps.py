@@ -9,7 +9,6 @@ PAGES = (
     "answering",
     "tools",
     "history",
-    "responses",
     "outbox",
     "operators",
 )

@@ -8,8 +8,8 @@ from retrycontract.api import schemas
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import render_expiry
 from retrycontract.contract.feedback.tool_result import Provider, ToolResult, first_errors, stored_metadata
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Attempt, Call, Escalation, Guidance
 
 PREFIX = "/api/v1"

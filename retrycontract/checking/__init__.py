@@ -7,14 +7,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.children.pool import shared_pool
-from retrycontract.children.process import ChildDiedError, Death
+from retrycontract.children.pool import ChildDiedError, Death, shared_pool
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.answer import Examined
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.document import InvalidSchema, SchemaFault
 from retrycontract.contract.tool import Tool

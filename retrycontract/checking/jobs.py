@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import examine_and_redact
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.admission import admit
 from retrycontract.contract.schemas.document import InvalidSchema

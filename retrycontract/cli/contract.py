@@ -24,6 +24,21 @@ VALID, INVALID = 0, 1
 ANSWER_SECONDS = 30  # more than a hook waits for a person, for the service to answer
 
 
+class _Seconds(click.FloatRange):
+    """Take a number of seconds, a year at most."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Give the number; click's own ranges let `nan` through."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return found
+
+
+YEAR = 31_536_000
+SECONDS, SOME_SECONDS = _Seconds(0, YEAR), _Seconds(0, YEAR, min_open=True)
+
+
 @click.command()
 @click.argument("output", metavar="OUTPUT.json")
 @click.option("--schema", required=True, type=Path, metavar="S.json", help="The JSON Schema.")
@@ -77,23 +92,23 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
 )
 @click.option(
     "--stall",
-    type=float,
+    type=SOME_SECONDS,
     default=600.0,
     show_default=True,
     metavar="SECONDS",
     help="How long the upstream may be silent.",
 )
-@click.option("--max-request", type=int, default=64 * 1024 * 1024, show_default=True, metavar="BYTES")
+@click.option("--max-request", type=click.IntRange(min=1), default=64 * 1024 * 1024, show_default=True, metavar="BYTES")
 @click.option(
     "--max-answer",
-    type=int,
+    type=click.IntRange(min=1),
     default=8 * 1024 * 1024,
     show_default=True,
     metavar="BYTES",
     help="How much of an answer is held to be judged.",
 )
 @click.option(
-    "--wait", type=float, default=0.0, show_default=True, metavar="SECONDS",
+    "--wait", type=SECONDS, default=0.0, show_default=True, metavar="SECONDS",
     help="How long an answer waits for a person, with --url.",
 )  # fmt: skip
 @click.option("--rescue", is_flag=True, help="Take calls that are written as text.")
@@ -136,9 +151,9 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("mcp-gateway", context_settings={"ignore_unknown_options": True})
 @_of_the_contract
-@click.option("--wait", type=float, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
+@click.option("--wait", type=SECONDS, metavar="SECONDS", help="How long a Blocked call waits for a person, with --url.")
 @click.option(
-    "--silent-wait", type=float, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
+    "--silent-wait", type=SECONDS, metavar="SECONDS", help="The same for clients that do not ask for progress: 45."
 )
 @click.option("--restart", is_flag=True, help="Start the server again when it ends, instead of ending with its status.")
 @click.option(
@@ -152,9 +167,7 @@ def _of_the_contract(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that --listen is reached by.")
 @click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Of one request to --listen: 4 MiB.")
 @click.option("--max-sessions", type=click.IntRange(min=1), metavar="N", help="Open at the same time: 1000.")
-@click.option(
-    "--idle", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Unused, a session ends: 1800."
-)
+@click.option("--idle", type=SOME_SECONDS, metavar="SECONDS", help="Unused, a session ends: 1800.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 def mcp_gateway(**options: Any) -> int:
     """Put the contract in front of MCP servers.
@@ -185,7 +198,7 @@ def mcp(**options: Any) -> int:
 
 @click.command()
 @click.option("--url", required=True, metavar="URL", help="The service; RETRYCONTRACT_API_KEY holds the agent's key.")
-@click.option("--wait", type=float, default=45.0, show_default=True, metavar="SECONDS", help="How long for a person.")
+@click.option("--wait", type=SECONDS, default=45.0, show_default=True, metavar="SECONDS", help="How long for a person.")
 @click.option(
     "--unanswered", type=click.Choice(["deny", "ask"]), default="deny", show_default=True,
     help="What becomes of a call that nobody answers: ask leaves it to the agent's user.",
@@ -201,8 +214,6 @@ def hook(url: str, wait: float, unanswered: str) -> int:
     """
     if not url.startswith(("http://", "https://")):
         raise WrongInputError(f"--url {url}: the service's address is http:// or https://…")
-    if not 0 <= wait < math.inf:
-        raise WrongInputError(f"--wait {wait:g}: a number of seconds, as long as the service waits for a person")
     key = os.environ.get("RETRYCONTRACT_API_KEY", "").strip()
     if not key:
         raise WrongInputError("RETRYCONTRACT_API_KEY is empty: it holds the agent's key")

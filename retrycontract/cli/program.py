@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from errno import EDQUOT, EIO, ENOSPC
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final
 
 import click
@@ -21,8 +23,8 @@ INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
 COMMANDS: Final = {
     "up": "service", "web": "service", "worker": "service", "doctor": "service", "seed": "service",
     "migrate": "service", "collectstatic": "service",
-    "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
-    "rebuild-metrics": "data",
+    "backup": "service", "restore": "service", "export": "service", "import": "service", "rotate-keys": "service",
+    "rebuild-metrics": "service",
     "agent": "people", "operator": "people",
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
     "completion": "shell", "version": "shell",
@@ -33,6 +35,14 @@ SHELLS: Final = ("bash", "zsh", "fish")
 
 class Program(click.Group):
     """Load a command's module when the command is named; list all of them in the order of COMMANDS."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option whose value is empty: in scripts that is a variable which nobody has set."""
+        ours = args[: args.index("--")] if "--" in args else args  # what follows is another program's
+        for option, value in pairwise([*ours, "-"]):
+            if option.startswith("--") and (value == "" or option.endswith("=")):
+                ctx.fail(f"{option.rstrip('=')} is empty.")
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Give the names in the order in which people meet them."""
@@ -72,6 +82,10 @@ def program() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done or valid, 1 not valid or failing, 2 wrong use."""
+    if sys.stdout is None:  # a key that is shown once would be lost
+        return _say("standard output is closed: send it to /dev/null if nobody reads it.")
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 - closed by the interpreter
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - the same
     try:
         # Not in click's own mode, which prints errors in several lines and ends the process itself.
         result = program.main(args=arguments, prog_name="retrycontract", standalone_mode=False)
@@ -100,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(reason: str) -> int:
+    # What was given is quoted in it: neither a second line nor an escape sequence of its reaches the terminal.
+    reason = "".join(sign if sign.isprintable() else " " for sign in reason)
     click.echo(f"{click.style('retrycontract:', fg='red')} {reason}", err=True)
     return WRONG_USE
 
@@ -115,6 +131,12 @@ def _foreseen(error: Exception) -> str | None:
             return 'this command needs the service: pip install "retrycontract[server]"'
         case OSError() if error.filename is not None:
             return f"{error.filename}: {error.strerror}"
+        case OSError() if error.errno in (ENOSPC, EDQUOT, EIO):
+            return f"what it says cannot be written: {error.strerror}"
+        case FileNotFoundError():  # of no file: asked for where it is, the system has no answer
+            return "the folder that it was started in is gone"
+        case UnicodeEncodeError() if any("\udc80" <= sign <= "\udcff" for word in sys.argv for sign in word):
+            return "what was given is not text in UTF-8"
         case WrongInputError():  # settings, configuration, tool lists: each says what it expects
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
@@ -137,7 +159,10 @@ def _of_the_database(reason: str) -> str:
 
 def django_command(name: str, *arguments: str, **options: Any) -> None:
     """Run a management command of the service, with settings and apps loaded."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "retrycontract.settings")
+    for argument in arguments:
+        # argparse, which Django reads them with, takes this for no value at all: a key for everything, one for ever.
+        if argument.startswith("--") and argument.endswith("=--"):
+            raise click.UsageError(f"{argument[:-3]} needs a value, and -- is none.")
     start_django()
     from django.core.management import call_command
 

@@ -17,7 +17,7 @@ import httpx2
 
 from retrycontract.client.connection import Connection, Whole, bound, lost, to_httpx
 from retrycontract.client.events import Event, Feed, follow, follow_in_loop
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions
+from retrycontract.client.exchange import PATIENCE, Conversation, Lost, Patience, Reply, Request, Submissions
 from retrycontract.client.guarding import Guard, guarded, guarded_in_loop
 from retrycontract.client.operations import (
     WAIT,
@@ -29,7 +29,6 @@ from retrycontract.client.operations import (
     Operations,
     ToolOptions,
 )
-from retrycontract.client.patience import PATIENCE, Patience
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
@@ -43,8 +42,8 @@ from retrycontract.client.results import (
     Settlement,
 )
 from retrycontract.client.sessions import AsyncSession, Place, Session
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.outputs import Kind
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -125,7 +124,7 @@ class Client:
         self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
     ) -> list[Callable[..., Any]]:
         """Guard a list of functions, in its order, and register them at once; see `guard`."""
-        guards = [Guard(function, timeout) for function in functions]
+        guards = Guard.each(functions, timeout)
         imported = self.register_tools([guard.function for guard in guards])
         for guard in guards:
             guard.require(imported)
@@ -286,7 +285,7 @@ class AsyncClient:
         self, functions: Iterable[Callable[..., Any]], *, timeout: float | None = None
     ) -> list[Callable[..., Awaitable[Any]]]:
         """Guard a list of functions, plain ones too, and register them at once; see `Client.guard`."""
-        guards = [Guard(function, timeout) for function in functions]
+        guards = Guard.each(functions, timeout)
         imported = await self.register_tools([guard.function for guard in guards])
         for guard in guards:
             guard.require(imported)

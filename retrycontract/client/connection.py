@@ -16,6 +16,7 @@ from retrycontract.client.exchange import API, Lost, Reply, Request
 from retrycontract.contract.errors import WrongInputError
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+AN_ADDRESS = "the service's address is http:// or https:// and a host, with no user name in it"
 CONNECT_SECONDS = 5.0
 # The service closes a silent connection after five seconds; ours must be gone before, for a request that is sent at
 # that very moment is lost, and its repetition waits.
@@ -35,6 +36,10 @@ class Connection:
 
         Raises MissingKeyError, and ValueError for an address that is none.
         """
+        if not isinstance(url, str | None):
+            raise WrongInputError(AN_ADDRESS)
+        if not isinstance(api_key, str | None):
+            raise MissingKeyError(f"the API key is a text, not {type(api_key).__name__}")
         # Without its slash: the API's path, which begins with one, is put behind it.
         address = (url or os.environ.get("RETRYCONTRACT_URL") or DEFAULT_URL).rstrip("/")
         key = (api_key or os.environ.get("RETRYCONTRACT_API_KEY") or "").strip()
@@ -42,7 +47,7 @@ class Connection:
         # refused here is not repeated.
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise WrongInputError("the service's address is http:// or https:// and a host, with no user name in it")
+            raise WrongInputError(AN_ADDRESS)
         if not key:
             raise MissingKeyError("no API key")
         # A header cannot carry it: said here, where it is known that the key is what is wrong.

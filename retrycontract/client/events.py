@@ -14,8 +14,8 @@ import httpx2
 
 from retrycontract.client.connection import CONNECT_SECONDS, from_httpx, lost
 from retrycontract.client.errors import UnexpectedAnswerError, UnreachableError, refusal
-from retrycontract.client.exchange import Lost, Reply
-from retrycontract.client.patience import Patience
+from retrycontract.client.exchange import Lost, Patience, Reply
+from retrycontract.contract.errors import WrongInputError
 from retrycontract.contract.lifecycle import CallState
 
 MAX_SEEN: Final = 50_000  # ids that are remembered; a break repeats what happened in a minute and a half
@@ -46,6 +46,8 @@ class Feed:
     def __init__(
         self, url: str, patience: Patience, *, types: Sequence[str], call_id: str | None, after: int | None
     ) -> None:
+        if isinstance(types, str):
+            raise WrongInputError(f"types is a list of event types, even of one: [{types!r:.80}]")
         self._url = url
         self._patience = patience
         asked = {"types": ",".join(types), "call_id": call_id or ""}

@@ -1,25 +1,82 @@
-"""Put the contract in front of functions: each call of one is checked, and answered or run."""
+"""Tools that are functions: how they are described to the service, and the guard before each of their calls."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from retrycontract.client.declarations import NO_PYDANTIC
 from retrycontract.client.errors import NoConversationError, ToolDeclarationError
+from retrycontract.client.exchange import a_time
 from retrycontract.client.results import ImportedTools, Settlement
 from retrycontract.contract import pointers
 from retrycontract.contract.codes import ErrorCode
-from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.errors import ValidationError, WrongInputError
 from retrycontract.contract.lifecycle import Status
 
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
     from retrycontract.client.sessions import AsyncSession, Session
+
+NO_PYDANTIC = 'pydantic describes functions and types as tools: pip install "pydantic>=2"'
+
+
+def tool_list(tools: Any) -> Any:
+    """Give a list that the service can import.
+
+    Takes a tool list of OpenAI, Anthropic or MCP, whole or under `tools`, with the SDKs' own objects in it or plain
+    dicts; and functions, pydantic models, dataclasses and TypedDicts. Raises ToolDeclarationError, and ImportError
+    where pydantic is needed and missing.
+    """
+    if isinstance(tools, Mapping):
+        return tools
+    # A string and an enum class can be iterated over, and are meant as one thing all the same.
+    if not isinstance(tools, Iterable) or isinstance(tools, str | type):
+        raise ToolDeclarationError(_name(tools), "give a list of tools, even of one")
+    return [_declared(tool) for tool in tools]
+
+
+def _declared(tool: Any) -> Any:
+    # First: a pydantic class has `model_dump` as well, and stands for a tool itself.
+    if callable(tool):
+        return _described(tool)
+    if hasattr(tool, "model_dump"):  # what the providers' SDKs return are pydantic models
+        return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tool
+
+
+def _described(tool: Any) -> dict[str, Any]:
+    name = _name(tool)
+    # A `functools.partial`, or an object that can be called, has none.
+    if not hasattr(tool, "__name__"):
+        raise ToolDeclarationError(name, "it has no name")
+    schema = _schema(tool, name)
+    if schema.get("type") == "array":
+        raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
+    # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
+    described = schema.get("description") or (None if isinstance(tool, type) else inspect.getdoc(tool))
+    return {"name": name, "input_schema": schema} | ({"description": described} if described else {})
+
+
+def _schema(tool: Any, name: str) -> dict[str, Any]:
+    try:
+        import pydantic  # only who describes tools by code needs it
+    except ImportError:
+        raise ImportError(NO_PYDANTIC) from None
+    try:
+        return pydantic.TypeAdapter(tool).json_schema()
+    # NameError comes of an annotation in quotes that names what is not there.
+    except (pydantic.errors.PydanticUserError, NameError) as error:
+        raise ToolDeclarationError(name, str(error).partition("\n")[0]) from error
+
+
+def _name(tool: Any) -> str:
+    name = getattr(tool, "__name__", type(tool).__name__)
+    return str(name)
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +92,9 @@ class Guard:
     """Hold one guarded function: how its calls are read, judged and made."""
 
     def __init__(self, function: Callable[..., Any], timeout: float | None) -> None:
+        if not callable(function):
+            raise WrongInputError(f"guard takes a function, and guard_tools a list of functions, not {function!r:.80}")
+        a_time("timeout", timeout, or_none=True)
         self.function, self._timeout = function, timeout
         self.name = str(getattr(function, "__name__", type(function).__name__))
         parameters = inspect.signature(function).parameters.values()
@@ -42,6 +102,13 @@ class Guard:
         self._parameters = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         self._reader: Any = None
         self.is_registered = False
+
+    @classmethod
+    def each(cls, functions: Iterable[Callable[..., Any]], timeout: float | None) -> list[Self]:
+        """Guard a list of functions; raises WrongInputError for what is none."""
+        if callable(functions) or not isinstance(functions, Iterable):
+            raise WrongInputError(f"guard_tools takes a list of functions, even of one, not {functions!r:.80}")
+        return [cls(function, timeout) for function in functions]
 
     def arguments(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Name what was given by place; wrong names are the model's mistake, and stay for the check."""

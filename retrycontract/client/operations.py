@@ -12,10 +12,9 @@ from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
-from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
-from retrycontract.client.exchange import Conversation, Lost, Reply, Request, Submissions, T
-from retrycontract.client.patience import Patience
+from retrycontract.client.exchange import Conversation, Lost, Patience, Reply, Request, Submissions, T, a_time
+from retrycontract.client.guarding import tool_list
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
@@ -31,10 +30,9 @@ from retrycontract.client.results import (
     answered,
     settled,
 )
-from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError
-from retrycontract.contract.generation import MAX_WORDS
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError, WrongInputError
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import MAX_WORDS, Kind
 from retrycontract.contract.webhooks import ResponseStatus
 
 WAIT = 60.0  # seconds for a verdict; most come at once
@@ -71,6 +69,7 @@ class Details(TypedDict, total=False):
     api_error: str | None  # why the model could not be asked; there are no arguments then
     gives_up: bool  # with an api_error: it will not be asked again
     feedback: dict[str, Any] | None  # how the feedback is written: form ("extraction", "correction"), max_length
+    traceparent: str | None  # of the trace that this attempt belongs to (W3C Trace Context)
 
 
 # What a person has corrected was written by no model, and no check of the agent's own has looked at it.
@@ -141,12 +140,14 @@ class Operations:
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float
     ) -> Conversation[Outcome]:
         """Submit an attempt, which its key makes repeatable, and wait for its verdict with requests of their own."""
+        a_time("wait", wait)
         # None is what a caller passes on who has nothing to say: it is left out, and not sent as null.
         known = {name: _sendable(name, value) for name, value in details.items() if value is not None}
         body = {"tool": tool, "tool_call_id": tool_call_id, **known, **_output(arguments)}
         # Not held open: the verdict is waited for by bounded GETs, which break off and are asked again without
         # consequence.
-        headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()}
+        trace = body.pop("traceparent", None)
+        headers = {"Prefer": "wait=0", "Idempotency-Key": self.new_key()} | ({"traceparent": trace} if trace else {})
         reply = yield from self._asked(_post("/calls", body, **headers))
         call_id, number = self._read(reply, reading.place)
         # Whatever the verdict: a correction comes as a patch of exactly this text, since redacted values never travel
@@ -161,6 +162,7 @@ class Operations:
         self, tool: str, tool_call_id: str, arguments: Any, details: Details, wait: float, timeout: float | None
     ) -> Conversation[Settlement[Any]]:
         """Submit an attempt and, as long as its call is Blocked, take over what people answer."""
+        a_time("timeout", timeout, or_none=True)
         outcome = yield from self._settled(tool, tool_call_id, arguments, details, wait, timeout)
         return settled(outcome, tool, tool_call_id)
 
@@ -195,11 +197,13 @@ class Operations:
 
     def wait_for_verdict(self, call: AnyCall, timeout: float) -> Conversation[Outcome]:
         """Wait for the verdict on the attempt of an outcome, else on the newest of the call."""
+        a_time("timeout", timeout)
         number = call.attempt_number if isinstance(call, Outcome) else None
         return (yield from self._verdict(_id(call), number, timeout))
 
     def wait_for_guidance(self, call: AnyCall, timeout: float | None) -> Conversation[Guidance]:
         """Wait until a person has answered, or the call has ended, or time is up."""
+        a_time("timeout", timeout, or_none=True)
         reply = yield from self._polled(f"{_path(call)}/wait?for=guidance", timeout)
         return self._read(reply, partial(reading.guidance, self.sent))
 
@@ -237,13 +241,13 @@ class Operations:
 
     def tool(self, name: str) -> Conversation[KnownTool]:
         """Read one tool with its schema."""
-        reply = yield from self._asked(Request("GET", f"/tools/{quote(name, safe='')}"))
+        reply = yield from self._asked(Request("GET", _tool_path(name)))
         return self._read(reply, reading.known_tool)
 
     def register_tool(self, name: str, input_schema: Any, options: ToolOptions) -> Conversation[RegisteredTool]:
         """Register one tool with its options."""
         body = _json({"input_schema": input_schema, **options})
-        reply = yield from self._asked(Request("PUT", f"/tools/{quote(name, safe='')}", body))
+        reply = yield from self._asked(Request("PUT", _tool_path(name), body))
         return self._read(reply, reading.registered_tool)
 
     def register_tools(self, tools: Any) -> Conversation[ImportedTools]:
@@ -304,7 +308,14 @@ def _post(path: str, body: Any = None, **headers: str) -> Request:
 
 def _json(value: Any) -> bytes:
     """Write what the service reads; NaN and lone surrogates in arguments are the model's mistake, and get a verdict."""
-    return json.dumps(value).encode()
+    return _written(value).encode()
+
+
+def _written(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except TypeError as error:
+        raise WrongInputError(f"what is sent or its arguments cannot be written as JSON: {error}") from None
 
 
 def _output(arguments: Any) -> dict[str, Any]:
@@ -315,7 +326,7 @@ def _text(arguments: Any) -> str:
     """Give the JSON text; what UTF-8 cannot carry is escaped, so that it gets a verdict like any other mistake."""
     if isinstance(arguments, bytes):
         return arguments.decode("utf-8", "backslashreplace")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    text = arguments if isinstance(arguments, str) else _written(arguments)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -329,7 +340,9 @@ def _sendable(name: str, value: Any) -> Any:
     """Shorten what is told of an attempt, and escape what UTF-8 cannot carry: neither may keep it from its verdict."""
     limit = LONGEST_TEXTS.get(name)
     if name == "callback_error" and not isinstance(value, str):
-        return [_own_error(error) for error in value][:MAX_PLUGIN_ERRORS]
+        if not isinstance(value, Sequence) or not all(isinstance(error, ValidationError) for error in value):
+            raise WrongInputError(f"callback_error is a text or a list of ValidationError, not {value!r:.80}")
+        return [_own_error(error) for error in value[:MAX_PLUGIN_ERRORS]]
     return value if limit is None or not isinstance(value, str) else _shortened(value, limit)
 
 
@@ -340,7 +353,16 @@ def _own_error(error: ValidationError) -> dict[str, Any]:
 
 
 def _id(call: AnyCall) -> str:
-    return call if isinstance(call, str) else call.call_id
+    found = call if isinstance(call, str) else getattr(call, "call_id", None)
+    if not isinstance(found, str) or not found.strip():
+        raise WrongInputError(f"a call is its id, or what submit() gave, not {call!r:.80}")
+    return found
+
+
+def _tool_path(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise WrongInputError(f"a tool's name is a text, not {name!r:.80}")
+    return f"/tools/{quote(name, safe='')}"
 
 
 def _path(call: AnyCall) -> str:

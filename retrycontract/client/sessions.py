@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from retrycontract.client.guarding import CONVERSATIONS
 from retrycontract.client.operations import WAIT, Details
 from retrycontract.client.results import Outcome, Settlement
+from retrycontract.contract.errors import WrongInputError
 
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
@@ -32,6 +33,8 @@ class Place:
         """Begin a conversation that nobody else has, or take part in a named one."""
         if name is None:
             return cls(uuid.uuid4().hex, count(1))
+        if not isinstance(name, str) or not name.strip():
+            raise WrongInputError(f"a session's name is a text, or None for one of its own, not {name!r:.80}")
         # Whoever takes a named one up again, after a restart too, must count on: a clock does.
         return cls(name, count(time.time_ns() // 1_000_000))
 

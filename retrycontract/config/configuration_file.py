@@ -16,9 +16,9 @@ PREFIX = "RETRYCONTRACT_"
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-def load_configuration(path: Path = DEFAULT_PATH, environ: Mapping[str, str] | None = None) -> RetryConfiguration:
+def load_configuration(path: str | Path = DEFAULT_PATH, environ: Mapping[str, str] | None = None) -> RetryConfiguration:
     """Read the file, if there is one, and let the environment override it; raises ConfigurationError."""
-    configuration = RetryConfiguration.from_mapping(_read(path), source=str(path))
+    configuration = RetryConfiguration.from_mapping(_read(Path(path)), source=str(path))
     for name, value in _from_environment(environ or {}):
         try:
             configuration = replace(configuration, **{name: value})

@@ -8,7 +8,6 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from retrycontract.config.delivery_settings import DeliverySettings
 from retrycontract.config.login_settings import PREFIX as PREFIX
 from retrycontract.config.login_settings import LoginSettings
 from retrycontract.config.login_settings import is_plain_url as is_plain_url
+from retrycontract.config.telemetry import checked_endpoint
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import SETTINGS
 from retrycontract.contract.errors import WrongInputError
@@ -234,15 +234,7 @@ class ServiceSettings(LoginSettings, DeliverySettings):
     @field_validator("otel_endpoint")
     @classmethod
     def _with_its_packages(cls, url: str) -> str:
-        if url and not (is_plain_url(url) and "?" not in url):
-            raise ValueError("must be an address such as http://collector:4318, without a query")
-        try:
-            is_installed = not url or find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-        except ModuleNotFoundError:  # a part of the name is not there either
-            is_installed = False
-        if not is_installed:
-            raise ValueError('needs the extra otel: pip install "retrycontract[server,otel]"')
-        return url
+        return checked_endpoint(url, "server,otel")
 
     @field_validator("trace_url")
     @classmethod

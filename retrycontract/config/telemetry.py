@@ -5,33 +5,60 @@ Attributes hold names, ids and numbers as they are stored, redacted: never argum
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from importlib.util import find_spec
+from typing import Any, Final
 
-from django.conf import settings
-
-if TYPE_CHECKING:
-    from retrycontract.front.metrics import Family, Sample
+from retrycontract.contract.errors import WrongInputError
 
 Attributes = dict[str, str | int | float | bool | None]
 
-logger = logging.getLogger(__name__)
-
 SCOPE: Final = "retrycontract"
+ENDPOINT: Final = "RETRYCONTRACT_OTEL_ENDPOINT"
 BATCH_MILLISECONDS: Final = 1_000
-METRICS_SECONDS: Final = 30
+FLUSH_MILLISECONDS: Final = 3_000
+
+_collector = ""
+
+
+def send_to(endpoint: str) -> None:
+    """Send what is measured from now on to a collector; to none where the address is empty."""
+    global _collector
+    _collector = endpoint.rstrip("/")
+
+
+def checked_endpoint(url: str, extras: str) -> str:
+    """Give the address of a collector as it is; raises ValueError where nothing can be sent there."""
+    if not url:
+        return url
+    from retrycontract.config.login_settings import is_plain_url  # with pydantic, which most gateways never need
+
+    if not is_plain_url(url) or "?" in url:
+        raise ValueError("must be an address such as http://collector:4318, without a query")
+    try:
+        is_installed = find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:  # a part of the name is not there either
+        is_installed = False
+    if not is_installed:
+        raise ValueError(f'needs the extra otel: pip install "retrycontract[{extras}]"')
+    return url
+
+
+def send_as_asked(extras: str) -> None:
+    """Do as the environment says, for a command without the service's settings; raises WrongInputError."""
+    try:
+        send_to(checked_endpoint(os.environ.get(ENDPOINT, "").strip(), extras))
+    except ValueError as wrong:
+        raise WrongInputError(f"{ENDPOINT}: {wrong}") from None
 
 
 def is_on() -> bool:
     """Tell whether there is a collector."""
-    return bool(settings.RETRYCONTRACT.otel_endpoint)
+    return bool(_collector)
 
 
 @contextmanager
@@ -53,6 +80,22 @@ def span(name: str, attributes: Attributes, *, parent: str | None = None, kind: 
         except Exception as error:
             note_error(made, type(error).__name__)
             raise
+
+
+def begin_span(name: str, attributes: Attributes, *, parent: str | None) -> Any:
+    """Begin a span that somebody else ends, of a request that others made; None where there is no collector."""
+    tracer = _tracer()
+    if tracer is None:
+        return None
+    from opentelemetry.trace import SpanKind
+
+    return tracer.start_span(name, context=_context(parent), kind=SpanKind.SERVER, attributes=told(attributes))
+
+
+def flush() -> None:
+    """Send what is held back, where the process is about to end without ceremony."""
+    if is_on():
+        _provider(os.getpid()).force_flush(FLUSH_MILLISECONDS)
 
 
 def add_span(
@@ -91,88 +134,25 @@ def traceparent_of(made: Any) -> str | None:
     return f"00-{at.trace_id:032x}-{at.span_id:016x}-{int(at.trace_flags):02x}"
 
 
-def export_metrics(read: Callable[[], Sequence[Family] | None]) -> Callable[[], None]:
-    """Send what `/metrics` tells, from a thread of its own; gives what ends that."""
-    if not is_on():
-        return lambda: None
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-
-    exporter, started, ended = OTLPMetricExporter(endpoint=_signal("metrics")), time.time_ns(), threading.Event()
-
-    def send() -> None:
-        try:
-            families = read()
-            if families:
-                exporter.export(metrics_data(families, started, time.time_ns()))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the thread must go on
-            # The class alone, since its words may quote what is stored. The next half minute may go better.
-            logger.error("The metrics could not be sent", extra={"reason": type(error).__name__})  # noqa: TRY400
-
-    def run() -> None:
-        while not ended.wait(METRICS_SECONDS):
-            send()
-        send()
-
-    thread = threading.Thread(target=run, name="otlp-metrics", daemon=True)
-    thread.start()
-
-    def stop() -> None:
-        ended.set()
-        # Bounded: a collector that is away must not hold up the end of the service.
-        thread.join(5)
-
-    return stop
-
-
-def metrics_data(families: Sequence[Family], started: int, now: int) -> Any:
-    """Write metrics as OpenTelemetry has them: counters as sums from the beginning, histograms with their buckets."""
-    from opentelemetry.sdk.metrics import export as sdk
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-
-    def data(family: Family) -> Any:
-        if family.type == "histogram":
-            return sdk.Histogram([_histogram(family.samples, started, now)], sdk.AggregationTemporality.CUMULATIVE)
-        points = [sdk.NumberDataPoint(dict(sample.labels), started, now, sample.value) for sample in family.samples]
-        if family.type == "counter":
-            return sdk.Sum(points, sdk.AggregationTemporality.CUMULATIVE, is_monotonic=True)
-        return sdk.Gauge(points)
-
-    metrics = [sdk.Metric(family.name, family.help, "", data(family)) for family in families if family.samples]
-    scope = sdk.ScopeMetrics(InstrumentationScope(SCOPE), metrics, "")
-    return sdk.MetricsData([sdk.ResourceMetrics(_resource(), [scope], "")])
-
-
-def _histogram(samples: Sequence[Sample], started: int, now: int) -> Any:
-    from opentelemetry.sdk.metrics import export as sdk
-
-    # Prometheus adds up its buckets from below, OTLP does not.
-    upto = [sample for sample in samples if sample.suffix == "_bucket"]
-    counts = [int(sample.value - (upto[place - 1].value if place else 0)) for place, sample in enumerate(upto)]
-    bounds = [float(dict(sample.labels)["le"]) for sample in upto[:-1]]
-    total = next(sample.value for sample in samples if sample.suffix == "_sum")
-    # Nobody keeps them; both may be left out on the wire, though the class declares numbers.
-    unknown: Any = None
-    return sdk.HistogramDataPoint({}, started, now, sum(counts), total, counts, bounds, min=unknown, max=unknown)
-
-
 def _tracer() -> Any:
-    return _made(os.getpid()) if is_on() else None
+    return _provider(os.getpid()).get_tracer(SCOPE) if is_on() else None
 
 
 @lru_cache(maxsize=1)  # of this process: a fork has no threads, so it makes its own
-def _made(_pid: int) -> Any:
+def _provider(_pid: int) -> Any:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     # Not the provider of the whole process: other packages would write what they like into spans.
-    provider = TracerProvider(resource=_resource())
-    exporter = OTLPSpanExporter(endpoint=_signal("traces"))
+    provider = TracerProvider(resource=resource())
+    exporter = OTLPSpanExporter(endpoint=endpoint_of("traces"))
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=BATCH_MILLISECONDS))
-    return provider.get_tracer(SCOPE)
+    return provider
 
 
-def _resource() -> Any:
+def resource() -> Any:
+    """Say who measures."""
     from opentelemetry.sdk.resources import Resource
 
     from retrycontract import __version__
@@ -183,8 +163,9 @@ def _resource() -> Any:
     return Resource.create(ours)
 
 
-def _signal(kind: str) -> str:
-    return f"{settings.RETRYCONTRACT.otel_endpoint.rstrip('/')}/v1/{kind}"
+def endpoint_of(kind: str) -> str:
+    """Give where traces or metrics are sent."""
+    return f"{_collector}/v1/{kind}"
 
 
 def _context(parent: str | None) -> Any:

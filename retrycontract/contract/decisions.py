@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import Kind
 
 DEFAULT_GRANT = 2  # attempts after a hint
 MAX_GRANT = 5

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from retrycontract.contract.errors import ValidationError
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 
 MAX_LOGGED = 50  # errors listed in one event; error_count has them all
 

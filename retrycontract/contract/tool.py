@@ -1,4 +1,4 @@
-"""A tool as its developer declares it, and the same tool ready to judge."""
+"""A tool as its developer declares it, and the same tool and its schema ready to judge."""
 
 from __future__ import annotations
 
@@ -6,13 +6,38 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
+from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.configuration import Mode
 from retrycontract.contract.errors import ValidationError
+from retrycontract.contract.explaining.explanations import Explanations
+from retrycontract.contract.explaining.listing import ErrorLister
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import Compiler, Compilers, declared_language
-from retrycontract.contract.schemas.admission import examine
+from retrycontract.contract.schemas.admission import Admission, examine
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSchema:
+    """Hold an admitted schema, ready to judge: the engine's validator and the index of its places."""
+
+    schema: Schema
+    validator: Any
+    index: SchemaIndex
+    max_depth: int
+    lister: ErrorLister
+    explanations: Explanations = field(default_factory=Explanations)
+
+    @classmethod
+    def of(cls, schema: Schema, admission: Admission) -> CompiledSchema:
+        """Index a schema that was admitted; values that nest too deep to be cheap are refused."""
+        lister = ErrorLister.of(schema, admission.width)
+        return cls(schema, admission.validator, SchemaIndex(schema), admission.cheap_depth, lister)
+
+    def visits(self, values: int) -> int:
+        """Tell how often a submission of so many values may be held against a subschema."""
+        return values * self.lister.width
+
 
 PluginCheck = Callable[[Any], Iterable[ValidationError]]
 
@@ -39,6 +64,8 @@ class Tool:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"the name of a tool is {self.name!r}: give a text")
+        if callable(self.checks) or not all(callable(check) for check in self.checks):
+            raise TypeError(f"checks of {self.name!r} is {self.checks!r:.80}: give a list of functions, even of one")
         # A misspelt one would enforce what was only to be observed, or the other way.
         if self.mode not in (None, *get_args(Mode)):
             raise ValueError(f"{self.name!r} has no mode {self.mode!r}; the modes are {', '.join(get_args(Mode))}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.judging.steps import Steps
@@ -28,6 +29,8 @@ from retrycontract.languages import compiler_of
 
 # Takes a function without arguments; returns its result, or an awaitable of it: asyncio.to_thread, anyio's run_sync.
 Runner = Callable[[Callable[[], Any]], Any]
+# The traceparent of what this task does, which goes along with each attempt that it submits to a service.
+TRACE: ContextVar[str | None] = ContextVar("TRACE", default=None)
 
 
 class NotJudgedError(Exception):

@@ -15,11 +15,11 @@ from retrycontract.client import AsyncClient, CallSummary, Client, ClientError, 
 from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import MAX_NAME, DeclaredTool
 from retrycontract.contract.tool import Tool
-from retrycontract.judging.judge import Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other
+from retrycontract.judging.judge import TRACE, Examiner, ModelOutput, NotJudgedError, Verdict, refuse_other
 from retrycontract.judging.steps import Steps
 
 AT_ONCE = 30.0  # seconds, of the sixty for which a client holds its question
@@ -82,7 +82,8 @@ class ServiceJudge:
             self.client.submit, output.tool_name, f"{self.origin}-{uuid.uuid4().hex}", output.value,
             call_id=output.call_id, finish_reason=output.finish_reason, kind=output.kind.value,
             callback_error=output.failure or _rejection(tool, output), max_attempts=self.max_attempts,
-            version=self.versions.get(output.tool_name), **{**self.details, **_account(output)},
+            version=self.versions.get(output.tool_name), traceparent=TRACE.get(),
+            **{**self.details, **_account(output)},
         )  # fmt: skip
         if outcome.status is None and not outcome.state.has_ended and not self.is_patient:
             raise NotJudgedError("the service did not judge it in time")

@@ -1,18 +1,18 @@
-"""Ask the model, wait out what passes, and keep account of what was read, said and spent."""
+"""Ask the model, wait out what passes, and keep account of what was read, said and spent; and what that cost."""
 
 from __future__ import annotations
 
 import json
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from retrycontract.loops.failures import ApiFailure
-from retrycontract.loops.model import Completion, Message, Model, OfferedTool
+from retrycontract.loops.models import Completion, Message, Model, OfferedTool
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
 LONGEST_WAIT = 300.0  # seconds for one Retry-After: who is told to come back in an hour should not hold a loop open
@@ -73,6 +73,13 @@ def known_options(options: Any, known: Any) -> Any:
         nearest = get_close_matches(name, known.__optional_keys__, n=1)
         raise TypeError(f"there is no option {name!r}" + (f", did you mean {nearest[0]!r}?" if nearest else ""))
     return options
+
+
+def conversation(given: Any) -> tuple[Message, ...]:
+    """Give the messages that a loop begins with; raises TypeError for what is none."""
+    if isinstance(given, Sequence) and all(isinstance(each, Mapping) and "role" in each for each in given):
+        return tuple(given)
+    raise TypeError(f"the messages are {given!r:.80}: give a list such as [{{'role': 'user', 'content': …}}]")
 
 
 def now() -> datetime:
@@ -185,3 +192,38 @@ def _text_of(content: Any) -> str:
 
 def _is_time(seconds: Any) -> bool:
     return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionMetrics:
+    """Count attempts, turns, seconds and tokens; `is_estimated` when a provider reported no usage.
+
+    Where it did not, the tokens are a quarter of the characters. `api_errors` are the turns without an answer.
+    """
+
+    attempts: int
+    turns: int
+    wall_seconds: float
+    tokens_in: int
+    tokens_out: int
+    is_estimated: bool
+    api_errors: int = 0
+
+
+def measure(account: Account, *, attempts: int, seconds: float) -> ExtractionMetrics:
+    """Sum up a run."""
+    usages = [completion.usage for completion in account.completions]
+    reported = [usage for usage in usages if usage is not None]
+    # One completion without a report and all is estimated: a part that was reported is no total.
+    is_estimated = len(reported) < len(usages) or not usages
+    if is_estimated:
+        written = sum(_written(completion) for completion in account.completions)
+        given, taken = account.sent // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN
+    else:
+        given, taken = sum(use.input_tokens for use in reported), sum(use.output_tokens for use in reported)
+    return ExtractionMetrics(attempts, account.calls, seconds, given, taken, is_estimated, account.api_errors)
+
+
+def _written(completion: Completion) -> int:
+    arguments = (call.arguments for call in completion.tool_calls)
+    return len(completion.text) + sum(len(each if isinstance(each, str) else json.dumps(each)) for each in arguments)

@@ -31,16 +31,15 @@ from retrycontract.contract.checks.failure import blocks
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
 from retrycontract.contract.feedback.feedback_text import shown_name, shown_pointer
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Judge, ModelOutput, Verdict, as_text
 from retrycontract.judging.steps import Steps
 from retrycontract.loops import asking
-from retrycontract.loops.asking import Account, Asker
-from retrycontract.loops.extraction_metrics import ExtractionMetrics, measure
+from retrycontract.loops.asking import Account, Asker, ExtractionMetrics, measure
 from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
-from retrycontract.loops.model import Completion, Message, OfferedTool
+from retrycontract.loops.models import Completion, Message, OfferedTool
 
 MAX_LOGGED = 5  # errors named in one line of the log
 MOST_ATTEMPTS = 10  # as configurations have it; whoever needs more needs a person
@@ -284,8 +283,8 @@ class Run:
 
 def budget(given: int | None, *, most: int = MOST_ATTEMPTS) -> int | None:
     """Take how many answers of the model a loop may have; None leaves it to the configuration."""
-    if given is not None and not 1 <= given <= most:
-        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {most}, not {given}")
+    if given is not None and not (isinstance(given, int) and 1 <= given <= most):
+        raise ValueError(f"max_attempts counts the answers of the model in all: 1 to {most}, not {given!r}")
     return given
 
 

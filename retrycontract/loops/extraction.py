@@ -14,17 +14,58 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import MAX_FEEDBACK_LENGTH, FeedbackForm, FeedbackOptions
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.extraction_inputs import DATA, FREE, data_input
+from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import Tool
-from retrycontract.judging import Contract, Examiner, Verdict, configuration_of, judge_for
+from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
-from retrycontract.loops.adapters import as_model
-from retrycontract.loops.asking import Asker, AskingOptions, known_options
+from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
-from retrycontract.loops.extraction_metrics import ExtractionMetrics
-from retrycontract.loops.extraction_tools import EXAMPLE, SUBMIT, TOOL_NAMES, VALIDATE, data_of, instructions, offered
-from retrycontract.loops.model import Completion, Message, Model, ToolCall, as_message
+from retrycontract.loops.models import Completion, Message, Model, OfferedTool, ToolCall, as_message, as_model
+
+VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")
+MAX_SCHEMA = 100_000  # characters of a schema that is told in words
+TASK = (
+    "Extract the data that is asked for. Call submit with the data to end the task; validate says what is wrong with "
+    "data before you submit it, and example gives a sample that conforms."
+)
+
+
+def offered(schema: Schema) -> tuple[OfferedTool, ...]:
+    """Declare the tools; `data` has the schema itself where it can stand inside another one."""
+    takes = data_input(schema)
+    # An object without members, as Anthropic demands a schema of every tool.
+    nothing: Schema = {"type": "object", "properties": {}}
+    return (
+        OfferedTool(VALIDATE, "Say what is wrong with the data, without ending the task.", takes),
+        OfferedTool(EXAMPLE, "Give a sample that conforms to the schema.", nothing),
+        OfferedTool(SUBMIT, "End the task with the data.", takes),
+    )
+
+
+def instructions(prompt: str | Sequence[Message], tools: Sequence[OfferedTool], schema: Schema) -> Iterator[Message]:
+    """Write the first messages: how it is done, the schema where the tools don't have it, and the task."""
+    takes = tools[0].parameters
+    has_schema = isinstance(takes, dict) and takes["properties"][DATA] != FREE
+    told = "" if has_schema else f"\n\nThe data's JSON Schema:\n{json.dumps(schema, ensure_ascii=False)[:MAX_SCHEMA]}"
+    yield {"role": "system", "content": TASK + told}
+    if isinstance(prompt, str):
+        yield {"role": "user", "content": prompt}
+    else:
+        yield from conversation(prompt)
+
+
+def data_of(arguments: Any) -> Any:
+    """Take the data out of a call's arguments, text or parsed; what cannot be read is judged as it is."""
+    value, fault = parse_json(arguments) if isinstance(arguments, str) else (arguments, None)
+    if fault is not None:
+        return arguments
+    if isinstance(value, dict) and value.keys() == {DATA}:
+        return as_text(value[DATA])
+    return as_text(value)  # without the wrapper, as some models call
+
 
 TURNS_PER_ATTEMPT = 3  # validate, example, submit: who needs more of them is going round in circles
 MAX_LOCATED = 100  # errors of pydantic that are passed on

@@ -12,8 +12,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from retrycontract.loops.asking import ExtractionMetrics
     from retrycontract.loops.engine import Trial
-    from retrycontract.loops.extraction_metrics import ExtractionMetrics
 
 # The request met a limit or a conflict that passes.
 PASSING = frozenset({408, 409, 425, 429})
@@ -58,6 +58,8 @@ class ModelApiError(Exception):
     """Raise this in a model of your own for a call that may succeed later; `retry_after` is in seconds."""
 
     def __init__(self, *said: object, retry_after: float | None = None) -> None:
+        if not isinstance(retry_after, int | float | None):
+            raise TypeError(f"retry_after is {retry_after!r:.80}: give seconds, or None")
         self.retry_after = retry_after
         super().__init__(*said)
 

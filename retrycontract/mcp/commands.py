@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from retrycontract.config.configuration_file import DEFAULT_PATH, load_configuration
+from retrycontract.config.telemetry import send_as_asked
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.behind import API_KEY, TOKEN, CommandServer, HttpServer, ServerBehind, read_servers
@@ -43,6 +44,7 @@ DEFAULTS: Final = {
 def run_gateway(options: argparse.Namespace) -> int:
     """Stand in front of MCP servers; raises ConfigurationError, OSError and ValueError for wrong use."""
     configuration = _configuration(options)
+    send_as_asked("mcp,otel")
     behind = _behind(options)
     listening = _listening(options) if options.listen else None
     with behind:
@@ -128,6 +130,7 @@ async def _gateways(
     from retrycontract.mcp.checkpoint import Checkpoint
     from retrycontract.mcp.gateway import Gateway
     from retrycontract.mcp.results import ResultContract
+    from retrycontract.mcp.tracing import RequestSpans
 
     wait = options.wait if service else 0
     sanitizer = ValueSanitizer(configuration)
@@ -137,7 +140,8 @@ async def _gateways(
     def make(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
         judge = _judge(options, configuration, service)
         checkpoint = Checkpoint(judge, sanitizer, wait=wait, silent_wait=options.silent_wait)
-        return Gateway(to_client, to_upstream, judge, checkpoint, tasks, results)
+        spans = RequestSpans(sanitizer, "tcp" if options.listen else "pipe")
+        return Gateway(to_client, to_upstream, judge, checkpoint, tasks, results, spans)
 
     async with service or nullcontext():
         yield make
@@ -145,12 +149,13 @@ async def _gateways(
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve the contract's own tools; raises ConfigurationError, OSError and ValueError for wrong use."""
-    from retrycontract.contract.kinds import Kind
+    from retrycontract.contract.outputs import Kind
     from retrycontract.judging.asking import settled
     from retrycontract.mcp.process import serve
     from retrycontract.mcp.server import ContractServer
 
     configuration, service = _configuration(options), _service(options)
+    send_as_asked("mcp,otel")
     tools, extractions = _read(options.tools), _read(options.extractions)
     if not (tools or extractions or options.url):
         raise WrongInputError("name the tools to check with --tools FILE, or a service that knows them with --url")
@@ -206,7 +211,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 
 
 def _judge(options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None) -> Judge:
-    from retrycontract.mcp.open_calls import connection_details
+    from retrycontract.mcp.checkpoint import connection_details
 
     settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:

@@ -13,7 +13,7 @@ from typing import Any
 import mcp_types as types
 
 from retrycontract.contract.json_types import Schema
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.extraction_inputs import DATA, data_input
 from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import CompiledTool, Tool

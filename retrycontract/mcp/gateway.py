@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from retrycontract.contract.feedback.tool_result import ToolResult
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.judging import Judge
 from retrycontract.judging.asking import NoVerdictError, Tick
 from retrycontract.mcp import messages
@@ -24,6 +25,7 @@ from retrycontract.mcp.connection import ENDED, NEVER_SENT
 from retrycontract.mcp.messages import Message, UnreadableMessageError
 from retrycontract.mcp.results import ResultContract
 from retrycontract.mcp.toolbox import NoToolListError, Toolbox, ToolListing
+from retrycontract.mcp.tracing import RequestSpans
 
 WAITING = "The call is Blocked; a person has been asked and is waited for."
 NO_ANSWER = "The MCP server's answer cannot be read: it is {reason}. The call may have been executed."
@@ -80,6 +82,7 @@ class Gateway:
         checkpoint: Checkpoint,
         tasks: TaskGroup,
         results: ResultContract | None = None,
+        spans: RequestSpans | None = None,
     ) -> None:
         self._to_client, self._to_upstream, self._tasks = to_client, to_upstream, tasks
         self._checkpoint, self._listing = checkpoint, ToolListing(self._send_upstream)
@@ -87,6 +90,7 @@ class Gateway:
         self._forwarded: dict[str, _Forwarded] = {}
         self._being_judged: dict[str, tuple[Message, anyio.CancelScope]] = {}
         self._turns = CallOrder()
+        self._spans = spans or RequestSpans(ValueSanitizer(), "pipe")
         self._greeting: list[Message] = []
         self._upstream_listens = anyio.Event()
         # Set from the start: the gateway is made once the upstream runs, and only a restart has to be waited for.
@@ -108,10 +112,13 @@ class Gateway:
                 for message in batch:  # one by one, as each call has a fate of its own
                     await self._take(message)
             case [*batch]:
+                for message in batch:
+                    self._spans.begin(message)
                 self._remember(*batch)
                 await self._send_or_give_up(line, batch)
 
     async def _take(self, message: Message) -> None:
+        self._spans.begin(message)
         if message.method == "tools/call" and (message.id is None or message.repeated):
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
         elif message.is_call:
@@ -136,12 +143,14 @@ class Gateway:
         key = messages.key_of(message.params.get("requestId"))
         # What was cancelled is owed no answer, and none of ours must be given when the upstream ends.
         self._forwarded.pop(key, None)
+        self._spans.cancel(key)
         if key in self._being_judged:
             self._being_judged[key][1].cancel()
         else:
             await self._send_upstream(message)
 
     async def _judge_call(self, request: Message, turn: anyio.Event, scope: anyio.CancelScope) -> None:
+        self._spans.join(request)
         try:
             with scope:
                 await self._decide(request, turn)
@@ -215,6 +224,7 @@ class Gateway:
         return await self._to_upstream(message.text)
 
     async def _answer(self, message: Message) -> None:
+        self._spans.end(message)
         await self._to_client(message.text)
 
     async def _refuse(self, request: Message, text: str) -> None:
@@ -258,6 +268,7 @@ class Gateway:
         answered = self._forwarded.pop(message.key, None) if message.is_answer else None
         if answered is None:
             return message
+        self._spans.end(message)
         if answered.request.method == "tools/list":
             self._toolbox.read_along(answered.request, message)
         if self._results is not None and answered.request.is_call:

@@ -9,7 +9,7 @@ from typing import Any
 
 # Address -> the module and class that answer there.
 DOORS = {
-    "/mcp": ("retrycontract.mcp.over_http", "ServerVisit"),
+    "/mcp": ("retrycontract.mcp.server", "ServerVisit"),
     "/hooks": ("retrycontract.mcp.hooks", "HookVisit"),
     "/guardrails/beta/litellm_basic_guardrail_api": ("retrycontract.mcp.guardrails", "LiteLLMVisit"),
 }

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from retrycontract.config.telemetry import flush
 from retrycontract.mcp.connection import ServerConnection
 from retrycontract.mcp.gateway import Gateway, Send
 from retrycontract.mcp.stdio import Lines, LineWriter
@@ -49,6 +50,7 @@ async def _serve(connect: Connect) -> int:
         if status:
             # A thread of the SDK still reads stdin, and nothing but its end would wake it.
             logging.shutdown()
+            flush()
             os._exit(status)
     return 0
 
@@ -121,6 +123,7 @@ class StdioFront:
         if caught:
             await self._connection.close()
             logging.shutdown()
+            flush()
             os._exit(STOPPED_BY + caught[0])  # also while a thread waits for a client that does not read
 
 

@@ -12,12 +12,17 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 from anyio.to_thread import run_sync
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
+from retrycontract.client import AsyncClient
+from retrycontract.config.telemetry import note_error, traceparent_of
+from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.generation import MAX_MODEL
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import MAX_MODEL, Kind
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
@@ -31,8 +36,12 @@ from retrycontract.judging.asking import (
     settled,
     verdict_on,
 )
+from retrycontract.judging.judge import TRACE
+from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
-from retrycontract.mcp.open_calls import OpenCalls
+from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
+from retrycontract.mcp.visiting import KeyedVisit
 
 LONGEST_WAIT = 600  # seconds that one question for guidance stays open
 TOOLS_URI, CALLS_URI = "retrycontract://tools", "retrycontract://calls"
@@ -88,7 +97,7 @@ class ContractServer:
 
     def as_server(self) -> Server[Any]:
         """Give the SDK's server with our handlers."""
-        return Server(
+        server = Server(
             "retrycontract",
             instructions=INSTRUCTIONS + (IF_BLOCKED if GUIDANCE in self._inputs else ""),
             on_list_tools=self._list_tools,
@@ -96,6 +105,9 @@ class ContractServer:
             on_list_resources=self._list_resources,
             on_read_resource=self._read_resource,
         )
+        # In the place of the SDK's own spans, which hold messages of errors as they are.
+        server.middleware[:] = [_traced]
+        return server
 
     async def _list_tools(self, _: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         listed = [
@@ -227,6 +239,31 @@ class ContractServer:
         ]
 
 
+async def _traced(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    http = ctx.request  # None over stdio
+    around = read_traceparent(http.headers.get("traceparent")) if http is not None else None
+    parent = parent_of(ctx.meta) or around
+    spans = RequestSpans(ValueSanitizer(), "pipe" if http is None else "tcp")
+    request_id = None if ctx.request_id is None else str(ctx.request_id)
+    span = spans.started(ctx.method, ctx.params or {}, request_id, parent, ctx.protocol_version)
+    TRACE.set(traceparent_of(span) or parent)
+    try:
+        result = await call_next(ctx)
+    except Exception as error:
+        if isinstance(error, MCPError):
+            note_code(span, error.error.code)
+        else:
+            note_error(span, type(error).__name__)
+        raise
+    else:
+        if (result.get("isError") if isinstance(result, dict) else getattr(result, "is_error", False)) is True:
+            note_error(span, "tool_error")
+        return result
+    finally:
+        if span is not None:
+            span.end()
+
+
 def _result(result: ToolResult) -> types.CallToolResult:
     return types.CallToolResult.model_validate(result.render("mcp"))
 
@@ -246,3 +283,15 @@ def _signs_of_life(session: Any) -> Tick:
         await session.report_progress(next(numbers), None, "Nobody has answered yet.")
 
     return tick
+
+
+class ServerVisit(KeyedVisit):
+    """Let the SDK answer one HTTP request."""
+
+    async def answer(self, client: AsyncClient, key: str, receive: Any, send: Any, max_body_bytes: int) -> None:  # noqa: ARG002
+        """Serve a connection of this request alone."""
+        judge = ServiceJudge(client, "mcp", details=connection_details("mcp"), is_patient=False)
+        server = ContractServer(judge, (), has_desk=True).as_server()
+        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
+        async with manager.run():
+            await manager.handle_request(self._scope, receive, send)

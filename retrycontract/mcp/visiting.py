@@ -17,7 +17,7 @@ from retrycontract.judging.asking import PATIENCE, NoVerdictError
 
 HERE = "http://in.process"  # never looked up: the transport calls the application
 # What the application decides by, beside the key: its host, and how a proxy was asked; and what names the request.
-HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id", b"traceparent")
+HANDED_ON = (b"host", b"x-forwarded-", b"forwarded", b"x-request-id")
 
 MOST_DRAINED = 8  # times the limit; of what is too large
 
@@ -73,6 +73,8 @@ class KeyedVisit(ABC):
         mine = [pair for pair in scope["headers"] if not pair[0].startswith(HANDED_ON)]
         # So that the application refuses, limits and logs this request as if its sender had asked it directly.
         theirs = [pair for pair in self._scope["headers"] if pair[0].startswith(HANDED_ON)]
+        if b"traceparent" in self._headers and b"traceparent" not in dict(mine):  # else the message named its own
+            theirs.append((b"traceparent", self._headers[b"traceparent"]))
         outer = {name: self._scope[name] for name in ("scheme", "client", "server") if name in self._scope}
         await self._app({**scope, **outer, "headers": mine + theirs}, receive, send)
 

@@ -50,7 +50,7 @@ class AnthropicMessages:
         if body.get("type") != "message" or not isinstance(blocks, list):
             raise ValueError("the answer is no message")
         calls = tuple(
-            wire.WrittenCall(str(block.get("id") or ""), str(block.get("name")), block.get("input"), block)
+            wire.WrittenCall(wire.id_of(block, "id"), str(block.get("name")), block.get("input"), block)
             for block in blocks
             if block.get("type") == "tool_use"
         )
@@ -70,11 +70,11 @@ class AnthropicMessages:
         ]
         told = [*results, *({"type": "text", "text": reply.text} for reply in replies if not reply.call.id)]
         turns = [{"role": "assistant", "content": said}] if said else []
-        return {**request, "messages": [*request["messages"], *turns, {"role": "user", "content": told}]}
+        return {**request, "messages": [*self.history(request), *turns, {"role": "user", "content": told}]}
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's; two in a row are one to the provider."""
-        return {**request, "messages": [*request["messages"], {"role": "user", "content": text}]}
+        return {**request, "messages": [*self.history(request), {"role": "user", "content": text}]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
@@ -122,11 +122,11 @@ class MessageStream:
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
         try:
-            document = json.loads(data)
+            document = wire.parse(data)
             if document.get("type") == "error":
                 return False
             self._take(document)
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
         return self._held_from is not None
 
@@ -198,8 +198,8 @@ def _whole(block: wire.Body) -> wire.Body:
     if "partial_json" in block:
         text = block.pop("partial_json")
         try:
-            block["input"] = json.loads(text)
-        except (ValueError, RecursionError):
+            block["input"] = wire.parse(text)
+        except ValueError:
             block["input"] = text
     return block | {"text": block.get("text", "")} if block.get("type") == "text" else block
 
@@ -210,7 +210,7 @@ def _told(usage: Any) -> wire.Body:
 
 
 def _sent(block: wire.Body) -> wire.Body:
-    return {**block, "input": wire.json_object(block.get("input"))} if block.get("type") == "tool_use" else block
+    return {**block, "input": wire.sendable(block.get("input"))} if block.get("type") == "tool_use" else block
 
 
 def _entry(call: wire.WrittenCall) -> wire.Body:

@@ -86,6 +86,14 @@ class Proxy:
             await visit.answer(200, {"mode": mode, "outcomes": outcomes, "rescued": rescued})
             return
         wire = next((wire for pattern, wire in WIRES if pattern.search(visit.path)), None)
+        asked_for = visit.header(b"upgrade")
+        has_body = visit.header(b"content-length") or visit.header(b"transfer-encoding")
+        if asked_for and (has_body or asked_for.lower() == "websocket"):
+            # A body behind an upgrade never arrives here. This status sends clients back to plain HTTP.
+            words = f"the proxy speaks HTTP/1.1 alone: ask again without 'Upgrade: {asked_for[:50]}'"
+            headers = [(b"upgrade", b"HTTP/1.1"), (b"connection", b"close, upgrade")]
+            await visit.answer(426, (wire or WIRES[0][1]).error(426, words), headers=headers)
+            return
         try:
             if wire is None or visit.request.method != "POST":
                 async with self._upstream.answered(visit.request, visit.chunks()) as response:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from retrycontract.client import AsyncClient
 from retrycontract.contract.configuration import Mode, RetryConfiguration
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, Judge, ModelOutput, Verdict

@@ -192,7 +192,7 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if not isinstance(message, dict):
             continue
         content = message.get("content")
-        entries = [each.get("function") for each in message.get("tool_calls") or ()]
+        entries = [each.get("function") for each in message.get("tool_calls") or ()] + [message.get("function_call")]
         entries += content if isinstance(content, list) else []
         entries += [message] if message.get("type") == "function_call" else []
         for entry in entries:
@@ -212,7 +212,7 @@ def _told(message: Any) -> str | None:
         *([each.get("id"), each.get("name"), each.get("input")] for each in blocks if each.get("type") == "tool_use"),
         *([each.get("tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
     ]
-    others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output")]
+    others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output", "function_call")]
     # Pictures, files, sounds; what is said of a cache moves on from message to message.
     shown = [{name: value for name, value in each.items() if name != "cache_control"}
              for each in blocks if each.get("type") in SHOWN]  # fmt: skip

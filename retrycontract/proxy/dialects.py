@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from retrycontract.contract.advice import did_you_mean
+from retrycontract.contract.outputs.json_text import MAX_DEPTH, depth_fault
 from retrycontract.contract.outputs.thoughts import without_thoughts
 
 MAX_TEXT: Final = 100_000  # characters that are looked through
@@ -86,7 +87,7 @@ def _read_with(rows: tuple[Dialect, ...], text: str, tools: Tools) -> Reading | 
 def _may_be(call: Call, row: Dialect, tools: Tools) -> bool:
     """Tell a call from what looks like one: of a declared tool, or behind a mark of a name that was misspelt."""
     name, arguments = call
-    if not name or not isinstance(arguments, dict):
+    if not name or not isinstance(arguments, dict) or depth_fault(arguments, MAX_DEPTH) is not None:
         return False
     # Behind a mark a misspelt name is meant as a call and gets feedback; without one it is text that looks like JSON.
     return tools is None or name in tools or (row.is_marked and did_you_mean(name, sorted(tools)) is not None)

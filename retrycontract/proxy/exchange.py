@@ -8,13 +8,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from secrets import token_hex
 from typing import Any, Final
 
 from retrycontract.client import CorrectionError, Guidance
 from retrycontract.contract.checks.failure import blocks
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.judging import ModelOutput, Verdict, as_text
 from retrycontract.judging.asking import NoVerdictError, guidance_on
 from retrycontract.loops.failures import failure_of
@@ -22,7 +21,7 @@ from retrycontract.proxy.contracts import RequestContract
 from retrycontract.proxy.conversation import Conversation, context_of, is_repeated
 from retrycontract.proxy.dialects import read_calls
 from retrycontract.proxy.upstream import RefusedByUpstreamError, UpstreamError
-from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, summed
+from retrycontract.proxy.wire import Body, CallReply, FinalAnswer, ModelAnswer, Terms, Wire, WrittenCall, new_id, summed
 
 MAX_ANSWERS: Final = 20  # of one request: a budget has ten, and a person may grant more
 LONGEST_DELAY: Final = 30.0  # seconds; an upstream that asks for more is not waited for: the client gets its answer
@@ -197,7 +196,7 @@ class Exchange:
         if reading is None:
             return None
         self.report.dialect, self._words = reading.dialect, reading.before
-        return [WrittenCall(f"call_{token_hex(12)}", name, json.dumps(made)) for name, made in reading.calls]
+        return [WrittenCall(new_id(), name, json.dumps(made)) for name, made in reading.calls]
 
     def _begun(self, call: WrittenCall) -> DueCall:
         return DueCall(call, call_id=self._conversation.continued_by(call.name))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import httpx2
 
+from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.mcp.events import AnswerTooLargeError, EventSplitter, data_of
 from retrycontract.proxy.contracts import Contracts, JudgingSettings, RequestContract
 from retrycontract.proxy.conversation import Conversation, Conversations, news_for
@@ -29,7 +30,7 @@ from retrycontract.proxy.upstream import (
     received,
 )
 from retrycontract.proxy.visit import ClientVisit
-from retrycontract.proxy.wire import AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
+from retrycontract.proxy.wire import MAX_DEPTH, AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
 
 MAX_HEADER: Final = 500  # characters of one of ours
 UNCHECKED, UNAVAILABLE = "unchecked", "unavailable"
@@ -79,9 +80,12 @@ class JudgedRequest:
     async def serve(self) -> None:
         """Answer it; raises RequestTooLargeError, and UpstreamError where nothing was answered yet."""
         content = await self._visit.body(self._settings.max_request)
-        request = _parsed(content)
-        content, request = self._with_outputs(content, request)
-        terms, warning = self._terms(request)
+        terms, (request, warning) = None, _parsed(content)
+        if coding := self._visit.header(b"content-encoding"):
+            warning = f"the request comes in a coding ({coding}): nothing is judged by it"
+        if request is not None:
+            content, request = self._with_outputs(content, request)
+            terms, warning = self._terms(request)
         if request is None or terms is None or not terms.has_contract:
             await self._pass_on(content, warning)
             return
@@ -91,22 +95,24 @@ class JudgedRequest:
             await self._visit.answer(400, self._wire.error(400, f"a schema cannot be judged by: {faults}"))
             return
         # Only where it is enforced: to take a call out of a text is to change the answer, which observing never does.
-        terms = replace(terms, rescues=self._settings.rescue and contract.enforces and bool(terms.tools))
+        # Nor for `functions`: what is read in a text has an id, and their calls have none.
+        rescues = self._settings.rescue and contract.enforces and bool(terms.tools) and not request.get("functions")
+        terms = replace(terms, rescues=rescues)
         content, request = await self._caught_up(content, request, contract)
         exchange = self._exchange(terms, request, contract)
         async with self._upstream.answered(self._visit.request, content, is_judged=True) as response:
             if not is_readable(response):
                 await relay(self._visit, response, [("outcome", UNCHECKED)])
-            elif is_stream(response):
+            elif is_stream(response, terms):
                 await self._stream(response, exchange, terms, holds=contract.enforces)
             elif response.status_code == 200:
                 await self._whole(response, exchange, holds=contract.enforces)
             else:
                 await relay(self._visit, response)
 
-    def _with_outputs(self, content: bytes, request: Body | None) -> tuple[bytes, Body | None]:
+    def _with_outputs(self, content: bytes, request: Body) -> tuple[bytes, Body]:
         """Answer those calls of an earlier response that never reached the client: the upstream waits for them."""
-        if request is None or not (response_id := request.get("previous_response_id")):
+        if not (response_id := request.get("previous_response_id")):
             return content, request
         left = self._doorway.conversations.unanswered(self._visit.request.headers, response_id)
         if not left:
@@ -114,10 +120,8 @@ class JudgedRequest:
         request = with_outputs(request, left, NOT_EXECUTED)
         return json.dumps(request).encode(), request
 
-    def _terms(self, request: Body | None) -> tuple[Terms | None, str]:
-        """Read what is asked for; a request that is none is the upstream's to refuse."""
-        if request is None:
-            return None, ""
+    def _terms(self, request: Body) -> tuple[Terms | None, str]:
+        """Read what is asked for."""
         try:
             return self._wire.terms(request), ""
         except (ValueError, TypeError, AttributeError, KeyError) as error:  # tools that are none, among others
@@ -328,12 +332,19 @@ async def relay(visit: ClientVisit, response: httpx2.Response, ours: list[tuple[
     await visit.end()
 
 
-def _parsed(content: bytes) -> Body | None:
+def _parsed(content: bytes) -> tuple[Body | None, str]:
+    """Read a request, or say why it is not judged; one that is none is the upstream's to refuse."""
     try:
         found = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        # It is hashed, and written again when the upstream is asked again, by functions that recurse.
+        is_deep = depth_fault(found, MAX_DEPTH) is not None
+    except RecursionError:
+        is_deep = True
+    except ValueError:
+        return None, ""
+    if is_deep:
+        return None, f"the request nests deeper than {MAX_DEPTH} levels: nothing is judged by it"
+    return (found if isinstance(found, dict) else None), ""
 
 
 def _last_words(messages: list[Any]) -> str:

@@ -12,9 +12,13 @@ from retrycontract.proxy import wire
 
 # What of an answer belongs into the next request. Providers refuse members that they do not know, and some that reason
 # want their thoughts back with the calls that came of them.
-REPEATED = ("role", "content", "tool_calls", "refusal", "reasoning_content", "reasoning", "reasoning_details")
+REPEATED = (
+    "role", "content", "tool_calls", "function_call", "refusal", "reasoning_content", "reasoning", "reasoning_details",
+)  # fmt: skip
 DECLINED = frozenset({"content_filter"})
 BEGINS = frozenset("<[{`")  # with one of these every dialect's mark of a call begins, or goes on
+# What `functions` answer with, the older form of `tools`: one call without an id, for which this stands.
+FUNCTION_CALL = "function_call"
 
 
 class OpenAIChat:
@@ -24,13 +28,14 @@ class OpenAIChat:
     heartbeat = b": retrycontract\n\n"
 
     def terms(self, request: wire.Body) -> wire.Terms:
-        """Read tools, `response_format` and `tool_choice`."""
-        listed = request.get("tools")
+        """Read tools, `response_format` and `tool_choice`, or `functions` and `function_call`."""
+        listed, older = request.get("tools"), request.get("functions")
         functions = [tool for tool in listed if _is_function(tool)] if isinstance(listed, list) else []
-        tools = tuple(read_tool_list(functions))
+        tools = tuple(read_tool_list([*functions, *(older if isinstance(older, list) else ())]))
+        choice = request.get("tool_choice") if listed else request.get(FUNCTION_CALL)
         return wire.Terms(
             str(request.get("model", "")), tools, _output(request.get("response_format")),
-            wire.demanded(request.get("tool_choice"), tools), request.get("stream") is True,
+            wire.demanded(choice, tools), request.get("stream") is True,
             unjudged=wire.names_of(listed) - {tool.name for tool in tools},
         )  # fmt: skip
 
@@ -45,10 +50,12 @@ class OpenAIChat:
             raise ValueError("the answer's choice holds no message")  # noqa: TRY004 - it is a body that is none
         finish = choice.get("finish_reason")
         calls = tuple(
-            wire.WrittenCall(str(call.get("id") or ""), made["name"], made.get("arguments", made.get("input")), call)
+            wire.WrittenCall(wire.id_of(call, "id"), made["name"], made.get("arguments", made.get("input")), call)
             for call in message.get("tool_calls") or ()
             if (made := _made(call))
         )
+        if isinstance(made := message.get(FUNCTION_CALL), dict) and isinstance(made.get("name"), str):
+            calls = (*calls, wire.WrittenCall(FUNCTION_CALL, made["name"], made.get("arguments"), made))
         return wire.ModelAnswer(
             body, wire.text_of(message.get("content")), calls, finish if isinstance(finish, str) else None,
             wire.count(usage, "prompt_tokens"), wire.count(usage, "completion_tokens"),
@@ -59,22 +66,24 @@ class OpenAIChat:
         """Repeat the model's message and answer each of its calls."""
         message = answer.body["choices"][0]["message"]
         said = {name: message[name] for name in REPEATED if message.get(name) is not None}
-        told = [{"role": "tool", "tool_call_id": reply.call.id, "content": reply.text}
-                if reply.call.id else wire.user_message(reply.text) for reply in replies]  # fmt: skip
-        return {**request, "messages": [*request["messages"], {"role": "assistant", "content": None} | said, *told]}
+        turn = {"role": "assistant", "content": None} | said
+        return {**request, "messages": [*self.history(request), turn, *map(_told, replies)]}
 
     def told(self, request: wire.Body, text: str) -> wire.Body:
         """Add a message of the user's."""
-        return {**request, "messages": [*request["messages"], wire.user_message(text)]}
+        return {**request, "messages": [*self.history(request), wire.user_message(text)]}
 
     def final(self, answer: wire.FinalAnswer) -> wire.Body:
         """Put calls, text and usage in the place of the newest answer's."""
         choice = answer.base.body["choices"][0]
         message = {**choice["message"], "content": answer.text or None}
         message.pop("tool_calls", None)
-        finish = "stop"
-        if answer.calls:
-            message["tool_calls"], finish = [_entry(call) for call in answer.calls], "tool_calls"
+        message.pop(FUNCTION_CALL, None)
+        finish = _finish(answer)
+        if finish == FUNCTION_CALL:
+            message[FUNCTION_CALL] = _entry(answer.calls[0])
+        elif answer.calls:
+            message["tool_calls"] = [_entry(call) for call in answer.calls]
         body = {**answer.base.body, "choices": [{**choice, "message": message, "finish_reason": finish}]}
         return body if answer.usage is None else body | {"usage": answer.usage}
 
@@ -135,19 +144,24 @@ class ChatStream:
         self._message, self._finish = wire.Assembled(role="assistant", content=None), wire.Assembled()
         self._calls: list[_CallParts] = []
         self._places: dict[Any, _CallParts] = {}
+        self._function_call = wire.Assembled()
         self._has_usage = self._has_several = False
 
     def feed(self, data: bytes) -> bool:
         """Take a chunk; what follows the first part of a call is held with it, so that nothing overtakes it."""
         if data != b"[DONE]":
             try:
-                chunk = json.loads(data)
+                chunk = wire.parse(data)
                 if "error" in chunk and not chunk.get("choices"):
                     return False
                 self._take_chunk(chunk)
-            except (ValueError, TypeError, AttributeError, RecursionError):
+            except (ValueError, TypeError, AttributeError):
                 self.is_garbled = True
-        return bool(self._calls) or (self.holds_text and "content" in self._message)
+        return self._has_calls or (self.holds_text and "content" in self._message)
+
+    @property
+    def _has_calls(self) -> bool:
+        return bool(self._calls) or "name" in self._function_call
 
     @property
     def spoken(self) -> str:
@@ -166,14 +180,15 @@ class ChatStream:
                 self._finish = wire.Assembled(**{name: value for name, value in choice.items() if name != "delta"})
             for part in delta.get("tool_calls") or ():
                 self._take_call(part)
-            if isinstance(said := delta.get("content"), str) and not self.holds_text and not self._calls:
+            self._function_call.take(delta.get(FUNCTION_CALL) or {})
+            if isinstance(said := delta.get("content"), str) and not self.holds_text and not self._has_calls:
                 if self._watches and not BEGINS.isdisjoint(said):
                     self.holds_text = True
                 else:
                     self._spoken.append(said)
             self._message.take({
                 name: value for name, value in delta.items()
-                if name not in ("role", "tool_calls") and value not in (None, "")
+                if name not in ("role", "tool_calls", FUNCTION_CALL) and value not in (None, "")
             })  # fmt: skip
 
     def _take_call(self, part: wire.Body) -> None:
@@ -196,6 +211,8 @@ class ChatStream:
         message = self._message.members
         if self._calls:
             message["tool_calls"] = [call.entry for call in self._calls]
+        if "name" in self._function_call:
+            message[FUNCTION_CALL] = {"arguments": "", **self._function_call.members}
         # An empty second one is enough for `read` to leave several choices to the client.
         choices = [{"index": 0, **self._finish.members, "message": message}] + ([{}] if self._has_several else [])
         return {**self._envelope, "object": "chat.completion", "choices": choices}
@@ -214,11 +231,15 @@ class ChatStream:
             yield chunk({"content": final.text})
         for place, call in enumerate(final.calls):
             entry = _entry(call)
+            if call.id == FUNCTION_CALL:
+                yield chunk({FUNCTION_CALL: {**entry, "arguments": ""}})
+                yield chunk({FUNCTION_CALL: {"arguments": entry["arguments"]}})
+                continue
             kind, member = ("custom", "input") if entry["type"] == "custom" else ("function", "arguments")
             written = entry[kind][member]
             yield chunk({"tool_calls": [{"index": place, **entry, kind: {**entry[kind], member: ""}}]})
             yield chunk({"tool_calls": [{"index": place, kind: {member: written}}]})
-        yield chunk({}, "tool_calls" if final.calls else "stop")
+        yield chunk({}, _finish(final))
         if self._has_usage:
             yield wire.event({**envelope, "choices": [], "usage": final.usage})
         yield b"data: [DONE]\n\n"
@@ -247,4 +268,19 @@ def _entry(call: wire.WrittenCall) -> wire.Body:
         source: wire.Body = call.source
         return source
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    made = {"name": call.name, "arguments": arguments}
+    return made if call.id == FUNCTION_CALL else {"id": call.id, "type": "function", "function": made}
+
+
+def _finish(answer: wire.FinalAnswer) -> str:
+    if any(call.id == FUNCTION_CALL for call in answer.calls):
+        return FUNCTION_CALL
+    return "tool_calls" if answer.calls else "stop"
+
+
+def _told(reply: wire.CallReply) -> wire.Body:
+    if reply.call.id == FUNCTION_CALL:
+        return {"role": "function", "name": reply.call.name, "content": reply.text}
+    if reply.call.id:
+        return {"role": "tool", "tool_call_id": reply.call.id, "content": reply.text}
+    return wire.user_message(reply.text)

@@ -51,7 +51,7 @@ class OpenAIResponses:
         parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
         calls = tuple(
             wire.WrittenCall(
-                str(item.get("call_id") or ""), str(item.get("name")), item.get("arguments", item.get("input")), item
+                wire.id_of(item, "call_id"), str(item.get("name")), item.get("arguments", item.get("input")), item
             )
             for item in items
             if item.get("type") in CALLS
@@ -128,7 +128,7 @@ class ResponseStream:
     def feed(self, data: bytes) -> bool:
         """Take an event; errors are never held."""
         try:
-            document = json.loads(data)
+            document = wire.parse(data)
             kind = document["type"]
             if kind == "error":
                 return False
@@ -145,7 +145,7 @@ class ResponseStream:
                 self._begun_as = document["response"]
             if not self._holds:
                 self._next = document.get("sequence_number", self._next) + 1
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        except (ValueError, TypeError, AttributeError, KeyError):
             self.is_garbled = True
         return self._holds
 

@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
@@ -65,7 +65,13 @@ class ClientRequest:
         named = {
             name.strip().lower() for key, value in self.headers if key == b"connection" for name in value.split(b",")
         }
-        left = HOP_BY_HOP | named | {b"host", b"content-length"} | ({b"accept-encoding"} if is_judged else set())
+        # What was expected of us has been done: the body is here.
+        left = (
+            HOP_BY_HOP
+            | named
+            | {b"host", b"content-length", b"expect"}
+            | ({b"accept-encoding"} if is_judged else set())
+        )
         kept = [pair for pair in self.headers if pair[0] not in left and not pair[0].startswith(OURS)]
         return [*kept, (b"accept-encoding", b"identity")] if is_judged else kept
 
@@ -104,11 +110,16 @@ class Upstream:
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request and give the answer, unread; raises UpstreamError."""
         headers = request.sent_on(is_judged=is_judged)
+        told = dict(request.headers)
         # Else a body that comes piece by piece would go on in chunks, although its length was told.
-        if not isinstance(body, bytes) and (length := dict(request.headers).get(b"content-length")):
+        if not isinstance(body, bytes) and (length := told.get(b"content-length")):
             headers.append((b"content-length", length))
+        # Without either there is none, and a GET in chunks is refused by some.
+        has_body = isinstance(body, bytes) or b"content-length" in told or b"transfer-encoding" in told
         # Made by hand: the client's own way adds headers, and the upstream is to get those that came.
-        asked = httpx2.Request(request.method, self._address(request.target), headers=headers, content=body)
+        asked = httpx2.Request(
+            request.method, self._address(request.target), headers=headers, content=body if has_body else None
+        )
         # A request that the client did not build has none of its defaults.
         asked.extensions["timeout"] = self._http.timeout.as_dict()
         try:
@@ -135,7 +146,7 @@ class Upstream:
         """Ask for one more answer; raises RefusedByUpstreamError, UpstreamError and AnswerTooLargeError."""
         began = time.monotonic()
         async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
-            if not is_stream(response):
+            if not is_stream(response, terms):
                 content = await self.whole(response)
                 if response.status_code != 200:
                     raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
@@ -156,9 +167,11 @@ def is_readable(response: httpx2.Response) -> bool:
     return all(coding.strip() in ("", "identity", "gzip", "deflate") for coding in codings)
 
 
-def is_stream(response: httpx2.Response) -> bool:
-    """Tell a stream of events from a whole answer."""
-    return response.status_code == 200 and response.headers.get("content-type", "").startswith("text/event-stream")
+def is_stream(response: httpx2.Response, terms: Terms) -> bool:
+    """Tell a stream of events from a whole answer; some servers do not say of one that it is."""
+    kind = response.headers.get("content-type", "").lower()
+    is_told = kind.startswith("text/event-stream") or (terms.streams and not kind.startswith("application/json"))
+    return response.status_code == 200 and is_told
 
 
 def end_to_end(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
@@ -180,8 +193,8 @@ async def received(response: httpx2.Response) -> AsyncIterator[bytes]:
 def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswer:
     """Read a whole answer; raises UpstreamError for what is none."""
     try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
+        body = parse(content)
+    except ValueError:
         body = None
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from secrets import token_hex
+from typing import Any, Final, Protocol, TypeAlias
 
-from retrycontract.contract.outputs.json_text import parse_json
+from retrycontract.contract.outputs.json_text import TOO_LARGE, cut_at_depth, depth_fault, fault_in, parse_json
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 
 Body: TypeAlias = dict[str, Any]
+
+# Levels that are read: twice what arguments may have, and what the encoder and the sums over usage can still write.
+MAX_DEPTH: Final = 200
+MAX_DIGITS: Final = 400  # of a number; Python itself refuses to read 4,300
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,34 @@ class Assembled:
         return self._members | {name: "".join(parts) for name, parts in self._parts.items()}
 
 
+def parse(content: bytes | str) -> Any:
+    """Parse what an upstream says; raises ValueError.
+
+    What nests too deep is null, a number that nothing can carry is a large one, and bytes that are no UTF-8 are marked,
+    as a lenient client reads them: the model's mistakes are judged, and must not become ours.
+    """
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff") if isinstance(content, bytes) else content
+    try:
+        value = DECODER.decode(text)
+        # Most events are too short to nest so deep.
+        is_deep = len(text) > 2 * MAX_DEPTH and depth_fault(value, MAX_DEPTH) is not None
+    except RecursionError:
+        is_deep = True
+    return DECODER.decode(cut_at_depth(text, MAX_DEPTH)) if is_deep else value
+
+
+def _integer(digits: str) -> int:
+    return int(digits) if len(digits) <= MAX_DIGITS else -TOO_LARGE if digits[0] == "-" else TOO_LARGE
+
+
+def _real(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else -TOO_LARGE if digits[0] == "-" else TOO_LARGE
+
+
+DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real)
+
+
 def summed(usages: Sequence[Any]) -> Any:
     """Add up what several answers cost: numbers by their names, at every depth; None where nothing was reported."""
     told = [usage for usage in usages if usage is not None]
@@ -203,6 +237,12 @@ def demanded(choice: Any, tools: Sequence[DeclaredTool]) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) and choice.get("type", "function") == "function" else ()
 
 
+def sendable(arguments: Any) -> Any:
+    """Give arguments as an object that an upstream reads again: what JSON cannot hold goes back as text."""
+    fault = fault_in(arguments)
+    return json_object(arguments if fault is None else json.dumps(json.dumps(arguments)))
+
+
 def json_object(arguments: Any) -> Any:
     """Give arguments as the object that an API wants, where the model wrote something else."""
     value = arguments
@@ -210,6 +250,17 @@ def json_object(arguments: Any) -> Any:
         value, fault = parse_json(arguments.strip() or "{}")
         value = arguments if fault else value
     return value if isinstance(value, dict) else {"arguments": value}
+
+
+def id_of(call: Body, name: str) -> str:
+    """Give the id of a call, and a new one to a call that has none: by it the call is answered, and told from text."""
+    call[name] = call.get(name) or new_id()
+    return str(call[name])
+
+
+def new_id() -> str:
+    """Make the id of a call."""
+    return f"call_{token_hex(12)}"
 
 
 def event(document: Body, name: str = "") -> bytes:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import ApiKey, Attempt, Call, Guidance
 from tests.api.conftest import PREFIX, Door
 from tests.api.test_refusals import ROUTES

@@ -67,7 +67,7 @@ class Life:
 
     def _listen(self) -> None:
         form = {"agent": "", "address": self.receiver.url, "events": ["call.blocked", "guidance.given"]}
-        self.desk.submit("/admin/retrycontract/webhookendpoint/add/", "address", form)
+        self.desk.submit("/settings/webhooks/new/", "address", form)
 
     def _register(self) -> Iterator[str]:
         yield self.agent.register("deploy", SCHEMA, max_attempts=1).text

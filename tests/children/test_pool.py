@@ -14,9 +14,17 @@ from typing import Any
 import pytest
 
 from retrycontract.checking import Question
-from retrycontract.children.limits import MEGABYTE, Limits
-from retrycontract.children.pool import Pool, TooManyWaitingError, Turns
-from retrycontract.children.process import ChildDiedError, ChildProcess, ChildUnavailableError, Death
+from retrycontract.children.pool import (
+    MEGABYTE,
+    ChildDiedError,
+    ChildProcess,
+    ChildUnavailableError,
+    Death,
+    Limits,
+    Pool,
+    TooManyWaitingError,
+    Turns,
+)
 from retrycontract.contract.configuration import RetryConfiguration
 from tests.bombs import endless
 

@@ -21,13 +21,14 @@ import pytest
 
 from retrycontract.cli.program import program
 from retrycontract.config.service_settings import PREFIX
+from tests.serving.servers import free_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOBODY: Final = 65534
 FAILS, WRONG_USE = 1, 2
 # Words with which a command is rightly used; FILE stands for a file of the case's own.
 WORDS: Final = {
-    "up": "--no-demo",
+    "up": f"--no-demo --port {free_port()}",
     "web": "",
     "worker": "",
     "doctor": "",
@@ -127,6 +128,11 @@ def usage() -> Iterator[tuple[str, Case]]:
                 yield f"{name} {option} {wrong}", Case([*first, option, wrong], option)
             elif wrong:
                 yield f"{name} {wrong}", Case([*first, wrong], wrong)
+            if isinstance(parameter, click.Option) and not parameter.is_flag:
+                yield f"{name} {option} empty", Case([*first, option, ""], f"{option} is empty")
+                yield f"{name} {option} last", Case([*first, option], option)
+            for odd in odd_numbers(parameter.type):
+                yield f"{name} {option} {odd}", Case([*first, option, odd], option)
         if command.params and command.params[-1].nargs == -1:
             continue  # whatever follows is somebody else's
         yield f"{name} and more", Case([*first, *rest, "more"], "unexpected extra argument")
@@ -139,6 +145,13 @@ def usage() -> Iterator[tuple[str, Case]]:
 def wrong_value(kind: click.ParamType) -> str:
     """A word that the type refuses."""
     return "many" if isinstance(kind, click.Choice | type(click.INT) | type(click.FLOAT)) else ""
+
+
+def odd_numbers(kind: click.ParamType) -> tuple[str, ...]:
+    """Give numbers that no option takes: below its range, above every range, and none at all."""
+    if isinstance(kind, type(click.FLOAT)):
+        return "-1", "nan", "inf", "1e999"
+    return ("-1",) if isinstance(kind, click.IntRange) else ()
 
 
 def surroundings() -> Iterator[tuple[str, Case]]:
@@ -170,16 +183,24 @@ def surroundings() -> Iterator[tuple[str, Case]]:
             yield f"{name}, not migrated", Case(words, "migrat", data="new", **told)
 
 
+NO_TEXT: Final = "\udcff\udcfe"  # what Python makes of bytes that are no UTF-8
+
 # What a command alone can tell, said by hand: words, what FILE holds, and what the line says.
 BY_HAND: Final = {
     "no such command": Case(["chek"], "did you mean 'check'?"),
     "misspelt option": Case(["doctor", "--jsno"], "--json"),
     "port out of range": Case(["up", "--port", "99999"], "1<=x<=65535"),
+    "every address by mistake": Case(["up", "--host", " "], "--host is empty"),
+    "two lines for a name": Case(["up", "--host", "a\nb"], "cannot be used"),
+    "no text for a name": Case(["web", "--host", NO_TEXT], "no name of a host"),
     "no address of this machine": Case(["up", "--host", "192.0.2.1"], "cannot be used"),
     "no name of a machine": Case(["up", "--host", "no such host"], "cannot be used"),
     "data folder below a file": Case(["up", "--data-dir", "FILE/data"], "FILE"),
-    "no calls": Case(["seed", "--calls", "0"], "at least one call"),
+    "no calls": Case(["seed", "--calls", "0"], "--calls"),
+    "more calls than a disk holds": Case(["seed", "--calls", "9" * 30], "--calls"),
+    "more days than there were": Case(["seed", "--days", "9" * 30], "--days"),
     "more wait than there are": Case(["seed", "--calls", "1", "--waiting", "2"], "name fewer with --waiting"),
+    "backup to no text": Case(["backup", NO_TEXT], "not text in UTF-8"),
     "backup over a file": Case(["backup", "FILE"], "exists already"),
     "backup into no folder": Case(["backup", "none/copy"], "none/copy cannot be written: No such file"),
     "backup below a file": Case(["backup", "FILE/copy"], "FILE/copy cannot be written: Not a directory"),
@@ -199,8 +220,15 @@ BY_HAND: Final = {
     "no scope": Case(["agent", "create", "planner", "--scopes", "rule"], "submit, read, tools"),
     "no duration": Case(["agent", "create", "planner", "--expires-after", "soon"], "30m"),
     "no name of an agent": Case(["agent", "create", "plan\nner"], "An agent's name"),
+    "blank name of an agent": Case(["agent", "create", " "], "An agent's name"),
+    "blank namespace": Case(["agent", "create", "planner", "--namespace", " "], "An agent's name"),
+    "every scope by mistake": Case(["agent", "create", "planner", "--scopes", "--"], "--scopes needs a value"),
+    "for ever by mistake": Case(["agent", "create", "p", "--expires-after", "--"], "--expires-after needs a value"),
+    "since ever by mistake": Case(["rebuild-metrics", "--since", "--"], "--since needs a value"),
     "empty name of an agent": Case(["agent", "create", ""], "An agent's name"),
     "no such key": Case(["agent", "revoke", "rc_00000000"], "no key begins with rc_00000000"),
+    "no text for a key": Case(["agent", "revoke", NO_TEXT], "not text in UTF-8"),
+    "no text for an operator": Case(["operator", "free", NO_TEXT], "not text in UTF-8"),
     "no key at all": Case(["agent", "revoke", ""], "no key begins with"),
     "no name of an operator": Case(["operator", "create", "a\nb"], "username"),
     "a worker without Redis": Case(["worker"], "RETRYCONTRACT_REDIS_URL is empty"),
@@ -322,3 +350,39 @@ def test_a_taken_port_is_one_line(said: dict[str, Said], tmp_path: Path) -> None
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (WRONG_USE, "")
     assert "choose another with --port" in done.stderr.splitlines()[-1]
+
+
+ODD_STREAMS: Final = {
+    "version >&-": "retrycontract: standard output is closed: send it to /dev/null if nobody reads it.\n",
+    "version > /dev/full": "retrycontract: what it says cannot be written: No space left on device\n",
+    "check --schema S.json - <&-": "",
+    "import - <&-": "retrycontract: the database is not migrated",
+    "agent list 2>&-": "",
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("words", ODD_STREAMS)
+def test_a_stream_that_is_closed_or_full_is_one_line(tmp_path: Path, words: str) -> None:
+    (tmp_path / "S.json").write_text("{}")
+    done = in_a_shell(f"{sys.executable} -m retrycontract {words}", tmp_path)
+    expected = ODD_STREAMS[words]
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(expected)
+    assert len(done.stderr.splitlines()) == bool(expected)
+    assert done.returncode == (1 if words.startswith("check") else WRONG_USE)
+
+
+@pytest.mark.processes
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    done = in_a_shell(f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -m retrycontract doctor", tmp_path)
+    assert (done.returncode, done.stderr) == (
+        WRONG_USE, "retrycontract: the folder that it was started in is gone\n"
+    )  # fmt: skip
+
+
+def in_a_shell(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    kept |= {"PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "retrycontract.settings"}
+    kept |= {f"{PREFIX}DATA_DIR": str(folder / "data")}
+    return subprocess.run(["sh", "-c", words], cwd=folder, env=kept, capture_output=True, text=True, check=False)

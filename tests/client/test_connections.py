@@ -94,7 +94,7 @@ def test_headers_that_trickle_are_waited_for_no_longer_than_patience_says(
     flavour: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without an end of the whole request this test would never end: every piece comes in time."""
-    monkeypatch.setattr("retrycontract.client.patience.SHORTEST_ANSWER", 0.5)
+    monkeypatch.setattr("retrycontract.client.exchange.SHORTEST_ANSWER", 0.5)
     with (
         trickling() as port,
         opened(flavour, f"http://127.0.0.1:{port}", "rc_x", patience=0) as client,

@@ -12,10 +12,11 @@ import pytest
 
 import retrycontract.client
 from retrycontract.client import Client, ClientError, MissingKeyError, RefusedError, errors
+from retrycontract.contract.errors import WrongInputError
 from tests.client.scripted import KEY, RETRY, URL, answer, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.client.conftest import Scripted
 
@@ -117,6 +118,52 @@ def test_a_key_that_cannot_be_one_is_refused_without_being_repeated(key: str) ->
     with pytest.raises(MissingKeyError, match="characters that none has") as caught:
         Client(URL, key)
     assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda _: Client(5), "http:// or https://"),
+        (lambda _: Client(URL, 5), "API key"),
+        (lambda _: Client(URL, KEY.encode()), "API key"),
+        *[(lambda _, given=given: Client(URL, KEY, patience=given), "patience is a number of seconds")
+          for given in ("3", None, float("nan"), -1)],
+        *[(lambda client, given=given: client.wait_for_guidance(given), r"call is its id.*not " + named)
+          for given, named in ((None, "None"), (5, "5"), ([], r"\[\]"), ("", "''"))],
+        (lambda client: client.cancel(None), "call is its id"),
+        (lambda client: client.cancel("  "), "call is its id"),
+        (lambda client: client.acknowledge(5), "call is its id"),
+        (lambda client: client.wait_for_verdict(object()), "call is its id"),
+        (lambda client: client.wait_for_verdict("c1", timeout="5"), "timeout is a number of seconds"),
+        (lambda client: client.wait_for_verdict("c1", timeout=None), "timeout is a number of seconds"),
+        (lambda client: client.wait_for_guidance("c1", timeout=float("nan")), "timeout is a number of seconds or None"),
+        (lambda client: client.submit("deploy", "t1", {}, wait="5"), "wait is a number of seconds"),
+        (lambda client: client.settle("deploy", "t1", {}, timeout="5"), "timeout is a number of seconds or None"),
+        (lambda client: client.submit("deploy", "t1", {1, 2}), "arguments cannot be written as JSON: .*set"),
+        (lambda client: client.submit("deploy", "t1", {}, context={"goal": object()}), "cannot be written as JSON"),
+        (lambda client: client.submit("deploy", "t1", {}, api_error=OSError("x")), "cannot be written as JSON"),
+        (lambda client: client.submit("deploy", "t1", {}, callback_error=5), "callback_error is a text or a list"),
+        (lambda client: client.submit("deploy", "t1", {}, callback_error=[5]), "callback_error is a text or a list"),
+        (lambda client: client.submit("deploy", "t1", {}, callback_error=OSError("x")), "callback_error is a text"),
+        (lambda client: client.tool(5), "tool's name is a text"),
+        (lambda client: client.tool(""), "tool's name is a text"),
+        (lambda client: client.register_tool(None, {}), "tool's name is a text"),
+        (lambda client: client.session(5), "session's name is a text"),
+        (lambda client: client.session(" "), "session's name is a text"),
+        (lambda client: next(client.events(types="call.blocked")), "types is a list"),
+        (lambda client: client.guard_tools(print), "a list of functions"),
+        (lambda client: client.guard(print, timeout="5"), "timeout is a number of seconds or None"),
+        (lambda client: client.guard(5), "guard.* a function"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_a_developer_gave_that_cannot_be_used_is_named_before_anything_is_sent(
+    scripted: Scripted, call: Callable[[Client], Any], words: str
+) -> None:
+    service = scripted()
+    with service.client() as client, pytest.raises((WrongInputError, MissingKeyError), match=words):
+        call(client)
+    assert service.requests == []
 
 
 def test_without_a_key_the_error_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from retrycontract.client import Event, NotAuthenticatedError, UnavailableError, UnexpectedAnswerError, UnreachableError
 from retrycontract.client.events import MAX_SEEN, Feed
-from retrycontract.client.patience import Patience
+from retrycontract.client.exchange import Patience
 from tests.client.scripted import URL, Script, problem
 
 if TYPE_CHECKING:

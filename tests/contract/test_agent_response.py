@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
 
 SCHEMA = {"properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -8,8 +8,8 @@ import pytest
 from retrycontract import ErrorCode, RetryConfiguration, Tool, ValidationError, ValueSanitizer, parse_feedback
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine, redacted_output, write_answer
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
 
 SCHEMA = {"properties": {"path": {"type": "string"}, "pin": {"x-sensitive": True}}, "required": ["path"]}

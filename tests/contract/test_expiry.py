@@ -8,7 +8,7 @@ import pytest
 
 from retrycontract.contract.configuration import OnExpiry
 from retrycontract.contract.feedback.guidance import render_expiry
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 
 HALF_AN_HOUR = timedelta(minutes=30)
 

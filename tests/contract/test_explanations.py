@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.explaining.explanations import MAX_KEPT
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool import CompiledSchema, CompiledTool, Tool
 
 PLAIN, CLOSED = ValueSanitizer(RetryConfiguration(redact_secrets=False)), ValueSanitizer()
 SECRET = "AKIA" + "QWERTYUIOPASDFGH"

@@ -14,8 +14,8 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.feedback.answer import write_answer
 from retrycontract.contract.feedback.feedback_forms import FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.feedback_text import parse_feedback
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledTool, Tool
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.explaining.gathering import gather
 from retrycontract.contract.explaining.listing import NOTHING, Explainer
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool import CompiledSchema, CompiledTool, Tool
 
 SHORT = {"propertyNames": {"maxLength": 1, "x-hint": "one letter"}}
 MANY = {"required": ["a", "b", "c", "d", "long"], "x-severity": "warning"}

@@ -6,8 +6,8 @@ import pytest
 
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_ARGUMENTS, Answer, render_guidance
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget
+from retrycontract.contract.outputs import Kind
 
 
 def guidance(decision: Decision, kind: Kind = Kind.TOOL_CALL, name: str = "read_file", **fields: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +17,12 @@ from retrycontract import (
     RetryContract,
     Tool,
     ValidationError,
+    load_configuration,
     parse_feedback,
 )
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.contract.schemas.admission import InvalidSchema
+from retrycontract.loops import AnthropicModel, ModelApiError, OpenAIModel, extract, respond_with_correction
 from tests.contract.in_process_desk import BAD, GOOD, NOW, SCHEMA, contract, fail
 
 
@@ -273,8 +276,27 @@ def test_nothing_that_a_model_writes_raises(arguments: Any) -> None:
         (lambda: Tool(name=5, input_schema=SCHEMA), "the name of a tool is 5"),
         (lambda: RetryContract([SCHEMA]), "is no Tool: give Tool(name="),
         (lambda: RetryContract([], {}), "configuration is {}: give a RetryConfiguration"),
+        (lambda: Tool(name="t", input_schema=SCHEMA, checks=print), "give a list of functions"),
+        (lambda: Tool(name="t", input_schema=SCHEMA, checks=[5]), "give a list of functions"),
+        (lambda: contract().check(None, "c1", {}), "tool_name is None: give a text"),
+        (lambda: contract().check("read_file", 5, {}), "tool_call_id is 5: give a text"),
+        *[
+            (lambda name=name: contract().check("read_file", "c1", {}, **{name: object()}), f"{name} is <object")
+            for name in ("call_id", "session_id", "turn", "correlation_id", "finish_reason", "said", "feedback", "now")
+        ],
+        (lambda: contract().check("read_file", "c1", {"path": "a"}, callback_error=5), "callback_error is 5"),
+        (lambda: contract().check("read_file", "c1", {}, max_attempts="3"), "1 to 10, not '3'"),
+        (lambda: parse_feedback(None), "not a retrycontract/1 message"),
+        (lambda: load_configuration(str(Path(__file__))), "this is not YAML"),
+        (lambda: ModelApiError("busy", retry_after="1"), "retry_after is '1': give seconds"),
+        (lambda: OpenAIModel(None, "m"), "client is None"),
+        (lambda: AnthropicModel("key", "m"), "client is 'key'"),
+        (lambda: extract(str, SCHEMA, 5), "the messages are 5"),
+        (lambda: extract(str, SCHEMA, [{}]), "the messages are [{}]"),
+        (lambda: extract(str, SCHEMA, "q", max_attempts="2"), "not '2'"),
+        (lambda: respond_with_correction(str, "q"), "the messages are 'q'"),
+        (lambda: respond_with_correction(str, None), "the messages are None"),
     ],
-    ids=["mode", "strict", "name", "tool", "configuration"],
 )
 def test_what_a_developer_misspells_is_told_at_once(make: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(said)):

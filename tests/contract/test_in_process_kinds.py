@@ -8,7 +8,7 @@ import pytest
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.feedback.progress import compare
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tracker import AttemptRecord
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from retrycontract.contract.json_types import type_name
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 
 
 def test_every_kind_has_its_word_in_the_first_line() -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.explaining.listing import MANY_WRITTEN, NOTHING, Explainer
 from retrycontract.contract.explaining.parts import NAME, STRETCH, MemberRule, Members, OutOfPatienceError, Patience
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool import CompiledSchema, CompiledTool, Tool
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 ROW = {"properties": {"n": {"type": "integer"}, "tags": {"items": {"type": "string"}}}, "required": ["n"]}

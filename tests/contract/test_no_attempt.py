@@ -13,7 +13,7 @@ import pytest
 from retrycontract import ErrorCode, RetryContract, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.code_blocks import doubt
 from retrycontract.contract.outputs.no_attempt import no_attempt
 from retrycontract.contract.outputs.source_code import Language

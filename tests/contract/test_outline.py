@@ -10,11 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.explaining.listing import NOTHING, Explainer, split
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
-from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.contract.tool import CompiledSchema, CompiledTool, Tool
 
 ASKS = {"type": "object", "required": ["a", "b"]}
 NESTED = {

@@ -20,7 +20,7 @@ from retrycontract import (
 )
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.feedback.answer import examine
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import (
     LANGUAGE,

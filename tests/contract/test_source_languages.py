@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from retrycontract import RetryContract, Tool
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Language, SourceFault
 from retrycontract.languages import MissingGrammarError, compiler_of

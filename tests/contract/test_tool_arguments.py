@@ -16,7 +16,7 @@ from retrycontract.contract.checks.tool_arguments import (
     rejections,
     unknown_tool,
 )
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -9,7 +9,7 @@ import pytest
 
 from retrycontract import Tool, ValueSanitizer
 from retrycontract.contract.checks.source_file import check_source
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.tool import CompiledTool
 from retrycontract.languages import compiler_of
 

@@ -15,9 +15,9 @@ from referencing.exceptions import Unresolvable
 
 from retrycontract import ErrorSeverity, ValueSanitizer
 from retrycontract.contract import pointers
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.schemas.admission import examine
+from retrycontract.contract.tool import CompiledSchema
 from tests.corpus.schema_instances import Instances
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from retrycontract import ErrorSeverity, ValueSanitizer
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.schema_engine import violations
 from retrycontract.contract.schemas.admission import InvalidSchema, SchemaFault, examine
+from retrycontract.contract.tool import CompiledSchema
 
 if TYPE_CHECKING:
     from tests.conftest import Corpus

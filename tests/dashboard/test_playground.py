@@ -13,10 +13,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.playground import EXAMPLES, TITLES
-from retrycontract.children.limits import Limits
-from retrycontract.children.pool import bound_shared_pool
+from retrycontract.children.pool import Limits, bound_shared_pool
 from retrycontract.contract.feedback.tool_result import RENDERERS
-from retrycontract.usecases.calls.dry_run import dry_run
+from retrycontract.usecases.tools.try_schema import dry_run
 from tests.dashboard.conftest import HTMX, text_of
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_tool
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from dashboard.tools.tool_figures import MOST_TOOLS, draw_heat
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Event, Tool
 from retrycontract.usecases.counts.read_insights import Heat
 from retrycontract.usecases.tools.register_tool import register_tool

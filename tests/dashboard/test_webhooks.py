@@ -26,7 +26,7 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_blocked, make_user

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from retrycontract.front.bridge import WsgiBridge
-from retrycontract.front.health import Health
+from retrycontract.front.probes import Health
 from retrycontract.front.waiting import Bells, FrontOfHouse
 from tests.serving.threads import eventually, fetch, serving
 

@@ -6,10 +6,9 @@ from threading import Event
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
-from retrycontract.config.telemetry import export_metrics, metrics_data
-from retrycontract.front.metrics import Family, Metrics, Sample
+from retrycontract.config import telemetry
+from retrycontract.front.probes import Family, Metrics, Sample, export_metrics, metrics_data
 from tests.serving import running
 from tests.serving.service import AgentClient, Service
 from tests.serving.threads import fetch, serving
@@ -74,12 +73,11 @@ def test_a_histogram_is_sent_without_a_least_and_a_largest_value_that_nobody_kep
 
 
 def test_metrics_that_could_not_be_read_once_are_sent_the_next_time(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    changes = {"otel_endpoint": "http://127.0.0.1:9"}
-    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update=changes)
-    monkeypatch.setattr("retrycontract.config.telemetry.METRICS_SECONDS", 0.01)
+    monkeypatch.setattr(telemetry, "_collector", "http://127.0.0.1:9")
+    monkeypatch.setattr("retrycontract.front.probes.METRICS_SECONDS", 0.01)
     reads, again = [], Event()
 
     def read() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from retrycontract.loops import generate_file_with_retry
-from retrycontract.loops.file_writing import writable, write_whole
+from retrycontract.loops.source_files import writable, write_whole
 
 OLD, NEW = "old = 1\n", "new = 2\n"
 

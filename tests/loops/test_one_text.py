@@ -11,7 +11,7 @@ import pytest
 
 from retrycontract import ErrorCode, RetryContract, Tool, ValidationError
 from retrycontract.client import Client
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.loops import (
     Completion,
     FormattingCorrectionExhaustedError,

@@ -20,8 +20,8 @@ from pytest_django import Settings
 
 from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
-from retrycontract.management.doctor.examination import examine
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
@@ -36,6 +36,7 @@ class Setup:
     def __init__(self, settings: Settings, database: Path) -> None:
         self.settings, self.database, self.folder = settings, database, database.parent / "data"
         made = load({"RETRYCONTRACT_DATA_DIR": str(self.folder), "RETRYCONTRACT_CONFIG_FILE": str(self.config)})
+        self.config.touch(mode=0o600)
         settings.RETRYCONTRACT = made
 
     @property
@@ -90,6 +91,10 @@ def lose_key(service: Setup) -> None:
 
 def spoil_config(service: Setup) -> None:
     service.config.write_text("tools: {validation: {retry: {max_attempts: 99}}}")
+
+
+def lose_config(service: Setup) -> None:
+    service.config.unlink()
 
 
 def change_config(service: Setup) -> None:
@@ -241,6 +246,7 @@ ILLS: list[tuple[Callable[[Setup], None], str, str, str]] = [
     (open_key, "FAIL", "keys", "chmod 600"),
     (lose_key, "FAIL", "keys", "put it back"),
     (spoil_config, "FAIL", "config file", "max_attempts"),
+    (lose_config, "warn", "config file", "is not there, though RETRYCONTRACT_CONFIG_FILE names it"),
     (change_config, "warn", "config file", "restart the service"),
     (setting(debug=True), "warn", "debug", "unset it"),
     (setting(debug=True, allowed_hosts=["a.example"]), "FAIL", "debug", "unset it"),

@@ -12,9 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from retrycontract.mcp.events import EventSplitter, data_of
 from tests.proxy import chat, messages, responses
 from tests.proxy.test_wires import read, reply
-from tests.proxy.upstream import READ_FILE, RIGHT, WRONG, Reply, proxied, upstream, whole
+from tests.proxy.upstream import READ_FILE, RIGHT, WRONG, Reply, proxied, streamed, upstream, whole
 
 TOOL = {"type": "custom", "custom": {"name": "code", "description": "d"}}
 CUSTOM = {"id": "call_c", "type": "custom", "custom": {"name": "code", "input": "print(1)\nprint(2)"}}
@@ -158,15 +159,65 @@ def test_what_the_providers_servers_have_run_goes_back_with_the_wrong_call() -> 
     assert up.asked[1].body["messages"][1]["content"][:3] == [messages.THOUGHT, used, found]
 
 
-def test_functions_of_the_old_kind_are_passed_through() -> None:
-    body = chat.completion(None, finish="function_call")
-    body["choices"][0]["message"]["function_call"] = {"name": "read_file", "arguments": json.dumps(WRONG)}
-    asked = {"model": "m", "messages": [], "functions": [{"name": "read_file", "parameters": READ_FILE}]}
-    with upstream(whole(body)) as up, proxied(up.url) as url:
+def older(name: str, arguments: Any, way: str) -> Reply:
+    """Answer as `functions` are answered: one call without an id."""
+    made = {"name": name, "arguments": json.dumps(arguments)}
+    if way == "whole":
+        body = chat.completion(None, finish="function_call")
+        body["choices"][0]["message"]["function_call"] = made
+        return whole(body)
+    parts = [made | {"arguments": ""}, *({"arguments": each} for each in made["arguments"])]
+    said = [{"id": "x", "choices": [{"index": 0, "delta": {"function_call": part}, "finish_reason": None}]}
+            for part in parts]  # fmt: skip
+    said.append({"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "function_call"}]})
+    return streamed(b"".join(b"data: %s\n\n" % json.dumps(one).encode() for one in said) + b"data: [DONE]\n\n")
+
+
+def older_call_in(content: bytes, way: str) -> Any:
+    """Give the call that a client of `functions` reads, and why the answer ended."""
+    if way == "whole":
+        choice = json.loads(content)["choices"][0]
+        assert "tool_calls" not in choice["message"]
+        return choice["message"].get("function_call"), choice["finish_reason"]
+    made, finish = {"name": "", "arguments": ""}, None
+    for event in EventSplitter().feed(content):
+        data = data_of(event) or b"[DONE]"
+        for choice in json.loads(data)["choices"] if data != b"[DONE]" else ():
+            finish = choice["finish_reason"] or finish
+            for name, text in (choice["delta"].get("function_call") or {}).items():
+                made[name] += text
+    return made if made["name"] else None, finish
+
+
+FUNCTION = {"name": "read_file", "parameters": READ_FILE}
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_functions_of_the_older_kind_are_judged(way: str) -> None:
+    options: Any = {"functions": [FUNCTION], "function_call": "auto", "stream": way == "streamed"}
+    right, wrong = older("read_file", RIGHT, way), older("read_file", WRONG, way)
+    with upstream(right, wrong, right, wrong) as up, proxied(up.url) as url:
+        assert post(chat, url, chat.asking(**options)).content == b"".join(right.parts)
+        mended = post(chat, url, chat.asking(**options)).content
+        blocked = post(chat, url, chat.asking(**options)).content
+    assert older_call_in(mended, way) == ({"name": "read_file", "arguments": json.dumps(RIGHT)}, "function_call")
+    assert older_call_in(blocked, way) == (None, "stop")
+    made, told = up.asked[2].body["messages"][-2:]
+    assert made["function_call"] == {"name": "read_file", "arguments": json.dumps(WRONG)}
+    assert (told["role"], told["name"]) == ("function", "read_file")
+    assert "/path (VAL-002)" in told["content"]
+
+
+def test_functions_of_the_older_kind_are_demanded_and_repeated() -> None:
+    asked = chat.asking(functions=[FUNCTION], function_call={"name": "read_file"})
+    with upstream(chat.says("No."), older("read_file", RIGHT, "whole")) as up, proxied(up.url) as url:
+        content = post(chat, url, asked).content
+        assert older_call_in(content, "whole")[0] == {"name": "read_file", "arguments": json.dumps(RIGHT)}
+        again = json.loads(content)["choices"][0]["message"]
+        asked["messages"] += [again, {"role": "function", "name": "read_file", "content": "a"}] * 2
         answer = post(chat, url, asked)
-    assert answer.json() == body
-    assert "x-retrycontract-outcome" not in answer.headers
-    assert up.asked[0].body == asked
+    assert answer.headers["x-retrycontract-repeated"] == "read_file"
+    assert up.asked[1].body["messages"][-1]["role"] == "user"
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

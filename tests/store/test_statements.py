@@ -12,8 +12,7 @@ from django.utils import timezone
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
 from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
-from retrycontract.store.models.attempts import CLAIMABLE, TO_JUDGE
-from retrycontract.store.models.open_calls import CONTINUED
+from retrycontract.store.models.attempts import CLAIMABLE, CONTINUED, TO_JUDGE
 from retrycontract.store.models.tools import TOOL_BY_NAME
 from retrycontract.store.statements import Statement
 from tests.factories import WRONG, make_agent, make_tool, submit

@@ -6,16 +6,21 @@ import gzip
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.gateway.connections import SECONDS, run, run_command
 from tests.serving.desk import Desk
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.servers import free_port
@@ -144,6 +149,76 @@ def test_a_call_is_one_trace_from_the_agents_request_to_the_answer_of_a_person(
     for secret in SECRETS:
         assert secret.encode() not in collector.raw, secret
     check_metrics(collector.metrics)
+
+
+META: Any = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+
+
+def test_what_mcp_clients_ask_is_part_of_their_trace(tmp_path: Path, collector: Collector) -> None:
+    told = {"RETRYCONTRACT_OTEL_ENDPOINT": f"http://127.0.0.1:{collector.port}"}
+    service = Service(tmp_path / "data", told)
+    service.start()
+    try:
+        key = service.new_key("deployer")
+        told |= {"RETRYCONTRACT_API_KEY": key}
+
+        async def wrong(client: Client) -> None:
+            arguments = {"number": SECRETS[1], "password": SECRETS[0]}
+            assert (await client.call_tool("double", arguments, meta=META)).is_error
+
+        run(wrong, tmp_path, "--url", service.url, env=told)
+
+        async def checked(client: Client) -> None:
+            asked = {"tool": "double", "arguments": {"number": SECRETS[1]}}
+            assert (await client.call_tool("check_tool_call", asked, meta=META)).is_error
+            with pytest.raises(MCPError):
+                await client.read_resource("canary-argument://x", meta=META)
+
+        run_command(checked, tmp_path, sys.executable, "-m", "retrycontract", "mcp", "--url", service.url, env=told)
+        over_http(checked, service, key)
+    finally:
+        assert service.stop() == 0
+    mine = [span for span in collector.spans if span.trace_id.hex() == TRACE]
+    asked = {span.span_id: span for span in mine if span.parent_span_id.hex() == "00f067aa0ba902b7"}
+    names = [span.name for span in asked.values()]
+    assert sorted(names) == [*["resources/read"] * 2, *["tools/call check_tool_call"] * 2, "tools/call double"]
+    submitted = [asked[span.parent_span_id] for span in mine if span.name == "submit double"]
+    assert sorted(span.name for span in submitted) == sorted(names)[2:], "each attempt belongs to who asked for it"
+    called = [attributes_of(span) for span in submitted]
+    assert {named["mcp.method.name"] for named in called} == {"tools/call"}
+    assert {named["gen_ai.operation.name"] for named in called} == {"execute_tool"}
+    assert {named["error.type"] for named in called} == {"tool_error"}
+    assert sorted(named["network.transport"] for named in called) == ["pipe", "pipe", "tcp"]
+    failed = [attributes_of(span) for span in asked.values() if span.name == "resources/read"]
+    assert {(named["error.type"], named["rpc.response.status_code"]) for named in failed} == {("-32602", "-32602")}
+    for secret in SECRETS:
+        assert secret.encode() not in collector.raw, secret
+
+
+def test_without_a_collector_an_attempt_still_joins_the_trace_of_its_client(tmp_path: Path, service: Service) -> None:
+    key = service.new_key("joined")
+
+    async def wrong(client: Client) -> None:
+        await client.call_tool("double", {"number": "x"}, meta=META)
+        await client.call_tool("double", {"number": "x"}, meta={"traceparent": "no trace\r\nX-Evil: 1"})
+
+    run(wrong, tmp_path, "--url", service.url, env={"RETRYCONTRACT_API_KEY": key})
+    [call] = AgentClient(service, key).send("GET", "/calls").body["calls"]
+    attempts = AgentClient(service, key).send("GET", f"/calls/{call['call_id']}").body["attempts"]
+    assert [attempt.get("traceparent") for attempt in attempts] == [META["traceparent"], None]
+
+
+def over_http(story: Callable[[Client], Awaitable[None]], service: Service, key: str) -> None:
+    """Run a story with a client of the service's own `/mcp`."""
+
+    async def connect() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS) as http,
+            Client(streamable_http_client(f"{service.url}/mcp", http_client=http)) as client,
+        ):
+            await story(client)
+
+    anyio.run(connect)
 
 
 def check_metrics(metrics: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from retrycontract.contract.webhooks import WebhookEvent, verify
 from retrycontract.store.models import Agent, Door, WebhookEndpoint
-from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.serving.receivers import Post, Receiver, receiving
 from tests.usecases.conftest import NOON, configure

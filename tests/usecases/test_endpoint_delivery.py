@@ -8,8 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from retrycontract.store.models import Event, OutboxMessage, WebhookDelivery, WebhookEndpoint
-from retrycontract.usecases.notify.drain_endpoints import LEASE, drain_endpoints
-from retrycontract.usecases.notify.drain_outbox import send_again
+from retrycontract.usecases.notify.drain_outbox import LEASE, drain_endpoints, send_again
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint, change_endpoint
 from tests.factories import make_blocked
 from tests.serving.receivers import Post, Receiver, receiving

@@ -19,7 +19,7 @@ from retrycontract.contract.webhooks import WebhookEvent, verify
 from retrycontract.store.models import Call, Door, Event, WebhookDelivery, WebhookEndpoint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
-from retrycontract.usecases.notify.drain_endpoints import drain_endpoints
+from retrycontract.usecases.notify.drain_outbox import drain_endpoints
 from retrycontract.usecases.notify.tend_endpoint import (
     UnusableAddressError,
     add_endpoint,

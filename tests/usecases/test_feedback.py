@@ -12,7 +12,7 @@ from retrycontract.config.installed_formatters import _installed
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import ParsedFeedback
 from retrycontract.store.models import Attempt
-from retrycontract.usecases.calls.dry_run import dry_run
+from retrycontract.usecases.tools.try_schema import dry_run
 from tests.contract.polite_words import install_polite_words
 from tests.factories import DEPLOY, WRONG, answer, make_agent, make_tool, make_user
 from tests.usecases.conftest import Send

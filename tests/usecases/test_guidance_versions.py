@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Guidance
 from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, mark_delivered
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.store.models import Tool
 from retrycontract.usecases.calls.judge_attempt import judge_attempt
 from tests.factories import RIGHT, WRONG, make_agent, make_tool, submit

@@ -11,9 +11,9 @@ from pytest_django import Settings
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.store.models import Event, Tool, ToolVersion
-from retrycontract.usecases.calls.dry_run import dry_run
 from retrycontract.usecases.counts.keep_count import WorkUsedUpError
 from retrycontract.usecases.tools.register_tool import ToolSettings, import_tools, register_tool
+from retrycontract.usecases.tools.try_schema import dry_run
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent
 from tests.usecases.conftest import configure
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.store.models import Attempt, Call, Event, Tool
 from retrycontract.usecases.tools.register_tool import register_tool
-from retrycontract.usecases.tools.replay_failures import MOST_EXAMPLES, last_failed, replay
+from retrycontract.usecases.tools.try_schema import MOST_EXAMPLES, last_failed, replay
 from tests.factories import DEPLOY, RIGHT, WRONG, make_agent, make_call, make_tool, submit
 from tests.usecases.conftest import NOON
 

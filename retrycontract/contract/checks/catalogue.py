@@ -13,7 +13,7 @@ from retrycontract.contract.checks.tool_arguments import check_arguments
 from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.hints import in_order
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import parse_json
 from retrycontract.contract.outputs.no_attempt import SAID, is_prose, no_attempt, refuses

@@ -15,7 +15,6 @@ from typing import Any
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import propose
 from retrycontract.contract.checks import keywords, unions
-from retrycontract.contract.checks.compiled_schema import CompiledSchema
 from retrycontract.contract.checks.composition import (
     InstancePlace,
     lookup,
@@ -34,6 +33,7 @@ from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths, Kind, Path
+from retrycontract.contract.tool import CompiledSchema
 
 NAMING = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 PLAIN = ValueSanitizer(RetryConfiguration(redact_secrets=False))  # for verdicts that are only compared, never shown

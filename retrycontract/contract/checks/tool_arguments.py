@@ -112,6 +112,8 @@ def rejections(reason: Rejection, sanitizer: ValueSanitizer) -> tuple[Validation
     """
     if isinstance(reason, str):
         return (_whole(safe(reason, sanitizer), keyword="callback", hint="correct what this reason names"),)
+    if not isinstance(reason, Iterable):
+        raise TypeError(f"callback_error is {reason!r:.80}: give a text, or a list of ValidationError")
     return tuple(_plugin_errors(islice(reason, MAX_PLUGIN_ERRORS), sanitizer))
 
 

@@ -20,8 +20,8 @@ from retrycontract.contract.feedback.feedback_text import WITH_DESK, Endings
 from retrycontract.contract.feedback.formatter import ErrorFormatter, Feedback, Formatters
 from retrycontract.contract.feedback.hints import in_order
 from retrycontract.contract.feedback.tool_result import ToolResult, metadata
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, Move, Status
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.thoughts import without_thoughts
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, elide_middle
 from retrycontract.contract.tool import CompiledTool

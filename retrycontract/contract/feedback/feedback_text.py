@@ -114,7 +114,7 @@ def first_line(kind: str, name: str, attempt: int, max_attempts: int) -> str:
 
 def parse_feedback(text: str) -> ParsedFeedback:
     """Read a version-1 text back into its parts; raises ValueError when it is none."""
-    match = _FIRST_LINE.match(text)
+    match = _FIRST_LINE.match(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError("not a retrycontract/1 message: its first line says no 'Validation failed for …'")
     subject, name, attempt, max_attempts = match.groups()

@@ -10,8 +10,8 @@ from typing import Any
 from retrycontract.contract.configuration import OnExpiry, shown_duration
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.feedback_text import STANDING_LEAD, shown_name
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 
 MAX_TEXT = 4000  # characters of an operator's words

@@ -13,8 +13,8 @@ from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_faults import CARET, CONTEXT, FaultKind, JsonFault, syntax_fault
 
 __all__ = [
-    "CARET", "CONTEXT", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "depth_fault", "depth_of", "fault_in",
-    "parse_json", "read_json", "too_large",
+    "CARET", "CONTEXT", "MAX_DEPTH", "TOO_LARGE", "FaultKind", "JsonFault", "cut_at_depth", "depth_fault", "depth_of",
+    "fault_in", "parse_json", "read_json", "too_large",
 ]  # fmt: skip
 
 MAX_DEPTH = 100  # both checking engines stay safe well beyond; nobody writes such arguments by hand
@@ -129,6 +129,23 @@ def depth_of(text: str) -> int:
         depth += len(run) if run[0] in b"[{" else -len(run)
         deepest = max(deepest, depth)
     return deepest
+
+
+def cut_at_depth(text: str, max_depth: int) -> str:
+    """Put null in the place of what nests deeper; raises ValueError for a text that ends within it."""
+    kept, depth, begin = list[str](), 0, 0
+    for match in _STRUCTURE.finditer(text):
+        if match[0] in "[{":
+            depth += 1
+            if depth == max_depth + 1:
+                kept += (text[begin : match.start()], "null")
+        elif match[0] in "]}":
+            if depth == max_depth + 1:
+                begin = match.end()
+            depth -= 1
+    if depth > max_depth:
+        raise ValueError("the text ends within what is nested too deep")
+    return "".join([*kept, text[begin:]])
 
 
 def _brackets(text: str) -> bytes:

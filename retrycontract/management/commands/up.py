@@ -195,14 +195,16 @@ def _in_words(error: OSError | OperationalError, folder: Path) -> str:
 
 def check_free(host: str, port: int) -> None:
     """Raise CommandError for an address that cannot be listened on."""
+    if not host.strip():  # to a socket that is every address of this machine, and here most often an unset variable
+        raise CommandError("--host is empty: name the address to listen on, 0.0.0.0 for all of this machine's.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         # As the server's own socket: else the port of a service that was just stopped would look taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError as error:
-            reason = f"{host}:{port} cannot be used ({error.strerror})"
+        except (OSError, UnicodeError, TypeError) as error:  # the latter two are of a name that is no text
+            reason = f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or 'this is no name of a host'})"
             raise CommandError(f"{reason}; choose another with --port.") from None
 
 

@@ -17,7 +17,7 @@ from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, stati
 
 from dashboard.account.provider import ProviderError, metadata
 from retrycontract.config.configuration_file import load_configuration
-from retrycontract.config.service_settings import PREFIX
+from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.advice.names import did_you_mean
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.management.doctor import Finding, fail, ok, warn
@@ -205,7 +205,11 @@ def configuration() -> Iterator[Finding]:
     """Look at the contract's own file as it is now; the service reads it at its start."""
     path: Path = settings.RETRYCONTRACT.config_file
     if not path.exists():
-        yield ok("config file", f"{path} is not there; the defaults hold.")
+        # A path that somebody gave is meant to be there; the usual one may be.
+        is_named = path != ServiceSettings.model_fields["config_file"].default
+        told = warn if is_named else ok
+        named = ", though RETRYCONTRACT_CONFIG_FILE names it" if is_named else ""
+        yield told("config file", f"{path} is not there{named}; the defaults hold.")
         return
     try:
         changed = load_configuration(path, os.environ) != settings.CONTRACT

@@ -1,7 +1,7 @@
 import datetime
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import retrycontract.contract.kinds
+import retrycontract.contract.outputs
 import retrycontract.contract.lifecycle
 import retrycontract.store.fields
 import retrycontract.store.fields
@@ -102,7 +102,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('namespace', models.CharField(max_length=200)),
                 ('name', models.CharField(max_length=300)),
-                ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], default=retrycontract.contract.kinds.Kind['TOOL_CALL'], max_length=20)),
+                ('kind', models.CharField(choices=[('tool_call', 'Tool call'), ('agent_response', 'Agent response'), ('source_file', 'Source file'), ('extraction', 'Extraction')], default=retrycontract.contract.outputs.Kind['TOOL_CALL'], max_length=20)),
                 ('description', models.TextField(blank=True, default='')),
                 ('strict', models.BooleanField(default=True)),
                 ('hold', models.BooleanField(default=False)),

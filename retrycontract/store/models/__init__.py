@@ -9,7 +9,7 @@ from retrycontract.store.models.answers import (
     SavedReply,
     StandingHint,
 )
-from retrycontract.store.models.attempts import Attempt, AttemptState
+from retrycontract.store.models.attempts import Attempt, AttemptState, IdempotencyKey, LoggedResponse
 from retrycontract.store.models.calls import Call, IllegalMoveError, LostRaceError
 from retrycontract.store.models.counts import (
     DETAILED,
@@ -24,7 +24,6 @@ from retrycontract.store.models.counts import (
 )
 from retrycontract.store.models.escalations import Claim, Escalation, EscalationState, Guidance, HeldAnswer, Snooze
 from retrycontract.store.models.events import AppendOnlyError, Door, Event
-from retrycontract.store.models.open_calls import IdempotencyKey
 from retrycontract.store.models.operators import FailedLogins, Preferences, ProviderIdentity, SecondFactor
 from retrycontract.store.models.outbox import (
     Channel,
@@ -34,7 +33,6 @@ from retrycontract.store.models.outbox import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from retrycontract.store.models.responses import LoggedResponse
 from retrycontract.store.models.tools import Tool, ToolVersion
 from retrycontract.store.models.workers import WorkerBeat
 

@@ -1,20 +1,24 @@
-"""The attempts of calls."""
+"""The attempts of calls, what a repeated one is recognised by, and the log of responses, which is a view of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.events import TRACEPARENT_LENGTH
-from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.lifecycle import Status
+from retrycontract.contract.matching import Submission
+from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.contract.tracker import AttemptRecord
+from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.store.fields import JSONText, literals
-from retrycontract.store.models.calls import Call
+from retrycontract.store.models.agents import Agent
+from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.statements import Statement
 
 MAX_API_ERROR = 300  # characters of why a model could not be asked
@@ -187,3 +191,139 @@ class Attempt(models.Model):
     def is_waiting(self) -> bool:
         """Tell whether the attempt has no verdict yet."""
         return self.state in AttemptState.waiting()
+
+
+OF_STATUS = {
+    ResponseStatus.SUCCESS: Q(is_valid=True),
+    ResponseStatus.MALFORMED: Q(is_valid=False, is_parsed=False),
+    ResponseStatus.SCHEMA_VIOLATION: Q(is_valid=False, is_parsed=True),
+}
+# Without an output there was no response: the model could not be asked.
+HAS_OUTPUT = Q(is_parsed=True) | Q(output__isnull=False)
+
+
+class ResponseQuerySet(models.QuerySet["LoggedResponse"]):
+    """Find responses; they stand in the order of the log: the newest call first, its replies one after the other."""
+
+    def with_status(self, status: ResponseStatus) -> ResponseQuerySet:
+        """Keep the replies that are logged so."""
+        return self.filter(OF_STATUS[status])
+
+    def page(self, calls: CallQuerySet, *, after: tuple[Call, int] | None, size: int) -> list[LoggedResponse]:
+        """List the first replies of some calls, or those that follow the reply of that number of a call.
+
+        The calls are found first, by an index of their own, so that no history is sorted: each brings a reply at least.
+        """
+        rest = self
+        if after is not None:
+            call, number = after
+            # The call itself stays in: more replies of it may follow.
+            calls = calls.filter(pk__lte=call.pk)
+            rest = self.filter(Q(call__lt=call.pk) | Q(number__gt=number))
+        replied = calls.filter(
+            models.Exists(rest.filter(call=models.OuterRef("pk")).order_by()), kind=Kind.AGENT_RESPONSE
+        )
+        found = rest.filter(call__in=replied.order_by("-pk").values("pk")[:size])
+        return list(found.select_related("call__agent").defer("sealed", "feedback")[:size])
+
+
+class ResponseManager(models.Manager["LoggedResponse"]):
+    """Keep the judged attempts of calls of this kind."""
+
+    def get_queryset(self) -> ResponseQuerySet:
+        """Give the whole log."""
+        every = ResponseQuerySet(self.model, using=self._db)
+        return every.filter(HAS_OUTPUT, call__kind=Kind.AGENT_RESPONSE, is_valid__isnull=False)
+
+
+class LoggedResponse(Attempt):
+    """One line of the log: an attempt of a call of agent responses, after its verdict."""
+
+    objects: ClassVar[ResponseManager] = ResponseManager()  # type: ignore[assignment]  # narrower than that of all attempts
+
+    class Meta:
+        proxy = True
+        ordering = ("-call_id", "number")
+        verbose_name = "agent response"
+
+    @property
+    def response_status(self) -> ResponseStatus:
+        """Tell how the reply went."""
+        return response_status(is_valid=bool(self.is_valid), is_parsed=self.is_parsed)
+
+    @property
+    def correction_attempt(self) -> int:
+        """Count the corrections up to this reply: 0 for the reply itself."""
+        return self.number - 1
+
+
+MAX_CANDIDATES = 50  # open calls of one session and tool that matching looks at
+
+
+def candidates(agent: Agent, submission: Submission) -> list[Call]:
+    """List the agent's open calls that a submission may continue, oldest first; without a session there are none."""
+    if submission.session_id is None:
+        return []
+    found = CONTINUED.rows(
+        agent_id=agent.pk,
+        tool_call_id=submission.tool_call_id,
+        session_id=submission.session_id,
+        tool_name=submission.tool_name,
+    )
+    # Read newest first, so that the bound leaves out the oldest; matching takes them in the order in which they began.
+    return sorted(found, key=lambda call: call.pk)
+
+
+def _continued(agent_id: Any, tool_call_id: Any, session_id: Any, tool_name: Any) -> CallQuerySet:
+    """Keep the open calls that a submission without our id may continue, the newest first."""
+    by_id = Q(last_tool_call_id=tool_call_id)
+    found = Call.objects.open().filter(by_id | Q(tool_name=tool_name), agent_id=agent_id, session_id=session_id)
+    # What bears the same id is looked at first, however many calls of the tool were left open.
+    return found.order_by(Case(When(by_id, then=0), default=1), "-pk")
+
+
+CONTINUED = Statement(
+    lambda **wanted: _continued(**wanted).select_related("agent", "tool", "version")[:MAX_CANDIDATES],
+    "agent_id", "tool_call_id", "session_id", "tool_name",
+)  # fmt: skip
+
+
+REMEMBERED_FOR: Final = timedelta(days=1)  # a client that is still trying after a day has other troubles
+
+
+class IdempotencyKeyQuerySet(models.QuerySet["IdempotencyKey"]):
+    """Find keys."""
+
+    def outdated(self, now: datetime) -> IdempotencyKeyQuerySet:
+        """Keep those that are remembered no longer, the oldest first."""
+        return self.filter(created_at__lt=now - REMEMBERED_FOR).order_by("created_at", "pk")
+
+
+class IdempotencyKey(models.Model):
+    """One key of one agent, with the attempt that it made, or the answer that it was given.
+
+    Keys and bodies are kept as hashes: either may hold what must not be stored.
+    """
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="idempotency_keys")
+    key_hash = models.CharField(max_length=64)
+    request_hash = models.CharField(max_length=64)
+    attempt = models.ForeignKey(Attempt, null=True, on_delete=models.CASCADE, related_name="idempotency_keys")
+    answer = JSONText(null=True)
+    created_at = models.DateTimeField()
+
+    objects = IdempotencyKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            # Of two requests with one key that come in at once, the second finds the first's.
+            models.UniqueConstraint(fields=("agent", "key_hash"), name="idempotency_key_unique"),
+            models.CheckConstraint(
+                condition=Q(attempt__isnull=False) | Q(answer__isnull=False), name="idempotency_key_has_answer"
+            ),
+        )
+        indexes = (models.Index(fields=("created_at",), name="idempotency_key_age"),)  # for forgetting them
+
+    def __str__(self) -> str:
+        return self.key_hash[:12]

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from retrycontract.contract.configuration import LONGEST, SHORTEST
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.store.fields import JSONText
 from retrycontract.store.sealing import UnreadableError, seal, unseal

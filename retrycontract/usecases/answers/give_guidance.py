@@ -15,8 +15,8 @@ from retrycontract.contract.checks.composition import sensitive_pointers
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.feedback.guidance import MAX_TEXT, Answer, render_guidance
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import CallState
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.patches import make_patch
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.schemas.document import InvalidSchema
@@ -36,7 +36,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
+from retrycontract.usecases.answers.reuse_answers import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_guidance

@@ -9,13 +9,11 @@ from typing import Any, Final
 from django.conf import settings
 
 from retrycontract.checking import Question, judge_apart
-from retrycontract.children.limits import MEGABYTE, Limits
-from retrycontract.children.pool import bound_shared_pool
-from retrycontract.children.process import Death
+from retrycontract.children.pool import MEGABYTE, Death, Limits, bound_shared_pool
 from retrycontract.contract.checks.reading import unwrapped
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.json_text import JsonFault, depth_fault, parse_json
 from retrycontract.contract.schemas.costs import SECOND, Weight

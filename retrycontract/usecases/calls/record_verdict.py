@@ -14,14 +14,14 @@ from retrycontract.contract.feedback.answer import Examined, write_answer
 from retrycontract.contract.feedback.escalation import EscalationFormatter, fingerprint_digest
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, FeedbackOptions, ShownSchema
 from retrycontract.contract.feedback.guidance import standing_words
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, Move, Status, judge
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import has_redaction
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
-from retrycontract.usecases.answers.suggest_guidance import follow_guidance, follow_hints, hint_for
+from retrycontract.usecases.answers.reuse_answers import follow_guidance, follow_hints, hint_for
 from retrycontract.usecases.counts.keep_count import count_verdict
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.notify.write_message import announce_escalation

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from retrycontract.config.logs import follow
 from retrycontract.config.telemetry import span, told, traceparent_of
-from retrycontract.contract.kinds import Kind
 from retrycontract.contract.lifecycle import Budget, CallState, move_unasked
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Agent, Attempt, AttemptState, Door, Event, LostRaceError, Tool, ToolVersion

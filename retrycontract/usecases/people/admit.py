@@ -103,7 +103,7 @@ def revoke_key(key: ApiKey, *, now: datetime, actor: str, door: Door) -> bool:
 
 def check_name(name: str) -> None:
     """Raise UnusableNameError for a name that no agent and no namespace may have: both are shown as they are."""
-    if not re.fullmatch(r"[\w.@/ -]{1,200}", name) or sanitizer().redact_identifier(name) != name:
+    if not re.fullmatch(r"(?=.*\S)[\w.@/ -]{1,200}", name) or sanitizer().redact_identifier(name) != name:
         raise UnusableNameError
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from retrycontract.contract.checks.composition import SchemaIndex
 from retrycontract.contract.configuration import Mode, OnExpiry, RetryConfiguration, parse_duration
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.costs import SECOND, Weight

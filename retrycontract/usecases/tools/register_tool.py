@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from retrycontract.checking import admit_apart
 from retrycontract.contract.configuration import OnExpiry, shown_duration
-from retrycontract.contract.kinds import Kind
+from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.source_code import declared_language
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.contract.schemas.tool_lists import DeclaredTool

@@ -1,0 +1,104 @@
+"""What nests deep, in answers, requests and texts: judged wrong or passed on with a warning, never an error of ours."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.proxy import chat
+from tests.proxy.test_wires import WIRES, ask, read, reply
+from tests.proxy.upstream import RIGHT, WRONG, Reply, proxied, upstream
+
+# Beyond what arguments may have; around where Python's encoder gives up, which its decoder does later; far beyond.
+DEPTHS = [150, 600, 960, 974, 990, 1_100, 20_000]
+HOLE = "HOLE"
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+def filled(sent: Reply, depth: int) -> Reply:
+    """Put deep lists into the place of the hole, which stands in JSON or in JSON within a string."""
+    content = b"".join(sent.parts)
+    for quotes in (b'"', b'\\"'):
+        content = content.replace(quotes + HOLE.encode() + quotes, nested(depth))
+    return Reply([content], sent.status, sent.headers, sized=sent.sized)
+
+
+@pytest.fixture(params=WIRES)
+def wire(request: pytest.FixtureRequest) -> ModuleType:
+    return WIRES[request.param]
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deep_arguments_are_a_mistake_of_the_models(wire: ModuleType, way: str, depth: int) -> None:
+    options = {"step": 10**6} if way == "streamed" else {}
+    deep = filled(reply(wire, way, "", wire.call("read_file", {"path": HOLE}), **options), depth)
+    with upstream(deep, reply(wire, way, "", wire.call("read_file", RIGHT, 1))) as up, proxied(up.url) as url:
+        body = read(wire, way, ask(wire, url, way, wire.tool()))
+    assert wire.calls_in(body) == [("read_file", RIGHT)]
+    assert "nested deeper than 100 levels" in wire.results(up.asked[1].body)[0]
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_what_nests_deep_beside_a_call_arrives_with_it_and_stops_no_mending(wire: ModuleType, depth: int) -> None:
+    def beside(arguments: Any) -> Reply:
+        sent = wire.says("", wire.call("read_file", arguments))
+        body = json.loads(sent.parts[0])
+        body["usage"]["x_details"], body["x_more"] = HOLE, HOLE
+        return filled(Reply([json.dumps(body).encode()]), depth)
+
+    right = beside(RIGHT)
+    with upstream(right, beside(WRONG), right) as up, proxied(up.url) as url:
+        assert ask(wire, url, "whole", wire.tool()) == right.parts[0]
+        answer = json.loads(ask(wire, url, "whole", wire.tool()))
+    assert wire.calls_in(answer) == [("read_file", RIGHT)]
+    assert len(up.asked) == 3
+
+
+@pytest.mark.parametrize("place", ["messages", "schema", "unknown"])
+@pytest.mark.parametrize("depth", DEPTHS[1:])
+def test_a_deep_request_is_passed_on_with_a_warning(wire: ModuleType, place: str, depth: int) -> None:
+    schema = {"type": "object", "properties": {"path": {"const": HOLE if place == "schema" else "a"}}}
+    asked = wire.asking(wire.tool(schema=schema), **({"x_more": HOLE} if place == "unknown" else {}))
+    if place == "messages":
+        said = {"role": "user", "content": [{"type": "text", "text": "Hm", "x_more": HOLE}]}
+        asked["input" if "input" in asked else "messages"] = [said]
+    content = filled(Reply([json.dumps(asked).encode()]), depth).parts[0]
+    sent = wire.says("", wire.call("read_file", WRONG))
+    with upstream(sent) as up, proxied(up.url) as url:
+        answer = httpx2.post(url + wire.PATH, content=content, timeout=60)
+    assert (answer.status_code, answer.content, up.asked[0].content) == (200, sent.parts[0], content)
+    assert "nests deeper than 200 levels" in answer.headers["x-retrycontract-warning"]
+
+
+WRITTEN = ['<tool_call>{"name": "read_file", "arguments": {"path": "HOLE"}}</tool_call>', '[read_file(path="HOLE")]',
+           '```json\n{"name": "read_file", "arguments": {"path": "HOLE"}}\n```']  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_deep_call_in_a_text_stays_text(depth: int, written: str) -> None:
+    text = written.replace('"HOLE"', nested(depth).decode())
+    sent = chat.says(text)
+    with upstream(sent) as up, proxied(up.url, rescue=True) as url:
+        assert ask(chat, url, "whole", chat.tool()) == sent.parts[0]
+    assert len(up.asked) == 1
+
+
+def test_numbers_that_nothing_can_carry_are_judged(wire: ModuleType) -> None:
+    for number in (b"1e400", b"-1e400", b"9" * 5_000, b"-" + b"9" * 5_000, b"NaN", b"Infinity"):
+        sent = wire.says("", wire.call("read_file", {"path": HOLE}))
+        content = sent.parts[0]
+        for quotes in (b'"', b'\\"'):
+            content = content.replace(quotes + HOLE.encode() + quotes, number)
+        with upstream(Reply([content]), wire.says("", wire.call("read_file", RIGHT, 1))) as up, proxied(up.url) as url:
+            body = json.loads(ask(wire, url, "whole", wire.tool()))
+        assert wire.calls_in(body) == [("read_file", RIGHT)], number[:9]
+        json.loads(up.asked[1].content, parse_constant=pytest.fail)  # what the upstream reads again is JSON
