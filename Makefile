@@ -3,12 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# These say nothing about the database, or read SQLite's file: the soak has them on PostgreSQL as well.
+WHATEVER_THE_DATABASE := $(patsubst %,tests/usecases/test_%.py,both_ways dear_outputs endpoint_addresses endpoint_secrets \
+	feedback identifiers one_time_codes operators sealed_schemas secrets)
 # What says something about the database: its rows, its locks, its transactions.
-WHERE_DATABASES_DIFFER := tests/store tests/usecases tests/worker/test_embedded.py tests/worker/test_sweeper.py \
-	tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
+WHERE_DATABASES_DIFFER := tests/store tests/usecases $(addprefix --ignore=,$(WHATEVER_THE_DATABASE)) \
+	tests/worker/test_embedded.py tests/worker/test_sweeper.py tests/api/test_call_lists.py tests/api/test_events.py tests/api/test_idempotency.py tests/api/test_queries.py \
 	tests/dashboard/test_calls.py tests/dashboard/test_audit.py tests/dashboard/test_inbox.py tests/dashboard/test_insights.py
-# What the soak adds to that: the rest of API and desk.
-ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(addprefix --ignore=,$(WHERE_DATABASES_DIFFER))
+# What the soak adds to that: the rest of API and desk, and these.
+ALSO_ON_POSTGRESQL := tests/api tests/dashboard $(WHATEVER_THE_DATABASE) \
+	$(addprefix --ignore=,$(filter tests/api/% tests/dashboard/%,$(WHERE_DATABASES_DIFFER)))
 # What needs neither a browser nor another process, and is done soon.
 FAST := tests/contract tests/usecases tests/store tests/delivery tests/client tests/loops tests/config
 # Words for pytest: make test ARGS="-k escalation -x"

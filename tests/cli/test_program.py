@@ -16,6 +16,7 @@ from retrycontract.cli.program import COMMANDS, program
 from retrycontract.cli.program import _foreseen as foreseen
 from retrycontract.contract.configuration import ConfigurationError
 from retrycontract.contract.errors import WrongInputError
+from tests.serving.forked import forked
 from tests.serving.service import first_data
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -36,7 +37,7 @@ def run(
     kept.pop("DJANGO_SETTINGS_MODULE", None)
     given = {"RETRYCONTRACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "retrycontract", *arguments], cwd=cwd or data.parent, env=kept | given | environment,
+        forked("-m", "retrycontract", *arguments), cwd=cwd or data.parent, env=kept | given | environment,
         stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
     )  # fmt: skip
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.message import SessionMessage
 
+from tests.serving.forked import forked
+
 ROOT = Path(__file__).resolve().parents[2]
-UPSTREAM = (sys.executable, str(ROOT / "tests/gateway/upstream.py"))
+SERVER = str(ROOT / "tests/gateway/upstream.py")
 SECONDS = 60  # what a story may take on a busy machine before it counts as hung
 
 INITIALIZE = {
@@ -28,10 +29,15 @@ INITIALIZE = {
 Story = Callable[[Client], Awaitable[None]]
 
 
-def gateway_command(*options: str, upstream: tuple[str, ...] = UPSTREAM) -> list[str]:
+def upstream_command(*arguments: str) -> list[str]:
+    """Give the command line of the tests' own upstream."""
+    return forked(SERVER, *arguments)
+
+
+def gateway_command(*options: str, upstream: Sequence[str] | None = None) -> list[str]:
     """Give the command line of a gateway in front of an upstream."""
-    behind = ("--", *upstream) if upstream else ()
-    return [sys.executable, "-m", "retrycontract", "mcp-gateway", *options, *behind]
+    behind = upstream_command() if upstream is None else upstream
+    return forked("-m", "retrycontract", "mcp-gateway", *options, *(("--", *behind) if behind else ()))
 
 
 def run(
@@ -43,7 +49,8 @@ def run(
     **client: Any,
 ) -> str:
     """Run a story with a client of a gateway in front of an upstream; gives what the gateway wrote to stderr."""
-    behind = () if "--upstream" in options or "--servers" in options else upstream or (*UPSTREAM, str(folder))
+    is_elsewhere = "--upstream" in options or "--servers" in options
+    behind = () if is_elsewhere else upstream or upstream_command(str(folder))
     command, *arguments = gateway_command(*options, upstream=behind)
     return run_command(story, folder, command, *arguments, env=env, **client)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.gateway.connections import INITIALIZE, ROOT, SECONDS
+from tests.serving.forked import forked
 
 BOTH = "application/json, text/event-stream"
 
@@ -20,7 +20,7 @@ BOTH = "application/json, text/event-stream"
 @contextmanager
 def gateway(*options: str, env: dict[str, str] | None = None) -> Iterator[Listening]:
     """Run `mcp-gateway --listen` until the test ends; it must end in good order."""
-    command = [sys.executable, "-m", "retrycontract", "mcp-gateway", "--listen", "127.0.0.1:0", *options]
+    command = forked("-m", "retrycontract", "mcp-gateway", "--listen", "127.0.0.1:0", *options)
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.gateway.test_over_http import both_protocols
 from tests.gateway.test_over_http import run as run_over_http
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.service import AgentClient, Service
 
 INVOICE = {
@@ -34,7 +34,7 @@ def serve(story: Story, folder: Path, *options: str, **more: Any) -> str:
     file = folder / "extractions.json"
     file.write_text(json.dumps([{"name": "invoice", "inputSchema": INVOICE}]))
     return run_command(
-        story, folder, sys.executable, "-m", "retrycontract", "mcp", "--extractions", str(file), *options, **more
+        story, folder, *forked("-m", "retrycontract", "mcp", "--extractions", str(file), *options), **more
     )
 
 

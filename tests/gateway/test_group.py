@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from retrycontract.mcp.behind import read_servers
-from tests.gateway.connections import ROOT, SECONDS, UPSTREAM, run, text_of, told
+from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
 from tests.gateway.listening import call, gateway
 from tests.gateway.raw_http import RawHttp, raw_http
 from tests.gateway.raw_upstream import STRANGE
@@ -45,8 +45,8 @@ def test_tools_prompts_and_resources_of_all_are_offered_and_reached(tmp_path: Pa
         folder.mkdir()
     file = servers(
         tmp_path,
-        one=process(*UPSTREAM, str(one), env={"COLOUR": "${GROUND:-light} blue"}),
-        other=process(*UPSTREAM, str(other)),
+        one=process(*upstream_command(str(one)), env={"COLOUR": "${GROUND:-light} blue"}),
+        other=process(*upstream_command(str(other))),
         remote={"url": remote.url, "headers": {"Authorization": "Bearer ${REMOTE_TOKEN}"}},
         broken=process("no-such-command"),
         dumb=process(sys.executable, "-c", ""),
@@ -131,7 +131,7 @@ def test_what_a_server_says_passes_to_the_byte_and_only_names_are_put_in(tmp_pat
 
 
 def test_a_client_that_cancels_is_heard_by_the_server_that_is_at_work(tmp_path: Path) -> None:
-    file = servers(tmp_path, one=process(*UPSTREAM, str(tmp_path)))
+    file = servers(tmp_path, one=process(*upstream_command(str(tmp_path))))
 
     async def connect() -> None:
         with gateway("--servers", file) as listening, anyio.fail_after(SECONDS):

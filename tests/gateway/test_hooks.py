@@ -26,6 +26,7 @@ from retrycontract.mcp.visiting import HERE, answer
 from tests.conftest import StartService
 from tests.gateway.connections import ROOT
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.service import AgentClient, Answer, Service
 from tests.serving.threads import eventually
 
@@ -240,7 +241,7 @@ def test_the_settings_of_the_documentation_are_five_lines_that_work(agent: Agent
 
 
 def hook(agent: AgentClient, text: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "retrycontract", "hook", "--url", agent.service.url, *options]
+    command = forked("-m", "retrycontract", "hook", "--url", agent.service.url, *options)
     env = os.environ | {"RETRYCONTRACT_API_KEY": agent.key} | environment
     return subprocess.run(command, cwd=ROOT, env=env, input=text, capture_output=True, text=True, check=False)
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.gateway.connections import ROOT, SECONDS, UPSTREAM, run, text_of, told
+from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
 from tests.gateway.listening import Listening, call, gateway, messages_in
 from tests.serving.threads import eventually
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def over_http(folder: Path) -> Iterator[str]:
     """Run the server over HTTP and give its address."""
-    process = subprocess.Popen([*UPSTREAM, str(folder), "--http"], cwd=ROOT)
+    process = subprocess.Popen(upstream_command(str(folder), "--http"), cwd=ROOT)
     with process:
         eventually(lambda: bool(told(folder, "port")))
         yield f"http://127.0.0.1:{told(folder, 'port')[0]}/mcp"
@@ -45,7 +45,7 @@ def before_http(over_http: str) -> Iterator[Listening]:
 
 @pytest.fixture(scope="module")
 def before_a_pipe(folder: Path) -> Iterator[Listening]:
-    with gateway("--", *UPSTREAM, str(folder)) as found:
+    with gateway("--", *upstream_command(str(folder))) as found:
         yield found
 
 

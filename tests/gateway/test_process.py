@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.connections import INITIALIZE, ROOT, UPSTREAM, gateway_command, told
+from tests.gateway.connections import INITIALIZE, ROOT, SERVER, told
 from tests.serving.threads import eventually
 
 INITIALIZED = json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": INITIALIZE}) + "\n"
+# Started anew, as nobody forks them elsewhere.
+GATEWAY = (sys.executable, "-m", "retrycontract", "mcp-gateway")
 PING = json.dumps({"jsonrpc": "2.0", "id": "ping", "method": "ping"}) + "\n"
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        gateway_command(upstream=(*UPSTREAM, str(folder))),
+        [*GATEWAY, "--", sys.executable, SERVER, str(folder)],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -134,7 +136,8 @@ def test_a_gateway_that_judges_loads_neither_the_sdk_nor_an_http_client(tmp_path
         f"repr([name for name in (*{HEAVY}, 'retrycontract.mcp.gateway') if name in sys.modules])))\n"
     )
     run = subprocess.run(
-        gateway_command(), cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, text=True, capture_output=True,
+        [*GATEWAY, "--", sys.executable, SERVER],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, text=True, capture_output=True,
         input=INITIALIZED + call(1, '{"name": "read_file", "arguments": {}}'), check=False, timeout=60,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from mcp import Client, MCPError
 
 from tests.gateway.connections import Story, run_command, text_of, twin_of
 from tests.serving.desk import Desk
+from tests.serving.forked import forked
 from tests.serving.service import AgentClient, Service
 
 TOOLS = {
@@ -32,7 +32,7 @@ RIGHT = {"tool": "read_file", "arguments": {"path": "/a"}}
 def serve(story: Story, folder: Path, *options: str, **more: Any) -> str:
     (folder / "tools.json").write_text(json.dumps(TOOLS))
     arguments = ("-m", "retrycontract", "mcp", "--tools", str(folder / "tools.json"), *options)
-    return run_command(story, folder, sys.executable, *arguments, **more)
+    return run_command(story, folder, *forked(*arguments), **more)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

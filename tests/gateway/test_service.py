@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from retrycontract.mcp.commands import DEFAULTS
 from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
-from tests.gateway.connections import SECONDS, UPSTREAM, run, text_of, told, twin_of
+from tests.gateway.connections import SECONDS, run, text_of, told, twin_of, upstream_command
 from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
 from tests.serving.service import Service
@@ -68,7 +68,7 @@ def test_a_person_answers_a_call_that_came_over_http(
                 assert json.loads(result.content[1].text) == {"read_file": RIGHT}
 
     env = {"RETRYCONTRACT_API_KEY": next(keys)}
-    with gateway("--url", service.url, "--", *UPSTREAM, str(tmp_path), env=env) as listening:
+    with gateway("--url", service.url, "--", *upstream_command(str(tmp_path)), env=env) as listening:
         anyio.run(connect, listening.url)
     assert told(tmp_path, "calls") == [{"tool": "read_file", "arguments": RIGHT}]
 

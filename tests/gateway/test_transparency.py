@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from tests.gateway.connections import UPSTREAM, gateway_command, raw_answers, run, text_of, told
+from tests.gateway.connections import gateway_command, raw_answers, run, text_of, told, upstream_command
 
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("tools/list", {}),
@@ -34,7 +34,7 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_the_answers_are_those_of_the_upstream_itself() -> None:
-    direct = anyio.run(raw_answers, list(UPSTREAM), REQUESTS)
+    direct = anyio.run(raw_answers, upstream_command(), REQUESTS)
     through = anyio.run(raw_answers, gateway_command(), REQUESTS)
     assert through == direct
     assert [tool["name"] for tool in direct[1]["result"]["tools"]] == ["read_file", "double", "elsewhere", "fail"]
