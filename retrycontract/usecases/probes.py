@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,11 +11,22 @@ from itertools import accumulate
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
+from django.db.models import Sum
 
 from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.probes import Family, Sample, Type
-from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
+from retrycontract.store.models import (
+    Agent,
+    Attempt,
+    Call,
+    Channel,
+    Measure,
+    OutboxMessage,
+    Rollup,
+    WorkerBeat,
+    hour_of,
+)
 from retrycontract.store.models.counts import APART, OF_PLACES
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
@@ -95,6 +106,7 @@ def look(*, now: datetime) -> Readiness:
 PREFIX: Final = "retrycontract_"
 MOST_TOOLS: Final = 50  # agents name tools: what is not among those with the most attempts is one label
 MOST_MODELS: Final = 20  # so are models
+MOST_AGENTS: Final = 20  # those that cause the most work
 OTHERS: Final = "other"
 UNKNOWN: Final = "unknown"
 MAX_NAME: Final = 80
@@ -121,6 +133,7 @@ HELP: Final = {
     "oldest_waiting_seconds": "How long the longest waiting attempt has waited to be judged.",
     "undelivered_messages": "Messages that are still to be delivered, by channel.",
     "given_up_messages": "Messages that were given up, by channel.",
+    "work_seconds_total": "Processor time that checking took, by the agent that caused it.",
     "workers": "Workers that gave a sign of life within a minute.",
     "waiting_requests": "Requests that this process holds until there is an answer.",
 }
@@ -255,11 +268,22 @@ def _standing(now: datetime) -> Iterator[Family]:
     yield _gauge("waiting_attempts", waiting.count())
     submitted_at = waiting.order_by("pk").values_list("submitted_at", flat=True).first()
     yield _gauge("oldest_waiting_seconds", _age(submitted_at, now))
+    yield _family("work_seconds_total", "counter", _work())
     yield _gauge("workers", WorkerBeat.objects.alive(now).count())
     messages = OutboxMessage.objects.all()
     yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
     given_up = messages.given_up()
     yield _family("given_up_messages", "gauge", _of_channels(lambda name: given_up.filter(channel=name).count()))
+
+
+def _work() -> Iterator[Sample]:
+    """Name those who caused the most, and put the others together."""
+    caused = Agent.objects.filter(work_seconds__gt=0).order_by("-work_seconds", "pk")
+    by_name: defaultdict[str, float] = defaultdict(float)  # two names may be shown alike
+    for name, seconds in caused.values_list("name", "work_seconds")[:MOST_AGENTS]:
+        by_name[_shown(name)] += seconds
+    by_name[OTHERS] += (caused.order_by().aggregate(sum=Sum("work_seconds"))["sum"] or 0) - sum(by_name.values())
+    return (Sample(round(seconds, 3), (("agent", name),)) for name, seconds in by_name.items() if round(seconds, 3))
 
 
 def _of_channels(count: Callable[[Channel], int]) -> Iterator[Sample]:
