@@ -22,7 +22,6 @@ SEVERAL_HOMES = {
     "RefusedTool": "what the API sends is what the client gives",
     "Tool": "a tool as it is declared, and as it is stored",
     "ToolForm": "the desk and the admin ask for the same",
-    "Patience": "how long a client asks again, and how long errors are explained",
 }
 DJANGO_NAMES = {"Command", "Meta"}
 

@@ -60,7 +60,9 @@ def check(output: str, schema: Path, tool: str, form: str, as_json: bool, lenien
     if config is not None:
         config.stat()  # a file that was asked for must be there, the default one need not
     configuration = load_configuration(config or DEFAULT_PATH, os.environ)
-    declared = _read_json(schema)
+    declared, fault = parse_json(schema.read_bytes())
+    if fault is not None:
+        raise WrongInputError(f"{schema} is not JSON: {fault.reason}")
     text = sys.stdin.buffer.read() if output == "-" else Path(output).read_bytes()
     try:
         contract = RetryContract([Tool(name=tool, input_schema=declared, strict=not lenient)], configuration)
@@ -262,13 +264,6 @@ def _speak_mcp(runner: str, options: dict[str, Any]) -> int:
     except ModuleNotFoundError as error:
         # Whichever of the extra's packages was met first: they come together.
         raise WrongInputError('this needs the package mcp: pip install "retrycontract[mcp]"') from error
-
-
-def _read_json(path: Path) -> Any:
-    value, fault = parse_json(path.read_bytes())
-    if fault is not None:
-        raise WrongInputError(f"{path} is not JSON: {fault.reason}")
-    return value
 
 
 def _as_text(outcome: Outcome) -> str:

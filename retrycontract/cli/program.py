@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from errno import EDQUOT, EIO, ENOSPC
@@ -27,7 +29,7 @@ COMMANDS: Final = {
     "rebuild-metrics": "service",
     "agent": "people", "operator": "people",
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
-    "completion": "shell", "version": "shell",
+    "completion": "program", "version": "program",
 }  # fmt: skip
 SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -175,3 +177,26 @@ def start_django() -> None:
     import django
 
     django.setup()
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with the Python version as well.")
+def version(as_json: bool) -> None:
+    """Print the version."""
+    said = {"retrycontract": __version__, "python": platform.python_version()}
+    click.echo(json.dumps(said) if as_json else __version__)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what makes a shell complete words.
+
+    \b
+    echo 'eval "$(retrycontract completion bash)"' >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None  # click knows the three shells of the choice
+    click.echo(found(program, {}, "retrycontract", "_RETRYCONTRACT_COMPLETE").source())

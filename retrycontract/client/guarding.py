@@ -42,23 +42,19 @@ def tool_list(tools: Any) -> Any:
 def _declared(tool: Any) -> Any:
     # First: a pydantic class has `model_dump` as well, and stands for a tool itself.
     if callable(tool):
-        return _described(tool)
+        name = _name(tool)
+        # A `functools.partial`, or an object that can be called, has none.
+        if not hasattr(tool, "__name__"):
+            raise ToolDeclarationError(name, "it has no name")
+        schema = _schema(tool, name)
+        if schema.get("type") == "array":
+            raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
+        # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
+        described = schema.get("description") or (None if isinstance(tool, type) else inspect.getdoc(tool))
+        return {"name": name, "input_schema": schema} | ({"description": described} if described else {})
     if hasattr(tool, "model_dump"):  # what the providers' SDKs return are pydantic models
         return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return tool
-
-
-def _described(tool: Any) -> dict[str, Any]:
-    name = _name(tool)
-    # A `functools.partial`, or an object that can be called, has none.
-    if not hasattr(tool, "__name__"):
-        raise ToolDeclarationError(name, "it has no name")
-    schema = _schema(tool, name)
-    if schema.get("type") == "array":
-        raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
-    # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
-    described = schema.get("description") or (None if isinstance(tool, type) else inspect.getdoc(tool))
-    return {"name": name, "input_schema": schema} | ({"description": described} if described else {})
 
 
 def _schema(tool: Any, name: str) -> dict[str, Any]:

@@ -292,9 +292,7 @@ class Operations:
         return reading.read(reply, self.url, reader)
 
     def _asked(self, request: Request) -> Conversation[Reply]:
-        return self._accepted((yield from self.patience.until_answered(request)))
-
-    def _accepted(self, result: Reply | Lost) -> Reply:
+        result = yield from self.patience.until_answered(request)
         if isinstance(result, Lost):
             raise UnreachableError(self.url, result.reason)
         if result.status >= 400:

@@ -163,7 +163,7 @@ class Run:
                 if failure.is_final:
                     # Counted although nothing follows: else the call would stay open at the service.
                     yield from self.submit(None, api_error=failure.reason, gives_up=True)
-                    raise self._unusable(failure) from error
+                    raise ModelUnusableError(failure.reason, failure.status) from error
                 if not (yield from self._waited(failure, errors)):
                     return None
             else:
@@ -276,9 +276,6 @@ class Run:
         if verdict.status is Status.RETRY:
             yield partial(self.asker.sleep, self.asker.usual_pause(failure))
         return False
-
-    def _unusable(self, failure: ApiFailure) -> ModelUnusableError:
-        return ModelUnusableError(failure.reason, failure.status)
 
 
 def budget(given: int | None, *, most: int = MOST_ATTEMPTS) -> int | None:

@@ -163,7 +163,10 @@ class _Generation:
             # A step, as is everything that touches the outside: an error of the disk is raised in the loop.
             writing = partial(write_whole, self._target, source)
             yield partial(run_apart, writing) if run_apart else writing
-        self._tell(run, passed=passed)
+        assert run.verdict is not None, "whatever passed was judged"
+        most = run.verdict.max_attempts
+        fields = {"file": self._file, "attempt": run.attempts, "max_attempts": most, "passed": passed}
+        logger.info(GENERATED, extra=fields)
         return source, passed
 
     def _compose(self, run: Run) -> Sequence[Message]:
@@ -186,12 +189,6 @@ class _Generation:
         answer = without_thoughts(answer, has_tags=self._language.has_tags)
         told = find_code(answer, self._language).told
         return told.text if told else answer
-
-    def _tell(self, run: Run, *, passed: bool) -> None:
-        assert run.verdict is not None, "whatever passed was judged"
-        most = run.verdict.max_attempts
-        fields = {"file": self._file, "attempt": run.attempts, "max_attempts": most, "passed": passed}
-        logger.info(GENERATED, extra=fields)
 
 
 def _text(completion: Completion) -> str:

@@ -10,7 +10,7 @@ import pytest
 from retrycontract.contract.checks.schema_engine import MAX_TOLD, violations
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.explaining.listing import MANY_WRITTEN, NOTHING, Explainer
-from retrycontract.contract.explaining.parts import NAME, STRETCH, MemberRule, Members, OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import NAME, STRETCH, MemberRule, Members, StepBudget, StepsSpentError
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import CompiledSchema, CompiledTool, Tool
 
@@ -74,7 +74,7 @@ class Counting:
 
 def test_no_more_is_asked_than_is_read() -> None:
     engine = Counting(compiled({"properties": {NAME: {"items": {"type": "string"}}}}).validator)
-    errors = Members(lambda: engine, MemberRule("items", {})).errors([1] * 100 * STRETCH, Patience(steps=50))
-    with pytest.raises(OutOfPatienceError):
+    errors = Members(lambda: engine, MemberRule("items", {})).errors([1] * 100 * STRETCH, StepBudget(steps=50))
+    with pytest.raises(StepsSpentError):
         list(errors)
     assert engine.items <= STRETCH

@@ -22,7 +22,7 @@ from retrycontract.contract.advice.proposals import (
     _options,
 )
 from retrycontract.contract.checks import schema_engine
-from retrycontract.contract.explaining.parts import Patience
+from retrycontract.contract.explaining.parts import StepBudget
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.patches import Patch
 from retrycontract.contract.schemas.document import InvalidSchema
@@ -42,8 +42,8 @@ class OneByOne:
 
     def __init__(self, tool: CompiledTool, value: Any) -> None:
         self.tool, self.value = tool, value
-        seen = schema_engine.Glance.at(value, tool.schema)
-        ways: dict[str, Any] = {"strict": True, "patience": Patience()}
+        seen = schema_engine.QuickCheck.of(value, tool.schema)
+        ways: dict[str, Any] = {"strict": True, "budget": StepBudget()}
         self.errors = list(schema_engine._violations(tool.schema, value, seen, sanitizer=SANITIZER, **ways))
         self.judge = partial(schema_engine._verdict, tool.schema, **ways)
         self.before = set(map(mistake, self.errors))

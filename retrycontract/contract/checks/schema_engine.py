@@ -28,7 +28,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.explaining.explanations import Key, key_of
-from retrycontract.contract.explaining.parts import OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import StepBudget, StepsSpentError
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
@@ -48,14 +48,14 @@ DESCENDING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class QuickCheck:
     """Hold what is soon seen of a value: whether the schema takes it, and the fields that nobody declared."""
 
     is_valid: bool
     unknown: list[tuple[str, dict[str, Any], list[str], InstancePlace]]
 
     @classmethod
-    def at(cls, value: Any, compiled: CompiledSchema) -> Glance:
+    def of(cls, value: Any, compiled: CompiledSchema) -> QuickCheck:
         """Look at a value."""
         return cls(compiled.validator.is_valid(value), unknown_fields(compiled.index, value))
 
@@ -67,12 +67,12 @@ def violations(
 
     Near misses carry the patch that would mend them.
     """
-    seen = Glance.at(value, compiled)
+    seen = QuickCheck.of(value, compiled)
     if seen.is_valid and not seen.unknown and not compiled.index.deprecates_anything:
         return []
-    found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, patience=Patience()))
-    # One patience for all trials together, so that they stay bounded whatever their number.
-    judge = partial(_verdict, compiled, strict=strict, patience=Patience())
+    found = bounded(_violations(compiled, value, seen, strict=strict, sanitizer=sanitizer, budget=StepBudget()))
+    # One budget for all trials together, so that they stay bounded whatever their number.
+    judge = partial(_verdict, compiled, strict=strict, budget=StepBudget())
     return propose(found, value, index=compiled.index, sanitizer=sanitizer, judge=judge) if found else found
 
 
@@ -100,34 +100,34 @@ def _whole(reason: str, severity: ErrorSeverity = ErrorSeverity.ERROR) -> Valida
     return ValidationError(code, "", code.template.format(reason=reason), severity)
 
 
-def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, patience: Patience) -> Iterator[ValidationError]:
+def _verdict(compiled: CompiledSchema, value: Any, *, strict: bool, budget: StepBudget) -> Iterator[ValidationError]:
     """Judge what a patch would make of a value: JSON that stood in a text may nest deeper than is cheap."""
     if (fault := depth_fault(value, compiled.max_depth)) is not None:
         yield ValidationError(ErrorCode.INVALID_JSON_SYNTAX, fault.pointer, fault.reason)
     else:
-        seen = Glance.at(value, compiled)
-        yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, patience=patience, advises=False)
+        seen = QuickCheck.of(value, compiled)
+        yield from _violations(compiled, value, seen, strict=strict, sanitizer=PLAIN, budget=budget, advises=False)
 
 
 def _violations(
     compiled: CompiledSchema,
     value: Any,
-    seen: Glance,
+    seen: QuickCheck,
     *,
     strict: bool,
     sanitizer: ValueSanitizer,
-    patience: Patience,
+    budget: StepBudget,
     advises: bool = True,
 ) -> Iterator[ValidationError]:
     """Yield one by one: whoever only compares may stop at the first that is new."""
     if not seen.is_valid:
         told = False
         try:
-            reader = Reader(compiled, value, sanitizer, patience, advises=advises)
+            reader = Reader(compiled, value, sanitizer, budget, advises=advises)
             for violation in reader.violations():
                 told = True
                 yield violation
-        except OutOfPatienceError:
+        except StepsSpentError:
             yield _whole(UNREAD)
         else:
             if not told:  # whatever the engine may have held back: what it refuses is not valid
@@ -144,7 +144,7 @@ def _violations(
 def _unknown(
     compiled: CompiledSchema,
     value: Any,
-    seen: Glance,
+    seen: QuickCheck,
     severity: ErrorSeverity,
     sanitizer: ValueSanitizer,
     *,
@@ -165,26 +165,26 @@ class Reader:
     """Turn the engine's errors about one value into ours."""
 
     def __init__(
-        self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, patience: Patience, *, advises: bool
+        self, compiled: CompiledSchema, value: Any, sanitizer: ValueSanitizer, budget: StepBudget, *, advises: bool
     ) -> None:
-        self._compiled, self._value, self._sanitizer, self._patience = compiled, value, sanitizer, patience
-        self._may_advise, self._told = advises, 0
+        self._compiled, self._value, self._sanitizer, self._budget = compiled, value, sanitizer, budget
+        self._may_advise, self._explained = advises, 0
         self._index, self._paths = compiled.index, EnginePaths(value)
         self._marked = sensitive_pointers(compiled.index, value)
 
     @property
     def _advises(self) -> bool:
         """Tell whether it is still worth looking for what was meant: of hundreds of mistakes nobody reads that."""
-        return self._may_advise and self._told <= keywords.MAX_ADVISED
+        return self._may_advise and self._explained <= keywords.MAX_ADVISED
 
     def violations(self) -> Iterator[ValidationError]:
         """Yield our errors for all that is wrong."""
-        for error in self._compiled.lister.errors(self._value, self._patience):
+        for error in self._compiled.lister.errors(self._value, self._budget):
             yield from self.explain(error)
 
     def explain(self, error: EngineError) -> Iterator[ValidationError]:
         """Yield our errors for one of the engine's; a union yields those of the branch that was meant."""
-        self._told += 1
+        self._explained += 1
         key = key_of(error, redacts=self._sanitizer.redacts_secrets, advises=self._advises)
         if key is not None:
             yield self._steady(error, key)
@@ -214,10 +214,10 @@ class Reader:
             explanations.keep(key, told, path, value, subject=named, index=self._index, sanitizer=self._sanitizer)
             return told
         if known.error.actual_value is None:
-            return known.told(path, value, None, self._subject)
+            return known.for_value(path, value, None, self._subject)
         # Names tell what is secret, indices only where the schema marked single values.
         pointer = pointers.from_tokens(path) if self._marked else known.where
-        return known.told(path, value, self._sanitizer.preview(value, pointer, marked=self._marked), self._subject)
+        return known.for_value(path, value, self._sanitizer.preview(value, pointer, marked=self._marked), self._subject)
 
     def _subject(self, path: Path) -> str:
         return subject(pointers.from_tokens(path), self._sanitizer)

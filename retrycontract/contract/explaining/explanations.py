@@ -74,7 +74,7 @@ class Explanation:
         rest = error.message.removeprefix(start)
         return cls(error, where, rest, tokens, around) if error.message.startswith(start) else None
 
-    def told(self, path: Path, value: Any, actual: str | None, subject: Callable[[Path], str]) -> ValidationError:
+    def for_value(self, path: Path, value: Any, actual: str | None, subject: Callable[[Path], str]) -> ValidationError:
         """Tell the error of another value at the same place of the schema; `subject` names it in a hint."""
         error = self.error
         message = error.message

@@ -24,7 +24,7 @@ from retrycontract.contract.explaining.parts import (
     UNIONS,
     Members,
     Parts,
-    Patience,
+    StepBudget,
     Steps,
     compositions,
     may_divide,
@@ -104,30 +104,30 @@ class Gathering:
         # Where what was moved into a condition begins, and how many steps longer the way is.
         self._moved = {at[:-1]: MOVED_BY[str(at[-1])] for at in rules}
 
-    def apart(self, error: EngineError, patience: Patience) -> Iterator[EngineError]:
+    def apart(self, error: EngineError, budget: StepBudget) -> Iterator[EngineError]:
         """Yield the errors that one stands for; itself where it stands for nothing else."""
         if self._rules and tuple(error.schema_path) in self._rules:
-            for each in self._held(error, patience):
-                yield from self.apart(each, patience)
+            for each in self._held(error, budget):
+                yield from self.apart(each, budget)
         elif (read := error.read) is not None:
-            yield error._replace(read=lambda raw: (each for found in read(raw) for each in self.apart(found, patience)))
+            yield error._replace(read=lambda raw: (each for found in read(raw) for each in self.apart(found, budget)))
         else:
             yield error
 
-    def _held(self, error: EngineError, patience: Patience) -> Iterator[EngineError]:
+    def _held(self, error: EngineError, budget: StepBudget) -> Iterator[EngineError]:
         """Yield the errors that a gathered one was made of; they may be gathered, too."""
         rule, value = self._rules[tuple(error.schema_path)], error.value
         # The last three steps of the way are the condition's own: `allOf`, its number, and the keyword that failed.
         way = error.evaluation_path[:-3]
         if rule.members is not None:
-            for each in rule.members.errors(value, patience):
+            for each in rule.members.errors(value, budget):
                 yield each.placed(self._place(error, way))
             return
         told = EngineError(
             error.kind, value, error.instance_path, [*rule.place, rule.keyword], [*way, rule.keyword], error.where
         )
         if rule.keyword == "propertyNames":
-            for refused in patience.over(rule.refused(list(value))):
+            for refused in budget.over(rule.refused(list(value))):
                 yield told._replace(
                     kind=refused.kind, schema_path=refused.schema_path, evaluation_path=refused.evaluation_path
                 )
@@ -137,13 +137,13 @@ class Gathering:
         else:
             parts = (
                 map(methodcaller("placed", self._place(error, [*way, *steps])), errors)
-                for steps, errors in rule.parts.errors(value, patience)
+                for steps, errors in rule.parts.errors(value, budget)
             )
             if rule.keyword not in UNIONS:
                 for part in parts:
                     yield from part
                 return
-            alternatives = [[each for found in part for each in self.apart(found, patience)] for part in parts]
+            alternatives = [[each for found in part for each in self.apart(found, budget)] for part in parts]
             yield told._replace(kind=no_alternative(rule.keyword, alternatives))
 
     def _place(self, error: EngineError, way: Path) -> Callable[[EngineError], EngineError]:

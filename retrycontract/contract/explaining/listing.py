@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import Any
 
 from retrycontract.contract.explaining.gathering import Gathering, gather
-from retrycontract.contract.explaining.parts import OutOfPatienceError, Patience, count_compositions
+from retrycontract.contract.explaining.parts import StepBudget, StepsSpentError, count_compositions
 from retrycontract.contract.json_types import Schema, has_at_most
 from retrycontract.contract.schemas import engine_errors
 from retrycontract.contract.schemas.admission import InvalidSchema, compile_schema
@@ -114,10 +114,10 @@ class Explainer:
         except InvalidSchema:  # a reference leads into what was gathered
             return cls(compile_schema(rest), is_divided=count == 0)
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[EngineError]:
+    def errors(self, value: Any, budget: StepBudget) -> Iterator[EngineError]:
         """Yield the engine's errors about a value, each of which stands for itself alone."""
         for error in map(EnginePaths(value).read, self.validator.iter_errors(value)):
-            yield from self.gathering.apart(error, patience)
+            yield from self.gathering.apart(error, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +137,15 @@ class ErrorLister:
         of_large = cache(partial(Explainer.of, rest, schema, by_member=True))
         return cls(Explainer.of(rest, schema), of_large, outline, width)
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[EngineError]:
-        """Yield one error for each thing that is wrong; raises OutOfPatienceError where that is too much to look at."""
+    def errors(self, value: Any, budget: StepBudget) -> Iterator[EngineError]:
+        """Yield one error for each thing that is wrong; raises StepsSpentError where that is too much to look at."""
         explainer = self.explainer
         # A value may fail against as many subschemas as the schema is wide, and the engine writes an error for each.
         if not has_at_most(MANY_WRITTEN // self.width, value):
             explainer = self.explainer_of_large()
-            # Where every part is asked alone, `Patience` bounds the work; else the engine writes all errors before
+            # Where every part is asked alone, `StepBudget` bounds the work; else the engine writes all errors before
             # the first is read.
             if not explainer.is_divided and not has_at_most(MAX_WRITTEN // self.width, value):
-                raise OutOfPatienceError
+                raise StepsSpentError
         yield from self.outline.missing(value)
-        yield from explainer.errors(value, patience)
+        yield from explainer.errors(value, budget)

@@ -14,11 +14,11 @@ from retrycontract.contract.schemas.graph import REFERENCES, UNEVALUATED
 MAX_STEPS = 10_000  # of some 10 µs: an error of a union's branch, read and compared
 
 
-class OutOfPatienceError(Exception):
+class StepsSpentError(Exception):
     """Raised within a check that has used up its steps; it ends with what is known by then."""
 
 
-class Patience:
+class StepBudget:
     """Count the steps of one check down."""
 
     def __init__(self, steps: int = MAX_STEPS) -> None:
@@ -26,10 +26,10 @@ class Patience:
         self._known = set[object]()
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps; raises OutOfPatienceError when there are no more."""
+        """Take steps; raises StepsSpentError when there are no more."""
         self._left -= steps
         if self._left < 0:
-            raise OutOfPatienceError
+            raise StepsSpentError
 
     def spend_once(self, steps: int, what: object) -> None:
         """Take steps for what is dear the first time in a check, whatever was kept of it from another one."""
@@ -72,7 +72,7 @@ class Members:
         self._room = STRETCH // rule.patterns
         self._validator: Any = None
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[EngineError]:
+    def errors(self, value: Any, budget: StepBudget) -> Iterator[EngineError]:
         """Yield the errors of the members, located below a name of its own."""
         if self._validator is None:
             self._validator = self._compile()
@@ -83,7 +83,7 @@ class Members:
             before, members = value[: self._before], value[self._before :]
             build = lambda some: [*before, *some]  # noqa: E731 - one of two ways to put members together
         for stretch, start in self._refused(members, 0, build):
-            yield from self._told(stretch, 0 if isinstance(value, dict) else start, patience)
+            yield from self._errors_of(stretch, 0 if isinstance(value, dict) else start, budget)
 
     def _refused(self, members: Sequence[Any], start: int, build: Build) -> Iterator[tuple[Any, int]]:
         """Yield what is refused, in halves of halves until they are small, and how many members stand before it."""
@@ -97,9 +97,9 @@ class Members:
         yield from self._refused(members[:half], start, build)
         yield from self._refused(members[half:], start + half, build)
 
-    def _told(self, stretch: Any, start: int, patience: Patience) -> Iterator[EngineError]:
+    def _errors_of(self, stretch: Any, start: int, budget: StepBudget) -> Iterator[EngineError]:
         paths = EnginePaths({NAME: stretch})
-        errors = map(paths.read, patience.over(self._validator.iter_errors({NAME: stretch})))
+        errors = map(paths.read, budget.over(self._validator.iter_errors({NAME: stretch})))
         yield from (error.placed(partial(_behind, start)) for error in errors) if start else errors
 
 
@@ -156,18 +156,18 @@ class Parts:
         self._compile, self._place = compile_parts, place
         self._validator: Any = None
 
-    def errors(self, value: Any, patience: Patience) -> Iterator[tuple[Steps, Iterator[EngineError]]]:
+    def errors(self, value: Any, budget: StepBudget) -> Iterator[tuple[Steps, Iterator[EngineError]]]:
         """Yield of each part the steps to it and its errors, located below a name of the part's own."""
         # Spent even where another check has compiled them: what is told must not depend on what was asked before.
-        patience.spend_once(COMPILING, self)
+        budget.spend_once(COMPILING, self)
         if self._validator is None:
             self._validator = self._compiled()
         paths = EnginePaths(dict.fromkeys(self._names, value))
         cost = 1 + count_nodes(value) // NODES_A_STEP
         for name, steps in zip(self._names, self._steps, strict=True):
-            patience.spend(cost)
+            budget.spend(cost)
             errors = self._validator.iter_errors({name: value})
-            yield steps, map(paths.read, patience.over(errors))
+            yield steps, map(paths.read, budget.over(errors))
 
     def _compiled(self) -> Any:
         parts = {}

@@ -8,7 +8,7 @@ import pytest
 
 from retrycontract import ErrorCode, ErrorSeverity, Tool, ValueSanitizer
 from retrycontract.contract.checks.failure import Findings
-from retrycontract.contract.explaining.parts import MAX_STEPS, OutOfPatienceError, Patience
+from retrycontract.contract.explaining.parts import MAX_STEPS, StepBudget, StepsSpentError
 from retrycontract.contract.feedback.answer import examine
 from retrycontract.contract.tool import CompiledTool
 
@@ -45,7 +45,7 @@ def of_items(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_a_composition_refuses_thousands_of_times_is_told_as_far_as_patience_goes(name: str) -> None:
+def test_what_a_composition_refuses_thousands_of_times_is_told_as_far_as_the_budget_goes(name: str) -> None:
     schema, item = HOSTILE[name]
     errors = found(of_items(schema), {"a": [item] * MANY}).errors
     assert (errors[0].field_path, errors[0].error_code) == ("", ErrorCode.OBJECT_SCHEMA_VIOLATION)
@@ -106,9 +106,9 @@ def test_warnings_do_not_make_a_value_valid_that_was_not_read_to_its_end() -> No
     assert findings.errors[0].severity is ErrorSeverity.ERROR
 
 
-def test_patience_ends_after_its_steps() -> None:
-    patience = Patience(3)
-    assert list(patience.over("ab")) == ["a", "b"]
-    patience.spend()
-    with pytest.raises(OutOfPatienceError):
-        patience.spend()
+def test_the_budget_ends_after_its_steps() -> None:
+    budget = StepBudget(3)
+    assert list(budget.over("ab")) == ["a", "b"]
+    budget.spend()
+    with pytest.raises(StepsSpentError):
+        budget.spend()
