@@ -92,7 +92,7 @@ def measure(rounds: int) -> dict[str, Timing]:
     from django.utils import timezone
 
     from retrycontract.store.models import Door
-    from retrycontract.usecases.answers.save_reply import save_reply
+    from retrycontract.usecases.answers.reuse_answers import save_reply
     from retrycontract.usecases.notify.tend_endpoint import add_endpoint
     from retrycontract.usecases.people.admit import Role, give_role
 

@@ -6,7 +6,7 @@ from django.urls import path
 from dashboard import agents, answers, audit, calls, playground, webhooks
 from dashboard.account import login, provider, settings
 from dashboard.call import views as call
-from dashboard.call import work_views as work
+from dashboard.call import work
 from dashboard.inbox import group_answer as group
 from dashboard.inbox import views as inbox
 from dashboard.insights import views as insights

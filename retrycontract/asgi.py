@@ -105,13 +105,13 @@ def _with_mcp(front: FrontOfHouse) -> Any:
 
 
 def _look() -> dict[str, Any]:
-    from retrycontract.usecases import readiness  # models: only once Django is set up
+    from retrycontract.usecases.probes import look  # models: only once Django is set up
 
-    return readiness.look(now=timezone.now()).to_json()
+    return look(now=timezone.now()).to_json()
 
 
 def _metrics_reader(front: FrontOfHouse) -> Callable[[], list[Family] | None]:
-    from retrycontract.usecases.counts.read_metrics import MetricsReader
+    from retrycontract.usecases.probes import MetricsReader
 
     reader = MetricsReader()
 

@@ -18,12 +18,12 @@ from retrycontract.contract.codes import CATALOGUE, ErrorCode
 from retrycontract.contract.configuration import RANGES, RetryConfiguration
 from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.tool_result import RENDERERS
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.contract.webhooks import DETAILS, AgentEvent, WebhookEvent, secret_of, sign
 from retrycontract.store.models import Attempt
 from retrycontract.usecases.counts.keep_count import count_unasked
-from retrycontract.usecases.counts.read_metrics import HELP, MetricsReader
-from retrycontract.usecases.counts.read_metrics import PREFIX as METRICS
+from retrycontract.usecases.probes import HELP, MetricsReader
+from retrycontract.usecases.probes import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,7 +75,7 @@ def test_every_code_is_described_with_its_title_and_message(code: ErrorCode) -> 
 
 def test_every_problem_code_is_described() -> None:
     source = (Path(problems.__file__).read_text() + read("retrycontract/api/routes.py")
-              + read("retrycontract/api/auth.py") + read("retrycontract/api/bodies.py"))  # fmt: skip
+              + read("retrycontract/api/requests.py") + read("retrycontract/api/requests.py"))  # fmt: skip
     used = set(re.findall(r'(?:problem_response|Problem)\(\d+, "([a-z-]+)"', source))
     assert used
     described = read("docs/agents.md")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from dashboard.navigation import Role
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import ApiKey, Door
-from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from tests.factories import answer, make_agent, make_blocked, make_user
 

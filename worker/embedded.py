@@ -15,8 +15,7 @@ from retrycontract.front.waiting import bells
 from retrycontract.usecases.calls.check_output import bound_children
 from retrycontract.usecases.calls.sweep import judge_waiting
 from retrycontract.usecases.notify.doorbell import DESK_BELL, agent_bell
-from worker import sweep
-from worker.courier import OutboxDrain
+from worker import OutboxDrain, sweep
 
 logger = logging.getLogger("retrycontract")
 

@@ -18,9 +18,8 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from worker import sweep, worker_name
+from worker import OutboxDrain, sweep, worker_name
 from worker.celery_doorbell import CeleryDoorbell
-from worker.courier import OutboxDrain
 
 logger = logging.getLogger("retrycontract")
 

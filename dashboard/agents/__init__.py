@@ -23,6 +23,7 @@ from retrycontract.contract.redaction.sanitizer import visible
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, ApiKey, KeyState, LoggedResponse, Scope, Tool
 from retrycontract.usecases.calls.read_agent_responses import ResponseFilters, UnknownCursorError, read_agent_responses
+from retrycontract.usecases.counts.keep_count import seconds_overdrawn
 from retrycontract.usecases.people.admit import (
     OtherNamespaceError,
     TakenNameError,
@@ -201,7 +202,7 @@ def _page(request: HttpRequest, found: Agent, *, status: int = 200, **forms: Any
         "agent": found, "keys": keys, "is_cut": len(keys) == MOST_KEYS, "now": now, "address": _address(request),
         "last_seen": found.keys.aggregate(last=Max("last_used_at"))["last"],
         "tools": Tool.objects.filter(namespace=found.namespace).count(),
-        "may_edit": is_administrator(request.user),
+        "may_edit": is_administrator(request.user), "waits": seconds_overdrawn(found, now=now),
         "keying": KeyForm(), "naming": AgentForm(initial={"name": found.name}),
     }  # fmt: skip
     return render(request, "agents/agent.html", context | forms, status=status)

@@ -25,7 +25,7 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Attempt, SavedReply, StandingHint
 from retrycontract.store.models.answers import FIRST, LAST
-from retrycontract.usecases.answers.save_reply import (
+from retrycontract.usecases.answers.reuse_answers import (
     MAX_TITLE,
     NotAllowedError,
     UnusableReplyError,

@@ -26,7 +26,7 @@ from retrycontract.store.models import (
     StandingHint,
 )
 from retrycontract.usecases.answers.give_guidance import check_correction, redacted_places
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
+from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 
 SHOWN_ATTEMPTS = 20  # an agent may go on trying while it is Blocked; the last few say everything
 NAMED_CONTEXT = ("goal", "last_user_message", "trace_url")

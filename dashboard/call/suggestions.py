@@ -15,8 +15,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import read_json
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import Mistake, SavedReply, StandingHint
-from retrycontract.usecases.answers.save_reply import replies_of
-from retrycontract.usecases.answers.suggest_guidance import SuggestedGuidance, suggest_guidance
+from retrycontract.usecases.answers.reuse_answers import SuggestedGuidance, replies_of, suggest_guidance
 
 SHOWN_REPLIES: Final = 20  # those with keys come first; the rest is in the settings
 

@@ -29,11 +29,11 @@ from dashboard.shared.forms import UNAVAILABLE, UNCHECKABLE, AnswerForm
 from dashboard.shared.json_view import line_at, lines_of
 from dashboard.shared.responses import REFUSED, TOO_LATE, UNCHANGED, is_htmx, say_sent
 from dashboard.templatetags.desk import bare
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.errors import ValidationError
 from retrycontract.store.models import Call, Escalation, HeldAnswer
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, draft_guidance
-from retrycontract.usecases.answers.save_reply import UnusableReplyError
+from retrycontract.usecases.answers.reuse_answers import UnusableReplyError
 from retrycontract.usecases.answers.send_answer import send_answer, take_back
 from retrycontract.usecases.calls.claim_call import claim_next
 

@@ -28,15 +28,15 @@ from dashboard.navigation import may_answer
 from dashboard.shared.forms import GRANTS, LASTS, UNCHECKABLE
 from dashboard.shared.mistakes import Kind, MistakePattern, kinds_of, patterns_of
 from dashboard.shared.responses import REFUSED, is_htmx, say_sent
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import DECISIONS, DEFAULT_GRANT, Decision
 from retrycontract.contract.patches import PatchError, apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Mistake
 from retrycontract.store.models.escalations import free_calls
 from retrycontract.usecases.answers.answer_group import Correct, GroupAnswer, LeftCall, Reason, answer_group
 from retrycontract.usecases.answers.give_guidance import RefusedAnswerError, draft_guidance
-from retrycontract.usecases.answers.save_reply import LASTS as STANDS_FOR
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments
+from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
+from retrycontract.usecases.answers.reuse_answers import proposed_arguments
 from retrycontract.usecases.calls.claim_call import claim_next
 
 SHOWN: Final = 100  # calls of one page, and so of one go: two seconds of work

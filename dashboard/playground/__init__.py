@@ -16,7 +16,7 @@ from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, is_htmx
 from dashboard.tools.tool_figures import MOST_TOOLS, shown_schema
 from dashboard.tools.views import MAX_NAME, NO_CONTROLS, SchemaForm, written
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.feedback.tool_result import RENDERERS, Provider, ToolResult
 from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_text import parse_json

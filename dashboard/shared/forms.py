@@ -28,7 +28,7 @@ from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.store.models import Door
 from retrycontract.store.models.answers import FIRST, LAST
-from retrycontract.usecases.answers.save_reply import LASTS as STANDS_FOR
+from retrycontract.usecases.answers.reuse_answers import LASTS as STANDS_FOR
 from retrycontract.usecases.people.log_in import LoginTry, begin_login, check_factor, finish_login, note_failure
 
 logger = logging.getLogger("retrycontract")

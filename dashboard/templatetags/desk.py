@@ -27,7 +27,7 @@ from retrycontract.contract.outputs import Kind
 from retrycontract.contract.outputs.json_faults import CARET
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.store.models import Call, StandingHint
-from retrycontract.usecases.answers.suggest_guidance import times
+from retrycontract.usecases.answers.reuse_answers import times
 
 register = template.Library()
 

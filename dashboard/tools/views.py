@@ -24,7 +24,7 @@ from dashboard.shared.forms import UNCHECKABLE
 from dashboard.shared.responses import REFUSED, TOO_LATE
 from dashboard.tools.tool_figures import MOST_TOOLS, list_tools, read_tool, shown_schema
 from retrycontract.checking import admit_apart
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract import pointers
 from retrycontract.contract.outputs.json_text import JsonFault, parse_json
 from retrycontract.contract.outputs.source_code import UnknownLanguageError

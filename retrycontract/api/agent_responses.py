@@ -11,7 +11,7 @@ from ninja.params.functions import Query
 from pydantic import BaseModel, Field
 
 from retrycontract.api import presenters, problems
-from retrycontract.api.fields import MAX_TURN, Identifier, Moment, ToolName
+from retrycontract.api.openapi import MAX_TURN, Identifier, Moment, ToolName
 from retrycontract.api.schemas import ErrorOut, Links, Strict
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.store.models import Agent, LoggedResponse

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from retrycontract.api.fields import Identifier
+from retrycontract.api.openapi import Identifier
 from retrycontract.api.problems import Problem
 from retrycontract.api.schemas import Strict
 from retrycontract.contract.lifecycle import CallState

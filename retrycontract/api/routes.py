@@ -13,17 +13,15 @@ from ninja import Header, Router, Status
 from ninja.params.functions import Query
 
 from retrycontract.api import agent_responses, event_stream, presenters, problems, schemas, tools
-from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK
-from retrycontract.api.bodies import StrictParser
 from retrycontract.api.event_stream import EventFilters, EventOut
 from retrycontract.api.preconditions import IdempotencyKey, agent_of, once, request_key
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
+from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, READ, SUBMIT, SUBMIT_WORK, StrictParser
 from retrycontract.config.logs import follow
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.feedback_forms import PLAIN
 from retrycontract.contract.feedback.tool_result import Provider, first_errors
-from retrycontract.contract.generation import Generation
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import Generation, Kind
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
 from retrycontract.store.models import Agent, Attempt, Call, Guidance

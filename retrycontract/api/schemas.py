@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from retrycontract.api import fields as examples
-from retrycontract.api.fields import (
+from retrycontract.api import openapi as examples
+from retrycontract.api.openapi import (
     ONE_OUTPUT,
     PLACED,
     UNASKED,
@@ -43,8 +43,8 @@ from retrycontract.contract.feedback.feedback_forms import (
     FeedbackOptions,
 )
 from retrycontract.contract.feedback.tool_result import Provider
-from retrycontract.contract.generation import Generation
 from retrycontract.contract.lifecycle import CallState, Status
+from retrycontract.contract.outputs import Generation
 from retrycontract.usecases.calls.repeat_request import safe_identifier, safe_tool_name
 
 Kinds = Literal["tool_call", "agent_response", "extraction", "source_file"]

@@ -13,10 +13,9 @@ from ninja import Body, Router, Status
 from ninja.params.functions import Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from retrycontract.api import fields as examples
+from retrycontract.api import openapi as examples
 from retrycontract.api import presenters, problems
-from retrycontract.api.auth import READ, TOOLS_WORK
-from retrycontract.api.fields import AttemptCount, Duration, InputSchema, ToolList, ToolName
+from retrycontract.api.openapi import AttemptCount, Duration, InputSchema, ToolList, ToolName
 from retrycontract.api.preconditions import (
     IdempotencyKey,
     IfMatch,
@@ -29,6 +28,7 @@ from retrycontract.api.preconditions import (
     tag_of,
 )
 from retrycontract.api.problems import OF_BODIES, OF_KEYED_POSTS, OF_WORK, refusals
+from retrycontract.api.requests import READ, TOOLS_WORK
 from retrycontract.api.schemas import Kinds, Strict
 from retrycontract.checking import AT_ONCE
 from retrycontract.contract.outputs import Kind

@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from retrycontract.children.pool import shared_pool
-from retrycontract.children.process import ChildDiedError, Death
+from retrycontract.children.pool import ChildDiedError, Death, shared_pool
 from retrycontract.contract.checks.failure import Findings
 from retrycontract.contract.checks.tool_arguments import Rejection, unfinished_check
 from retrycontract.contract.configuration import RetryConfiguration

@@ -23,8 +23,8 @@ INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
 COMMANDS: Final = {
     "up": "service", "web": "service", "worker": "service", "doctor": "service", "seed": "service",
     "migrate": "service", "collectstatic": "service",
-    "backup": "data", "restore": "data", "export": "data", "import": "data", "rotate-keys": "data",
-    "rebuild-metrics": "data",
+    "backup": "service", "restore": "service", "export": "service", "import": "service", "rotate-keys": "service",
+    "rebuild-metrics": "service",
     "agent": "people", "operator": "people",
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
     "completion": "shell", "version": "shell",

@@ -1,4 +1,4 @@
-"""Put the contract in front of functions: each call of one is checked, and answered or run."""
+"""Tools that are functions: how they are described to the service, and the guard before each of their calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from retrycontract.client.declarations import NO_PYDANTIC
 from retrycontract.client.errors import NoConversationError, ToolDeclarationError
 from retrycontract.client.exchange import a_time
 from retrycontract.client.results import ImportedTools, Settlement
@@ -21,6 +20,63 @@ from retrycontract.contract.lifecycle import Status
 if TYPE_CHECKING:
     from retrycontract.client.clients import AsyncClient, Client
     from retrycontract.client.sessions import AsyncSession, Session
+
+NO_PYDANTIC = 'pydantic describes functions and types as tools: pip install "pydantic>=2"'
+
+
+def tool_list(tools: Any) -> Any:
+    """Give a list that the service can import.
+
+    Takes a tool list of OpenAI, Anthropic or MCP, whole or under `tools`, with the SDKs' own objects in it or plain
+    dicts; and functions, pydantic models, dataclasses and TypedDicts. Raises ToolDeclarationError, and ImportError
+    where pydantic is needed and missing.
+    """
+    if isinstance(tools, Mapping):
+        return tools
+    # A string and an enum class can be iterated over, and are meant as one thing all the same.
+    if not isinstance(tools, Iterable) or isinstance(tools, str | type):
+        raise ToolDeclarationError(_name(tools), "give a list of tools, even of one")
+    return [_declared(tool) for tool in tools]
+
+
+def _declared(tool: Any) -> Any:
+    # First: a pydantic class has `model_dump` as well, and stands for a tool itself.
+    if callable(tool):
+        return _described(tool)
+    if hasattr(tool, "model_dump"):  # what the providers' SDKs return are pydantic models
+        return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tool
+
+
+def _described(tool: Any) -> dict[str, Any]:
+    name = _name(tool)
+    # A `functools.partial`, or an object that can be called, has none.
+    if not hasattr(tool, "__name__"):
+        raise ToolDeclarationError(name, "it has no name")
+    schema = _schema(tool, name)
+    if schema.get("type") == "array":
+        raise ToolDeclarationError(name, "its arguments have no names; a model gives arguments by name")
+    # `getdoc` of a class without a docstring gives its base's, which says nothing of the tool.
+    described = schema.get("description") or (None if isinstance(tool, type) else inspect.getdoc(tool))
+    return {"name": name, "input_schema": schema} | ({"description": described} if described else {})
+
+
+def _schema(tool: Any, name: str) -> dict[str, Any]:
+    try:
+        import pydantic  # only who describes tools by code needs it
+    except ImportError:
+        raise ImportError(NO_PYDANTIC) from None
+    try:
+        return pydantic.TypeAdapter(tool).json_schema()
+    # NameError comes of an annotation in quotes that names what is not there.
+    except (pydantic.errors.PydanticUserError, NameError) as error:
+        raise ToolDeclarationError(name, str(error).partition("\n")[0]) from error
+
+
+def _name(tool: Any) -> str:
+    name = getattr(tool, "__name__", type(tool).__name__)
+    return str(name)
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

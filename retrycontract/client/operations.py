@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote, urlencode
 
 from retrycontract.client import reading
-from retrycontract.client.declarations import tool_list
 from retrycontract.client.errors import CorrectionError, UnreachableError, refusal
 from retrycontract.client.exchange import Conversation, Lost, Patience, Reply, Request, Submissions, T, a_time
+from retrycontract.client.guarding import tool_list
 from retrycontract.client.results import (
     CallSummary,
     DryRun,
@@ -31,9 +31,8 @@ from retrycontract.client.results import (
     settled,
 )
 from retrycontract.contract.errors import MAX_PLUGIN_ERRORS, ValidationError, WrongInputError
-from retrycontract.contract.generation import MAX_WORDS
 from retrycontract.contract.lifecycle import CallState, Status
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import MAX_WORDS, Kind
 from retrycontract.contract.webhooks import ResponseStatus
 
 WAIT = 60.0  # seconds for a verdict; most come at once

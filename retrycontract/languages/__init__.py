@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from retrycontract.children.pool import shared_pool
-from retrycontract.children.process import ChildDiedError, ChildUnavailableError, Death
+from retrycontract.children.pool import ChildDiedError, ChildUnavailableError, Death, shared_pool
 from retrycontract.contract.outputs.json_faults import FaultKind
 from retrycontract.contract.outputs.source_code import Compiler, Language, SourceFault
 from retrycontract.languages.compiling import compiler_here

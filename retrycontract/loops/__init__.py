@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from retrycontract.contract.webhooks import ResponseStatus
 from retrycontract.judging.steps import AsynchronousError
-from retrycontract.loops.adapters import AnthropicModel, CallableModel, OpenAIModel
 from retrycontract.loops.agent_responses import (
     AGENT_RESPONSE_SCHEMA,
     MAX_FORMATTING_RETRIES,
@@ -29,7 +28,17 @@ from retrycontract.loops.asking import ApiPatience, ExtractionMetrics
 from retrycontract.loops.engine import Trial
 from retrycontract.loops.extraction import MaxRetriesExceeded, Rejected, extract, extract_async
 from retrycontract.loops.failures import ModelApiError, ModelUnusableError
-from retrycontract.loops.model import Completion, Model, OfferedTool, ToolCall, ToolModel, Usage
+from retrycontract.loops.models import (
+    AnthropicModel,
+    CallableModel,
+    Completion,
+    Model,
+    OfferedTool,
+    OpenAIModel,
+    ToolCall,
+    ToolModel,
+    Usage,
+)
 from retrycontract.loops.source_files import (
     MAX_FILE_RETRIES,
     ImplementationError,

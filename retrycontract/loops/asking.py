@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from retrycontract.loops.failures import ApiFailure
-from retrycontract.loops.model import Completion, Message, Model, OfferedTool
+from retrycontract.loops.models import Completion, Message, Model, OfferedTool
 
 DELAY = 1.0  # seconds after an API error; long enough for a hiccup, and the budget is small anyway
 LONGEST_WAIT = 300.0  # seconds for one Retry-After: who is told to come back in an hour should not hold a loop open

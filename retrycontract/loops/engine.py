@@ -39,7 +39,7 @@ from retrycontract.judging.steps import Steps
 from retrycontract.loops import asking
 from retrycontract.loops.asking import Account, Asker, ExtractionMetrics, measure
 from retrycontract.loops.failures import ApiFailure, ModelUnusableError, failure_of
-from retrycontract.loops.model import Completion, Message, OfferedTool
+from retrycontract.loops.models import Completion, Message, OfferedTool
 
 MAX_LOGGED = 5  # errors named in one line of the log
 MOST_ATTEMPTS = 10  # as configurations have it; whoever needs more needs a person

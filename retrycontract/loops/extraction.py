@@ -21,10 +21,9 @@ from retrycontract.contract.schemas.examples import example_of
 from retrycontract.contract.tool import Tool
 from retrycontract.judging import Contract, Examiner, Verdict, as_text, configuration_of, judge_for
 from retrycontract.judging.steps import Steps, drive, drive_async
-from retrycontract.loops.adapters import as_model
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, conversation, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget
-from retrycontract.loops.model import Completion, Message, Model, OfferedTool, ToolCall, as_message
+from retrycontract.loops.models import Completion, Message, Model, OfferedTool, ToolCall, as_message, as_model
 
 VALIDATE, EXAMPLE, SUBMIT = TOOL_NAMES = ("validate", "example", "submit")
 MAX_SCHEMA = 100_000  # characters of a schema that is told in words

@@ -22,10 +22,9 @@ from retrycontract.contract.tool import PluginCheck, Tool
 from retrycontract.judging import Contract, Judge, judge_for
 from retrycontract.judging.judge import Runner
 from retrycontract.judging.steps import Steps, drive, drive_async
-from retrycontract.loops.adapters import as_model
 from retrycontract.loops.asking import Asker, AskingOptions, ExtractionMetrics, known_options
 from retrycontract.loops.engine import Exhausted, Run, Trial, budget, pursue
-from retrycontract.loops.model import Completion, Message, Model
+from retrycontract.loops.models import Completion, Message, Model, as_model
 
 MAX_FILE_RETRIES = 3  # attempts in all
 GENERATED = "Source file generated"

@@ -211,7 +211,7 @@ def _service(options: argparse.Namespace) -> AsyncClient | None:
 
 
 def _judge(options: argparse.Namespace, configuration: RetryConfiguration, service: AsyncClient | None) -> Judge:
-    from retrycontract.mcp.open_calls import connection_details
+    from retrycontract.mcp.checkpoint import connection_details
 
     settings, details = _asked_settings(options), connection_details(options.session, options.model)
     if service is None:

@@ -27,9 +27,8 @@ from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.judging.service_judge import ServiceJudge
-from retrycontract.mcp.checkpoint import Checkpoint, Forward, Refusal
+from retrycontract.mcp.checkpoint import Checkpoint, ConnectionCall, Forward, OpenCalls, Refusal
 from retrycontract.mcp.messages import Message, UnreadableMessageError, output_at, read_line
-from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
 from retrycontract.mcp.visiting import HERE, KeyedVisit, NoPayloadError, answer, read_body
 
 logger = logging.getLogger("retrycontract.hooks")

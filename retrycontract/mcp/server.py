@@ -21,8 +21,7 @@ from retrycontract.client import AsyncClient
 from retrycontract.config.telemetry import note_error, traceparent_of
 from retrycontract.contract.events import read_traceparent
 from retrycontract.contract.feedback.tool_result import ToolResult
-from retrycontract.contract.generation import MAX_MODEL
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.tool_lists import DeclaredTool
 from retrycontract.contract.tool import Tool
@@ -39,8 +38,8 @@ from retrycontract.judging.asking import (
 )
 from retrycontract.judging.judge import TRACE
 from retrycontract.judging.service_judge import ServiceJudge
+from retrycontract.mcp.checkpoint import OpenCalls, connection_details
 from retrycontract.mcp.extractions import ExtractionRequest, Extractions, ExtractionStep, read_data
-from retrycontract.mcp.open_calls import OpenCalls, connection_details
 from retrycontract.mcp.tracing import RequestSpans, note_code, parent_of
 from retrycontract.mcp.visiting import KeyedVisit
 

@@ -36,7 +36,7 @@ from retrycontract.store.models import (
     WebhookDelivery,
     WorkerBeat,
 )
-from retrycontract.usecases.answers.save_reply import set_hint_from
+from retrycontract.usecases.answers.reuse_answers import set_hint_from
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.log_in import LoginTry, begin_factor, begin_login
 from tests.factories import answer, make_agent, make_blocked, make_tool, make_user, submit

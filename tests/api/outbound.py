@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from retrycontract.children.process import START
+from retrycontract.children.pool import START
 
 WATCHED: Final = frozenset(
     {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "subprocess.Popen", "os.system"}

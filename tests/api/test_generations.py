@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.contract.generation import MAX_TOKENS, MAX_WORDS
+from retrycontract.contract.outputs import MAX_TOKENS, MAX_WORDS
 from retrycontract.store.models import Call
 from retrycontract.usecases.calls.sweep import judge_waiting
 from tests.api.conftest import Door

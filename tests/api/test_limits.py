@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from retrycontract.api.auth import MAX_BUCKETS, RateLimiter
+from retrycontract.api.requests import MAX_BUCKETS, RateLimiter
 from tests.api.conftest import Door
 
 

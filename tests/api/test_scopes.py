@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from retrycontract.api.auth import ANY_KEY, EVERY_SCOPE, ApiKeyAuth
 from retrycontract.api.problems import STATUS, TITLES
+from retrycontract.api.requests import ANY_KEY, EVERY_SCOPE, ApiKeyAuth
 from retrycontract.api.routes import api
 from retrycontract.store.models import ApiKey, Call, Event, Scope
 from tests.api.conftest import Door

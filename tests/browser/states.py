@@ -24,7 +24,7 @@ from retrycontract.store.models import (
     WebhookEndpoint,
 )
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, give_guidance, mark_delivered
-from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.sweep import expire_overdue
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint

@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from retrycontract.store.models import Guidance, StandingHint
-from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.reuse_answers import save_reply
 from tests.browser.states import WRONG, make_states
 from tests.browser.test_desk import LOOKS, Looks, Site, check_look, opened
 from tests.browser.test_desk import site as site

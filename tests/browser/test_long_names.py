@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from tests.browser.states import make_endpoint, make_keys
 from tests.browser.test_desk import Site, picture
 from tests.browser.test_every_page import PAGES

@@ -14,8 +14,17 @@ from typing import Any
 import pytest
 
 from retrycontract.checking import Question
-from retrycontract.children.pool import Pool, TooManyWaitingError, Turns
-from retrycontract.children.process import MEGABYTE, ChildDiedError, ChildProcess, ChildUnavailableError, Death, Limits
+from retrycontract.children.pool import (
+    MEGABYTE,
+    ChildDiedError,
+    ChildProcess,
+    ChildUnavailableError,
+    Death,
+    Limits,
+    Pool,
+    TooManyWaitingError,
+    Turns,
+)
 from retrycontract.contract.configuration import RetryConfiguration
 from tests.bombs import endless
 

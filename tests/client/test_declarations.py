@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from retrycontract.client import ImportedTools, RefusedTool, ToolDeclarationError
-from retrycontract.client.declarations import tool_list
+from retrycontract.client.guarding import tool_list
 from retrycontract.contract.schemas.tool_lists import read_tool_list
 from retrycontract.contract.tool import CompiledTool, Tool
 from tests.client.scripted import answer

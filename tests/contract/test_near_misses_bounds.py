@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from retrycontract import RetryConfiguration, RetryContract, Tool, parse_feedback
-from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_HINT, MAX_PATCHES, MAX_SHOWN
-from retrycontract.contract.advice.trial import MAX_NODES, MAX_VALUE
+from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_HINT, MAX_NODES, MAX_PATCHES, MAX_SHOWN, MAX_VALUE
 from tests.contract.test_near_misses import TEXT, TEXTS, WHOLE, fields, judged, moved, replaced
 
 SECRET = "ghp_" + "a1B2c3D4e" * 4

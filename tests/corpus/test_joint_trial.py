@@ -12,8 +12,15 @@ import pytest
 
 from retrycontract import Tool, ValidationError, ValueSanitizer
 from retrycontract.contract import pointers
-from retrycontract.contract.advice.proposals import MAX_ERRORS, MAX_PATCHES, _joined, _mended, _options
-from retrycontract.contract.advice.trial import MAX_NODES, Discretion
+from retrycontract.contract.advice.proposals import (
+    MAX_ERRORS,
+    MAX_NODES,
+    MAX_PATCHES,
+    Discretion,
+    _joined,
+    _mended,
+    _options,
+)
 from retrycontract.contract.checks import schema_engine
 from retrycontract.contract.explaining.parts import Patience
 from retrycontract.contract.json_types import has_at_most

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from retrycontract.store.models import Agent, ApiKey, Event, Scope
+from retrycontract.usecases.counts.keep_count import charge
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_agent, make_tool, make_user
 
@@ -185,3 +186,14 @@ def test_the_number_of_queries_does_not_grow_with_agents_and_keys(admin: Client)
         make_key(make_agent(f"agent {number}"))
         make_key(agent)
     assert queries() == few
+
+
+def test_its_page_says_what_checking_it_caused_and_that_it_is_refused_for_that(viewer: Client) -> None:
+    agent = make_agent()
+    address = f"/agents/{agent.pk}/"
+    assert "0.0 s of processor time" in text_of(viewer.get(address))
+    assert "is refused for" not in text_of(viewer.get(address))
+    charge(agent.pk, 40, now=timezone.now())
+    page = text_of(viewer.get(address))
+    assert "40.0 s of processor time" in page
+    assert re.search(r"It caused more checking than it may, and is refused for \d+ more seconds", page)

@@ -15,7 +15,7 @@ from dashboard.call.suggestions import SHOWN_REPLIES
 from dashboard.navigation import Role
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Guidance, SavedReply
-from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from tests.dashboard.conftest import HTMX, text_of
 from tests.dashboard.test_answer import send
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit

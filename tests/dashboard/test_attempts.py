@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from tests.dashboard.conftest import text_of
 from tests.factories import RIGHT, WRONG, make_agent, make_blocked, make_call, make_tool, submit
 

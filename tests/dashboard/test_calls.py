@@ -19,7 +19,7 @@ from pytest_django import Settings
 from dashboard.calls import CallChoices
 from dashboard.shared.choices import MOST_LOOKED_AT, read_all
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.store import call_texts
 from retrycontract.store.fields import new_call_id
 from retrycontract.store.models import Call

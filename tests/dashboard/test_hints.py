@@ -13,7 +13,7 @@ from retrycontract.contract.decisions import Decision
 from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.store.models import Guidance, StandingHint
 from retrycontract.usecases.answers.give_guidance import give_guidance
-from retrycontract.usecases.answers.save_reply import set_hint_from
+from retrycontract.usecases.answers.reuse_answers import set_hint_from
 from retrycontract.usecases.calls.sweep import expire_overdue
 from tests.dashboard.conftest import text_of
 from tests.dashboard.test_answer import send

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from dashboard.shared.responses import csv_lines
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.store.models import Rollup, Tool
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user

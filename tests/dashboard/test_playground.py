@@ -13,8 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.playground import EXAMPLES, TITLES
-from retrycontract.children.pool import bound_shared_pool
-from retrycontract.children.process import Limits
+from retrycontract.children.pool import Limits, bound_shared_pool
 from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.usecases.tools.try_schema import dry_run
 from tests.dashboard.conftest import HTMX, text_of

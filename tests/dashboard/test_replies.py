@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dashboard.navigation import Role
 from retrycontract.store.models import SavedReply
-from retrycontract.usecases.answers.save_reply import save_reply
+from retrycontract.usecases.answers.reuse_answers import save_reply
 from tests.dashboard.conftest import logged_in, text_of
 from tests.factories import make_user
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrycontract.mcp.open_calls import ConnectionCall, OpenCalls
+from retrycontract.mcp.checkpoint import ConnectionCall, OpenCalls
 
 NAMES = st.sampled_from(["read_file", "write_file"])
 

@@ -17,7 +17,7 @@ from retrycontract import ErrorCode, RetryContract, Tool, ValidationError, parse
 from retrycontract.contract.outputs.source_code import UnknownLanguageError
 from retrycontract.loops import correct_with_retry, extract, respond_with_correction
 from retrycontract.loops.failures import ModelApiError, ModelUnusableError
-from retrycontract.loops.model import Completion, Message
+from retrycontract.loops.models import Completion, Message
 from retrycontract.loops.source_files import (
     MAX_FILE_RETRIES,
     ImplementationError,

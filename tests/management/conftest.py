@@ -28,7 +28,7 @@ from retrycontract.store.models import (
     Tool,
     WebhookDelivery,
 )
-from retrycontract.usecases.answers.save_reply import save_reply, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import save_reply, set_hint_from
 from retrycontract.usecases.calls.claim_call import snooze_call
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint
 from retrycontract.usecases.people.admit import keep_preferences

@@ -20,8 +20,8 @@ from pytest_django import Settings
 
 from retrycontract.config.service_settings import load
 from retrycontract.contract.webhooks import WebhookEvent
+from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
-from retrycontract.management.doctor.examination import examine
 from retrycontract.store.history import unguard_history
 from retrycontract.store.models import Attempt, Channel, Door, Event, OutboxMessage, ToolVersion
 from retrycontract.usecases.notify.tend_endpoint import add_endpoint

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Finding, Level
-from retrycontract.management.doctor.examination import examine
 from tests.file_database import file_database as file_database
 from tests.management.conftest import printed
 from tests.management.test_doctor import Setup, lose_key, open_folder

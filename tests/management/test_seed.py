@@ -11,8 +11,7 @@ from django.db.models import F
 
 from retrycontract import RetryContract, Tool
 from retrycontract.contract.lifecycle import CallState
-from retrycontract.management.seeding.courses import faults
-from retrycontract.management.seeding.tools import TOOLS, SeedTool
+from retrycontract.management.seeding.courses import TOOLS, SeedTool, faults
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Escalation, Event, Guidance, Notice, Rollup
 from retrycontract.usecases.counts.recount import recount
 from tests.factories import RIGHT, answer, make_blocked, make_user, submit

@@ -15,8 +15,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.config.database_url import read_database_url
+from retrycontract.management.commands.doctor import examine
 from retrycontract.management.doctor import Level
-from retrycontract.management.doctor.examination import examine
 from retrycontract.store.history import missing_guards
 from retrycontract.store.models import Agent, Call, Event
 from tests.factories import RIGHT, answer, make_agent, make_blocked, make_tool, make_user, submit

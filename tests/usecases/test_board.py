@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.store.models import Attempt, Measure, Rollup
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim
 from retrycontract.usecases.counts.read_board import (

@@ -12,10 +12,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrycontract.contract.generation import Generation
+from retrycontract.contract.outputs import Generation
 from retrycontract.front.probes import Family, Sample, write_exposition
 from retrycontract.store.models import Attempt, Channel, Measure, OutboxMessage, Rollup, WorkerBeat
-from retrycontract.usecases.counts.read_metrics import HELP, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
+from retrycontract.usecases.counts.keep_count import charge
+from retrycontract.usecases.probes import HELP, MOST_AGENTS, MOST_MODELS, MOST_TOOLS, PREFIX, MetricsReader
 from tests.conftest import require
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_call, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, configure
@@ -111,6 +112,21 @@ def test_how_things_stand(settings: Any) -> None:
 
 
 @pytest.mark.django_db
+def test_work_is_told_by_who_caused_it_and_the_lesser_ones_together() -> None:
+    for number in range(MOST_AGENTS + 3):
+        secret = f"key-AKIAIOSFODNN7EXAMPL{'EF'[number % 2]}"
+        agent = make_agent(f"agent-{number:02}" if number > 1 else secret)
+        charge(agent.pk, 100 - number, now=NOON)
+    make_agent("idle")
+    found = {series: value for series, value in read().items() if series.startswith("work_seconds_total")}
+    assert len(found) == MOST_AGENTS, "two names that are shown alike are one"
+    assert found['work_seconds_total{agent="agent-02"}'] == 98
+    assert 199 in found.values()
+    assert found['work_seconds_total{agent="other"}'] == sum(100 - n for n in range(MOST_AGENTS, MOST_AGENTS + 3))
+    assert "AKIA" not in str(found)
+
+
+@pytest.mark.django_db
 def test_an_empty_service_has_metrics_too() -> None:
     found = read()
     assert found["oldest_blocked_seconds"] == found["waiting_attempts"] == found["guidance_seconds_count"] == 0
@@ -182,7 +198,7 @@ def test_nobody_scans_history_for_them() -> None:
     with CaptureQueriesContext(connection) as queries:
         read()
     tables = {table for query in queries for table in re.findall(r'FROM "retrycontract_(\w+)"', query["sql"])}
-    assert tables == {"rollup", "call", "attempt", "outboxmessage", "workerbeat"}
+    assert tables == {"rollup", "call", "attempt", "outboxmessage", "workerbeat", "agent"}
     of_attempts = [query["sql"] for query in queries if f'FROM "{Attempt._meta.db_table}"' in query["sql"]]
     assert all("WHERE" in sql and "queued" in sql for sql in of_attempts)
 

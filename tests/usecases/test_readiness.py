@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.store.models import WorkerBeat
-from retrycontract.usecases.readiness import look
+from retrycontract.usecases.probes import look
 from tests.factories import WRONG, make_agent, make_tool, submit
 from tests.usecases.conftest import configure
 

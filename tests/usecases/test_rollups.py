@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from retrycontract.contract.decisions import Decision
-from retrycontract.contract.generation import UNTOLD, Generation
+from retrycontract.contract.outputs import UNTOLD, Generation
 from retrycontract.store.models import Agent, Call, Escalation, LostRaceError, Measure, Rollup
 from retrycontract.usecases.answers.give_guidance import AlreadyAnsweredError, RefusedAnswerError, give_guidance
 from retrycontract.usecases.calls.cancel_call import cancel_call

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from retrycontract.contract.feedback.guidance import MAX_TEXT
 from retrycontract.store.models import Event, SavedReply
-from retrycontract.usecases.answers.save_reply import (
+from retrycontract.usecases.answers.reuse_answers import (
     NotAllowedError,
     UnusableReplyError,
     delete_reply,

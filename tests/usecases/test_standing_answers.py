@@ -13,15 +13,15 @@ from retrycontract.contract.feedback.feedback_text import parse_feedback
 from retrycontract.contract.feedback.guidance import MAX_STANDING
 from retrycontract.contract.patches import apply_patch
 from retrycontract.store.models import AnswerRecord, Attempt, Call, Event, Guidance, Mistake, StandingHint
-from retrycontract.usecases.answers.save_reply import (
+from retrycontract.usecases.answers.reuse_answers import (
     LASTS,
     LONGEST,
     UnusableHintError,
     set_hint,
     set_hint_from,
+    suggest_guidance,
     switch_off_hint,
 )
-from retrycontract.usecases.answers.suggest_guidance import suggest_guidance
 from retrycontract.usecases.calls.sweep import forget_answers
 from tests.factories import RIGHT, WRONG, answer, make_agent, make_blocked, make_tool, make_user, submit
 from tests.usecases.conftest import NOON, Send, configure, fail, judge_all

@@ -29,7 +29,7 @@ from retrycontract.store.models import (
     Tool,
 )
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
-from retrycontract.usecases.answers.save_reply import delete_reply, save_reply, set_hint_from, switch_off_hint
+from retrycontract.usecases.answers.reuse_answers import delete_reply, save_reply, set_hint_from, switch_off_hint
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.claim_call import claim_call, release_claim, snooze_call, wake_call
 from retrycontract.usecases.calls.sweep import expire_overdue, forget_calls, tidy_queue
@@ -223,9 +223,9 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("register_tool.change_tool", lambda _: change_tool(tool(), {"hold": True}, **BY),
      ("tool.changed", "ada", "admin")),
     ("register_tool.release_version", release, ("version.released", "ada", "admin")),
-    ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("endpoint.gone", "sweep", "worker")),
-    ("drain_endpoints.drain_endpoints", give_up_an_endpoint, ("notification.given_up", "sweep", "worker")),
-    ("drain_outbox._failed", give_up_people, ("notification.given_up", "sweep", "worker")),
+    ("drain_outbox.drain_endpoints", give_up_an_endpoint, ("endpoint.gone", "sweep", "worker")),
+    ("drain_outbox.drain_endpoints", give_up_an_endpoint, ("notification.given_up", "sweep", "worker")),
+    ("drain_outbox._failed_on_channel", give_up_people, ("notification.given_up", "sweep", "worker")),
     ("admit.end_sessions", lambda _: end_sessions(make_user(), **BY), ("operator.logged_out", "ada", "admin")),
     ("sweep._forget_batch", forget, ("history.forgotten", "sweep", "worker")),
     ("give_guidance._give", lambda _: guidance(), ("guidance.given", "mia", "dashboard")),
@@ -245,11 +245,11 @@ TABLE: list[tuple[str, Change, Told]] = [
     ("register_tool._store", lambda _: tool(), ("tool.registered", "deployer", "api")),
     ("reseal.reseal_all", lambda _: reseal_all(**BY), ("keys.resealed", "ada", "admin")),
     ("reseal.note_keys", lambda _: note_keys("keys.made", known=2, **BY), ("keys.made", "ada", "admin")),
-    ("save_reply.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
-    ("save_reply.delete_reply", lambda _: delete_reply(reply(), User.objects.get(), now=NOON),
+    ("reuse_answers.save_reply", lambda _: reply(), ("reply.added", "mia", "dashboard")),
+    ("reuse_answers.delete_reply", lambda _: delete_reply(reply(), User.objects.get(), now=NOON),
      ("reply.deleted", "mia", "dashboard")),
-    ("save_reply.set_hint", lambda _: hint(), ("hint.set", "mia", "dashboard")),
-    ("save_reply.switch_off_hint", lambda _: switch_off_hint(hint(), User.objects.get(), now=NOON),
+    ("reuse_answers.set_hint", lambda _: hint(), ("hint.set", "mia", "dashboard")),
+    ("reuse_answers.switch_off_hint", lambda _: switch_off_hint(hint(), User.objects.get(), now=NOON),
      ("hint.switched_off", "mia", "dashboard")),
     ("claim_call.snooze_call", lambda _: snoozed(), ("call.snoozed", "mia", "dashboard")),
     ("claim_call.wake_call", lambda _: wake_call(snoozed(), User.objects.get(), now=NOON),
@@ -283,7 +283,7 @@ QUIET = {
     "log_in.begin_factor": "a secret that is asked for only once it is confirmed, which is told",
     "log_in.check_factor": "a code that was used; the login is told",
     "sweep.forget_answers": "counts of what worked, no history",
-    "drain_endpoints._begin": "a lease; each try has a row of its own",
+    "drain_outbox._begin": "a lease; each try has a row of its own",
     "drain_outbox._drain": "a lease",
     "drain_outbox._delivered": "the message keeps when",
     "log_in._forget": "deletes counts that count no more",
@@ -294,7 +294,7 @@ QUIET = {
     "repeat_request.forget_requests": "the same, after a day",
     "send_answer.send_answer": "an answer that is held for some seconds; that it was given is told",
     "send_answer.take_back": "the same answer, which nobody received",
-    "readiness._write": "the row of a probe",
+    "probes._write": "the row of a probe",
     "sweep.index_calls": "where the words of calls are kept, to be searched",
     "sweep._index_batch": "the words of what is stored",
 }

@@ -23,14 +23,15 @@ from django.db.models import F, Max, Model
 from retrycontract.management.seeding.courses import (
     COPIED,
     STORIES,
+    TOOLS,
     CallTemplate,
+    SeedTool,
     Story,
     Teller,
     columns,
     shifted,
     template_of,
 )
-from retrycontract.management.seeding.tools import TOOLS, SeedTool
 from retrycontract.store.fields import ALPHABET, LENGTH
 from retrycontract.store.models import Agent, AnswerRecord, Rollup, Summary, Tally
 from retrycontract.store.transactions import write_transaction

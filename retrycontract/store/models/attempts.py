@@ -11,10 +11,9 @@ from django.db.models import Case, F, Q, When
 
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.events import TRACEPARENT_LENGTH
-from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.matching import Submission
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks import ResponseStatus, response_status
 from retrycontract.store.fields import JSONText, literals

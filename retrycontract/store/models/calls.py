@@ -10,9 +10,8 @@ from django.db import connection, models
 from django.db.models import Q
 
 from retrycontract.contract.configuration import OnExpiry
-from retrycontract.contract.generation import MAX_MODEL
 from retrycontract.contract.lifecycle import ENDS, LEGAL_MOVES, Budget, CallState
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import MAX_MODEL, Kind
 from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent

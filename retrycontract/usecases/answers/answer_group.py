@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.contrib.auth.models import User
 
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Attempt, Call, Claim, Door, HeldAnswer, LostRaceError, Mistake
 from retrycontract.usecases.answers.give_guidance import (

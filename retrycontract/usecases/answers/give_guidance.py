@@ -36,7 +36,7 @@ from retrycontract.store.models import (
 )
 from retrycontract.store.sealing import UnreadableError
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.suggest_guidance import proposed_arguments, remember_answer
+from retrycontract.usecases.answers.reuse_answers import proposed_arguments, remember_answer
 from retrycontract.usecases.calls.check_output import DESK, Submitted, check
 from retrycontract.usecases.calls.record_verdict import tell_step
 from retrycontract.usecases.counts.keep_count import count_guidance

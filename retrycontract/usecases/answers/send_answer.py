@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from retrycontract.children.process import ChildUnavailableError
+from retrycontract.children.pool import ChildUnavailableError
 from retrycontract.contract.decisions import Decision
 from retrycontract.store.models import Call, Door, Escalation, Guidance, HeldAnswer, LostRaceError
 from retrycontract.store.transactions import write_transaction
@@ -21,7 +21,7 @@ from retrycontract.usecases.answers.give_guidance import (
     draft_guidance,
     give_guidance,
 )
-from retrycontract.usecases.answers.save_reply import UnusableHintError, set_hint_from
+from retrycontract.usecases.answers.reuse_answers import UnusableHintError, set_hint_from
 from retrycontract.usecases.notify.doorbell import ring_after_commit
 
 logger = logging.getLogger("retrycontract")

@@ -9,8 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from retrycontract.checking import Question, judge_apart
-from retrycontract.children.pool import bound_shared_pool
-from retrycontract.children.process import MEGABYTE, Death, Limits
+from retrycontract.children.pool import MEGABYTE, Death, Limits, bound_shared_pool
 from retrycontract.contract.checks.reading import unwrapped
 from retrycontract.contract.checks.tool_arguments import Rejection
 from retrycontract.contract.feedback.answer import Examined, examine_and_redact

@@ -10,10 +10,9 @@ from typing import Any
 from retrycontract.config.logs import follow
 from retrycontract.contract.errors import ValidationError
 from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackOptions
-from retrycontract.contract.generation import UNTOLD, Generation
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.contract.matching import Submission, match
-from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs import UNTOLD, Generation, Kind
 from retrycontract.contract.redaction.sanitizer import elide_middle
 from retrycontract.store.models import Agent, Call, LostRaceError, Tool, ToolVersion
 from retrycontract.store.models.attempts import candidates

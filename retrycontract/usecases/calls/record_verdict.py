@@ -21,7 +21,7 @@ from retrycontract.contract.tracker import AttemptRecord
 from retrycontract.contract.webhooks import WebhookEvent
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Escalation, EscalationState, Event
 from retrycontract.store.sealing import keyed_hash
-from retrycontract.usecases.answers.suggest_guidance import follow_guidance, follow_hints, hint_for
+from retrycontract.usecases.answers.reuse_answers import follow_guidance, follow_hints, hint_for
 from retrycontract.usecases.counts.keep_count import count_verdict
 from retrycontract.usecases.notify.tend_endpoint import tell_endpoints
 from retrycontract.usecases.notify.write_message import announce_escalation

@@ -67,13 +67,18 @@ def note_work(agent_id: int, seconds: float, *, now: datetime) -> None:
 
 def refuse_overdrawn(agent: Agent, *, now: datetime) -> None:
     """Raise WorkUsedUpError while the account of an agent, as it was just read, is overdrawn."""
+    if wait := seconds_overdrawn(agent, now=now):
+        raise WorkUsedUpError(wait)
+
+
+def seconds_overdrawn(agent: Agent, *, now: datetime) -> int:
+    """Tell how many whole seconds an agent is to wait until its account allows more checking, 0 for none."""
     service = settings.RETRYCONTRACT
     if not service.work_seconds_per_minute:
-        return
+        return 0
     per_second = service.work_seconds_per_minute / 60
     wait = agent.work_until - now.timestamp() - service.work_burst_seconds / per_second
-    if 0 < wait <= MOST_OWED / per_second:
-        raise WorkUsedUpError(ceil(wait))
+    return ceil(wait) if 0 < wait <= MOST_OWED / per_second else 0
 
 
 # Lost when the process ends, and then not charged: less than `NOTED` for each agent.

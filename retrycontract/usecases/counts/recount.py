@@ -24,7 +24,7 @@ from retrycontract.store.models import (
     hour_of,
 )
 from retrycontract.store.transactions import write_transaction
-from retrycontract.usecases.answers.suggest_guidance import is_first_try
+from retrycontract.usecases.answers.reuse_answers import is_first_try
 from retrycontract.usecases.counts.keep_count import (
     Steps,
     steps_of_answer,

@@ -1,24 +1,112 @@
-"""Read what Prometheus is told: counts from the rollups, and how things stand at the moment."""
+"""Tell whoever probes how the service is: whether it can do its work, and what Prometheus counts."""
 
 from __future__ import annotations
 
-from collections import Counter
+import logging
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
+
+from django.db import DatabaseError, connection
+from django.db.models import Sum
 
 from retrycontract.contract.lifecycle import ENDS, CallState
 from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 from retrycontract.front.probes import Family, Sample, Type
-from retrycontract.store.models import Attempt, Call, Channel, Measure, OutboxMessage, Rollup, WorkerBeat, hour_of
+from retrycontract.store.models import (
+    Agent,
+    Attempt,
+    Call,
+    Channel,
+    Measure,
+    OutboxMessage,
+    Rollup,
+    WorkerBeat,
+    hour_of,
+)
 from retrycontract.store.models.counts import APART, OF_PLACES
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.counts.keep_count import BUCKETS, LONGEST
+from retrycontract.usecases.notify.doorbell import is_heard
 from retrycontract.usecases.tools.contracts import sanitizer
+
+logger = logging.getLogger("retrycontract")
+
+LONG_WAIT: Final = 60.0  # seconds; two leases: the sweep has had its chance
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Hold what a look at the service found; `workers` lived within the last minute."""
+
+    is_database_there: bool
+    is_writable: bool = True
+    is_doorbell_heard: bool = False
+    workers: int = 0
+    oldest_waiting_seconds: float = 0.0
+
+    @property
+    def status(self) -> str:
+        """Say "ready", "degraded" (takes work in, which may wait), "not-ready" (can store nothing) or "unavailable"."""
+        if not self.is_database_there:
+            return "unavailable"
+        if not self.is_writable:
+            return "not-ready"
+        is_well = self.is_doorbell_heard and self.workers and self.oldest_waiting_seconds < LONG_WAIT
+        return "ready" if is_well else "degraded"
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it for probes and people."""
+        return {
+            "status": self.status,
+            "database": ("ok" if self.is_writable else "takes no writes") if self.is_database_there else "no answer",
+            "doorbell": "ok" if self.is_doorbell_heard else "unheard",
+            "workers": self.workers,
+            "oldest_waiting_seconds": round(self.oldest_waiting_seconds, 1),
+        }
+
+
+def _write(now: datetime) -> bool:
+    """Write one small row, for a database on a full disk still reads well; False when it is not taken."""
+    try:
+        with write_transaction():
+            WorkerBeat.objects.probe(now)
+    except DatabaseError as error:
+        # The class alone: a driver's words may quote what was to be stored.
+        logger.warning("The database takes no writes", extra={"reason": type(error.__cause__).__name__})
+        return False
+    return True
+
+
+def look(*, now: datetime) -> Readiness:
+    """Look at the database, the doorbell and the workers; leaves no connection open."""
+    try:
+        is_writable = _write(now)
+        oldest = Attempt.objects.waiting().order_by("pk").values_list("submitted_at", flat=True).first()
+        workers = WorkerBeat.objects.alive(now).count()
+    except DatabaseError:
+        logger.warning("The database did not answer a probe")
+        return Readiness(is_database_there=False)
+    finally:
+        # Each look has another thread of a pool: left open, there would be a connection for each of them.
+        connection.close()
+    waited = (now - oldest).total_seconds() if oldest else 0.0
+    return Readiness(
+        is_database_there=True,
+        is_writable=is_writable,
+        is_doorbell_heard=is_heard(),
+        workers=workers,
+        oldest_waiting_seconds=max(waited, 0.0),
+    )
+
 
 PREFIX: Final = "retrycontract_"
 MOST_TOOLS: Final = 50  # agents name tools: what is not among those with the most attempts is one label
 MOST_MODELS: Final = 20  # so are models
+MOST_AGENTS: Final = 20  # those that cause the most work
 OTHERS: Final = "other"
 UNKNOWN: Final = "unknown"
 MAX_NAME: Final = 80
@@ -45,6 +133,7 @@ HELP: Final = {
     "oldest_waiting_seconds": "How long the longest waiting attempt has waited to be judged.",
     "undelivered_messages": "Messages that are still to be delivered, by channel.",
     "given_up_messages": "Messages that were given up, by channel.",
+    "work_seconds_total": "Processor time that checking took, by the agent that caused it.",
     "workers": "Workers that gave a sign of life within a minute.",
     "waiting_requests": "Requests that this process holds until there is an answer.",
 }
@@ -179,11 +268,22 @@ def _standing(now: datetime) -> Iterator[Family]:
     yield _gauge("waiting_attempts", waiting.count())
     submitted_at = waiting.order_by("pk").values_list("submitted_at", flat=True).first()
     yield _gauge("oldest_waiting_seconds", _age(submitted_at, now))
+    yield _family("work_seconds_total", "counter", _work())
     yield _gauge("workers", WorkerBeat.objects.alive(now).count())
     messages = OutboxMessage.objects.all()
     yield _family("undelivered_messages", "gauge", _of_channels(lambda name: messages.unfinished(name).count()))
     given_up = messages.given_up()
     yield _family("given_up_messages", "gauge", _of_channels(lambda name: given_up.filter(channel=name).count()))
+
+
+def _work() -> Iterator[Sample]:
+    """Name those who caused the most, and put the others together."""
+    caused = Agent.objects.filter(work_seconds__gt=0).order_by("-work_seconds", "pk")
+    by_name: defaultdict[str, float] = defaultdict(float)  # two names may be shown alike
+    for name, seconds in caused.values_list("name", "work_seconds")[:MOST_AGENTS]:
+        by_name[_shown(name)] += seconds
+    by_name[OTHERS] += (caused.order_by().aggregate(sum=Sum("work_seconds"))["sum"] or 0) - sum(by_name.values())
+    return (Sample(round(seconds, 3), (("agent", name),)) for name, seconds in by_name.items() if round(seconds, 3))
 
 
 def _of_channels(count: Callable[[Channel], int]) -> Iterator[Sample]:
