@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
-from benchmarks import calls
 from benchmarks.report import FOLDER, Goal, duration, machine, table
 from benchmarks.service import embedded
 from benchmarks.service_rows import Effort
@@ -29,10 +29,10 @@ ASKED = 60  # times in each round, of each address
 START_SECONDS = 120  # LiteLLM imports for half a minute on a busy machine
 FIRST, CALL, CALL_STREAMED = "first token of a text", "a valid tool call", "a valid tool call, streamed"
 GOALS = {FIRST: 2.0, CALL: 5.0, CALL_STREAMED: 5.0}  # milliseconds at the median
-DIRECT, ALONE, DESK, LITELLM = "direct", "alone", "desk", "litellm"
+DIRECT, ALONE, DESK, LITELLM, SUBMIT = "direct", "alone", "desk", "litellm", "submit"
 NAMES = {
     DIRECT: "the upstream itself", ALONE: "`retrycontract proxy`", DESK: "`retrycontract proxy --url`, with a desk",
-    LITELLM: "LiteLLM's proxy",
+    LITELLM: "LiteLLM's proxy", SUBMIT: "the desk's answer to the same submit, alone",
 }  # fmt: skip
 TEXT = "It is sunny in Zurich, as it always is when somebody measures."
 HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer none"}
@@ -86,12 +86,13 @@ def proxy_document(effort: Effort, peers: Path | None) -> str:
         litellm = peers.with_name("litellm") if peers is not None else None
         if litellm is not None and litellm.exists():
             addresses[LITELLM] = stack.enter_context(_litellm(litellm, up.url))
-        submit = site.submits([calls.VALID])()
-        sections = [(what, _measured(question, addresses, effort)) for what, question in QUESTIONS.items()]
-        one = statistics.median(_submits(site.port, submit, effort))
-    text = "\n\n".join(f"## {what.capitalize()}\n\n{_rows(what, *measured, one)}" for what, measured in sections)
+        sections = [
+            (what, _measured(question, addresses, effort, None if what == FIRST else _submits(site.port, site.keys[0])))
+            for what, question in QUESTIONS.items()
+        ]
+    text = "\n\n".join(f"## {what.capitalize()}\n\n{_rows(what, *measured)}" for what, measured in sections)
     notes = (FOLDER / "PROXY-NOTES.md").read_text(encoding="utf-8").strip()
-    return f"{_head(one, version=_version(peers))}\n\n{text}\n\n## Notes\n\n{notes}\n"
+    return f"{_head(_version(peers))}\n\n{text}\n\n## Notes\n\n{notes}\n"
 
 
 def _script(asked: Asked) -> Reply:
@@ -107,47 +108,59 @@ def _processor_seconds(process: int) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def _measured(question: Question, addresses: Mapping[str, Place], effort: Effort) -> tuple[Times, dict[str, float]]:
+def _measured(
+    question: Question, addresses: Mapping[str, Place], effort: Effort, submits: Iterator[float] | None
+) -> tuple[Times, dict[str, float]]:
     """Ask all addresses in turn, each over a connection that stays; the first round is not counted."""
-    times: Times = {name: [] for name in addresses}
+    times: Times = {name: [] for name in (*addresses, *([SUBMIT] if submits else []))}
     connections = {
         name: http.client.HTTPConnection("127.0.0.1", port, timeout=60) for name, (port, _) in addresses.items()
     }
     used = {name: -_processor_seconds(process) for name, (_, process) in addresses.items() if process}
-    count = max(ASKED // effort.share, 1) * (effort.rounds + 1)
-    for number in range(count):
+    turns = max(ASKED // effort.share, 1) * (effort.rounds + 1)
+    for number in range(turns):
         for name, connection in connections.items():
             took = question.seconds(connection)
             if number >= ASKED // effort.share:
                 times[name].append(took)
+        # In its turn as well: what a submit takes changes with the machine's load and with what is stored.
+        if submits:
+            took = next(submits)
+            if number >= ASKED // effort.share:
+                times[SUBMIT].append(took)
     for connection in connections.values():
         connection.close()
-    return times, {name: (spent + _processor_seconds(addresses[name][1])) / count for name, spent in used.items()}
+    return times, {name: (spent + _processor_seconds(addresses[name][1])) / turns for name, spent in used.items()}
 
 
-def _submits(port: int, asked: bytes, effort: Effort) -> Iterator[float]:
-    """Submit a valid call as the proxy does, one after the other."""
-    head, _, body = asked.partition(b"\r\n\r\n")
-    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+def _submits(port: int, key: str) -> Iterator[float]:
+    """Submit the valid call with all that the proxy tells of it, one after the other, without end."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    for number in range(max(ASKED // effort.share, 2)):
+    while True:
+        document = {
+            "tool": "read_file", "tool_call_id": f"beside-{uuid.uuid4()}", "raw": json.dumps(RIGHT), "turn": 0,
+            "kind": "tool_call", "finish_reason": "tool_calls", "session_id": f"beside-{uuid.uuid4()}", "model": "m-1",
+            "context": {"goal": "call", "last_user_message": "call"}, "prompt": "call", "tokens_in": 10,
+            "tokens_out": 5, "seconds": 0.01,
+        }  # fmt: skip
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Prefer": "wait=0",
+                   "Idempotency-Key": str(uuid.uuid4())}  # fmt: skip
         began = perf_counter()
-        document = json.loads(body) | {"tool_call_id": f"beside-{number}"}
-        headers["Content-Length"] = str(len(json.dumps(document)))
         connection.request("POST", "/api/v1/calls", json.dumps(document).encode(), headers)
-        connection.getresponse().read()
+        answer = connection.getresponse()
+        content = answer.read()
+        assert answer.status == 200, content
         yield perf_counter() - began
-    connection.close()
 
 
-def _rows(what: str, times: Times, used: Mapping[str, float], submit: float) -> str:
+def _rows(what: str, times: Times, used: Mapping[str, float]) -> str:
     floor, rows = statistics.median(times[DIRECT]), []
     for name, taken in times.items():
         p50, added = statistics.median(taken), (statistics.median(taken) - floor) * 1_000
         # With a desk a call may cost what one submit does, beside what it costs without.
-        most = GOALS[what] + (submit * 1_000 if name == DESK and what != FIRST else 0)
+        most = GOALS[what] + (statistics.median(times[SUBMIT]) * 1_000 if name == DESK and SUBMIT in times else 0)
         goal = Goal(round(most, 1), " ms").verdict(added) if name in (ALONE, DESK) else ""
-        told = "" if name == DIRECT else f"{added:.2f} ms"
+        told = "" if name in (DIRECT, SUBMIT) else f"{added:.2f} ms"
         work = duration(used[name]) if name in used else ""
         rows.append((NAMES[name], duration(p50), duration(sorted(taken)[int(len(taken) * 0.99)]), work, told, goal))
     if LITELLM not in times:
@@ -155,7 +168,7 @@ def _rows(what: str, times: Times, used: Mapping[str, float], submit: float) -> 
     return table((what, "p50", "p99", "its processor time", "added at p50", "goal"), rows)
 
 
-def _head(submit: float, version: str) -> str:
+def _head(version: str) -> str:
     return f"""\
 # The proxy
 
@@ -164,7 +177,7 @@ def _head(submit: float, version: str) -> str:
 
 A scripted upstream answers at once, so that what is left is what stands before it. All are asked in turns over one
 connection each, and are processes of their own with one worker on the machine that asks. With a desk a valid call
-costs one submit more; a submit alone took {duration(submit)} (p50)."""
+costs one submit more; the same submit is made in its turn as well, straight to the service."""
 
 
 def _version(peers: Path | None) -> str:

@@ -270,14 +270,14 @@ class Passage:
                 if self._holds:
                     raise AnswerTooLargeError("the upstream's answer is too large to be judged")
                 self._is_followed = False
-            if not self._is_followed:
-                await self._visit.write(chunk)
-                continue
-            await self._pass(self._splitter.feed(chunk), chunk)
+            if not (self._holds and self._is_followed):
+                await self._visit.write(chunk)  # as the network has cut it, before anybody looks at it
+            if self._is_followed:
+                await self._pass(self._splitter.feed(chunk))
         if self._is_followed and self._splitter.rest:
-            await self._pass([self._splitter.rest], b"")
+            await self._pass([self._splitter.rest])
 
-    async def _pass(self, events: list[bytes], chunk: bytes) -> None:
+    async def _pass(self, events: list[bytes]) -> None:
         free = []
         for event in events:
             # A comment among held events is held with them, so that nothing overtakes what came before it.
@@ -286,9 +286,7 @@ class Passage:
                 self._held.append(event)
             else:
                 free.append(event)
-        if not self._holds:  # as the network has cut it
-            await self._visit.write(chunk)
-        elif free:
+        if free and self._holds:
             self._has_begun = True
             await self._visit.write(b"".join(free))
 

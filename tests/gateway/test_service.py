@@ -143,8 +143,9 @@ def test_an_answer_that_comes_late_is_given_with_the_next_call(behind: Callable[
     behind(story, "--wait", "1")
 
 
+@pytest.mark.parametrize("way", ["pipe", "HTTP"])
 def test_a_client_that_hears_nothing_is_told_to_call_again_before_it_gives_up(
-    behind: Callable[..., str], desk: Desk
+    behind: Callable[..., str], service: Service, keys: Iterator[str], desk: Desk, tmp_path: Path, way: str
 ) -> None:
     async def story(client: Client) -> None:
         call_id = await two_failures(client)
@@ -156,7 +157,18 @@ def test_a_client_that_hears_nothing_is_told_to_call_again_before_it_gives_up(
         assert not result.is_error
 
     assert DEFAULTS["silent_wait"] == 45.0  # TypeScript's SDK gives up after 60 seconds
-    behind(story, "--silent-wait", "1")
+    if way == "pipe":
+        behind(story, "--silent-wait", "1")
+        return
+
+    async def connect(url: str) -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(streamable_http_client(url)) as client:
+                await story(client)
+
+    options = ("--url", service.url, "--silent-wait", "1")
+    with gateway(*options, "--", *UPSTREAM, str(tmp_path), env={"RETRYCONTRACT_API_KEY": next(keys)}) as listening:
+        anyio.run(connect, listening.url)
 
 
 def test_the_model_may_still_get_it_right_while_blocked(behind: Callable[..., str], desk: Desk) -> None:
