@@ -167,7 +167,9 @@ def test_a_client_that_hears_nothing_is_told_to_call_again_before_it_gives_up(
                 await story(client)
 
     options = ("--url", service.url, "--silent-wait", "1")
-    with gateway(*options, "--", *upstream_command(str(tmp_path)), env={"RETRYCONTRACT_API_KEY": next(keys)}) as listening:
+    with gateway(
+        *options, "--", *upstream_command(str(tmp_path)), env={"RETRYCONTRACT_API_KEY": next(keys)}
+    ) as listening:
         anyio.run(connect, listening.url)
 
 
