@@ -251,7 +251,7 @@ def undo(request: HttpRequest, batch: str) -> HttpResponse:
         return redirect("dashboard:inbox")
     first = taken[0]
     if all(held.has_missed for held in taken):
-        messages.success(request, "Put away: it was not sent, and its agent needs it no more.")
+        messages.success(request, "Dismissed: it was not sent, and its agent needs it no more.")
         return redirect("dashboard:inbox")
     request.session[TAKEN_BACK] = _typed(first) | {"call": first.call.public_id}
     page = "dashboard:call" if len(taken) == 1 else "dashboard:group"

@@ -136,7 +136,7 @@ def find(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"q": q, "pages": pages[:MOST_FOUND] if q else pages}
     if q:
         context["tools"] = Tool.objects.filter(name__icontains=q).order_by("name", "namespace")[:MOST_FOUND]
-        found = list(Call.objects.search(q).select_related("agent").order_by("-pk")[: MOST_FOUND + 1])
+        found = Call.objects.search(q).newest(MOST_FOUND + 1)
         context |= {"lines": rows_of(found[:MOST_FOUND], {}, {}), "has_more": len(found) > MOST_FOUND}
     is_palette = request.headers.get("HX-Target") == "found"
     return render(request, "calls/_found.html" if is_palette else "calls/find.html", context)

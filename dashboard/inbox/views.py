@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final, cast
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -23,12 +24,13 @@ from dashboard.navigation import may_answer
 from dashboard.shared.responses import UNCHANGED, is_htmx
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Call, Claim, Guidance, HeldAnswer, Snooze
-from retrycontract.store.models.calls import ENDED, CallQuerySet
+from retrycontract.store.models.calls import ENDED, CallQuerySet, sought
 from retrycontract.store.models.escalations import awake_calls, claimed_calls, free_calls, snoozed_calls
 
 PAGE = 25
 MOST_UNSENT = 5  # shown at once: those behind them come when these are put away
 MOST_COUNTED = 10_000  # exact up to here, 8 ms; beyond, whether a list grows or shrinks is seen elsewhere
+OPEN: Final = sorted(state.value for state in CallState if not state.has_ended)
 AGENTS_TURN = (CallState.GUIDED, CallState.RETRYING, CallState.PENDING)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,13 +77,14 @@ class Tab(StrEnum):
             case Tab.SNOOZED:
                 return snoozed_calls(now)
 
-    def counted(self, filters: Filters, operator: int, now: datetime) -> TabCount:
+    def counted(self, filters: Filters, found: Q, operator: int, now: datetime) -> TabCount:
         """Count what the tab would list, as far as a person wants to know."""
         calls = self.calls(operator, now)
         if self is Tab.ANSWERED:  # the list reads on where it stands; a count would go through all answers of all time
             newest = Guidance.objects.order_by("-pk").values("call_id")[: MOST_COUNTED + 1]
-            calls = Call.objects.filter(state__in=ENDED, pk__in=newest)
-        calls = filters.bounded(are_few=self.holds_few).apply(calls, now)
+            # Not by the states that end: SQLite would look for each of the keys in the index of each of the states.
+            calls = Call.objects.filter(pk__in=newest).exclude(state__in=OPEN)
+        calls = filters.bounded(are_few=self.holds_few).apply(calls, now, found)
         return TabCount(calls.order_by()[: MOST_COUNTED + 1].count())
 
 
@@ -148,9 +151,10 @@ class Queue:
 
 def read_queue(tab: Tab, filters: Filters, *, operator: int, now: datetime, after: str = "") -> Queue:
     """Read one page as an operator sees it; `after` is the `next_page` of the page before."""
-    counts = {each: each.counted(filters, operator, now) for each in Tab}
+    found_by_text = sought(filters.q)  # once for all tabs
+    counts = {each: each.counted(filters, found_by_text, operator, now) for each in Tab}
     filters = filters.bounded(are_few=tab.holds_few)
-    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now)
+    calls = filters.apply(tab.calls(operator, now).select_related("agent"), now, found_by_text)
     if tab is Tab.OPEN and not filters.like:
         listed, found, next_page = _grouped_page(calls, _parse(after))
     else:
@@ -194,7 +198,7 @@ def _page(calls: CallQuerySet, place: list[int], *, is_oldest_first: bool) -> tu
     calls = calls.order_by("pk" if is_oldest_first else "-pk")
     if len(place) == 1:
         calls = calls.filter(pk__gt=place[0]) if is_oldest_first else calls.filter(pk__lt=place[0])
-    listed = tuple(calls[: PAGE + 1])
+    listed = tuple(calls[: PAGE + 1] if is_oldest_first else calls.newest(PAGE + 1))
     return listed[:PAGE], str(listed[PAGE - 1].pk) if len(listed) > PAGE else ""
 
 

@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.inbox import views as queue
@@ -40,6 +42,14 @@ def test_a_row_says_tool_agent_goal_mistake_attempts_and_wait(desk: Client) -> N
     page = text_of(desk.get("/"))
     for part in ("deploy", "deployer", "Roll out web", "/region", "VAL-008", "Invalid enum value", "3/3", "5 min"):
         assert part in page, part
+
+
+def test_a_search_is_made_once_for_all_tabs(desk: Client) -> None:
+    call = make_blocked()
+    with CaptureQueriesContext(connection) as captured:
+        assert ids(desk.get("/?q=deplo&show=all")) == [call.public_id]
+    of_tools = [query for query in captured if 'FROM "retrycontract_tool" WHERE' in query["sql"]]
+    assert len([query for query in of_tools if "LIKE" in query["sql"]]) == 1
 
 
 def test_calls_with_the_same_mistake_are_one_group_where_the_oldest_stands(desk: Client) -> None:

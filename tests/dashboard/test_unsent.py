@@ -65,11 +65,11 @@ def test_only_its_operator_reads_it_in_the_inbox_and_puts_it_away(desk: Client, 
     for other in (leo, viewer):
         page = text_of(other.get(f"/calls/{sent.public_id}/"))
         assert "The answer of mia was not sent" in page
-        assert "Put away" not in page
+        assert "Dismiss" not in page
     batch = HeldAnswer.objects.get().batch
     leo.post(f"/undo/{batch}/")
     assert HeldAnswer.objects.exists()
-    assert "Put away" in text_of(desk.post(f"/undo/{batch}/", follow=True))
+    assert "Dismissed" in text_of(desk.post(f"/undo/{batch}/", follow=True))
     assert WORDS not in text_of(desk.get("/"))
     assert not HeldAnswer.objects.exists()
 

@@ -53,21 +53,21 @@ class CallQuerySet(models.QuerySet["Call"]):
         older = self.filter(pk__lt=self.values_list("pk", flat=True).get(public_id=after)) if after else self
         return list(older.order_by("-pk")[:size])
 
+    def newest(self, number: int) -> list[Call]:
+        """List the newest calls of a search, with their agents.
+
+        Their keys first, which an index holds: to put what is found into order, whole rows would be read and sorted.
+        """
+        keys = list(self.order_by("-pk").values_list("pk", flat=True)[:number])
+        return list(Call.objects.filter(pk__in=keys).select_related("agent").order_by("-pk"))
+
     def blocked(self) -> CallQuerySet:
         """Keep the operators' queue, the longest waiting first."""
         return self.filter(state=SqlLiteral(CallState.BLOCKED.value)).order_by("blocked_at", "pk")
 
     def search(self, text: str) -> CallQuerySet:
-        """Keep the calls of tools whose name holds the text, those that bear an id that begins with it, and those with
-        its words in what the agent was trying to do or in the values that it sent.
-
-        An id is a call's own, its session's, a correlation or a tool call id. Of words and ids the newest are found.
-        """
-        tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
-        names = {text, *tools[:MAX_TOOLS_FOUND]}
-        keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
-        # As a list: of a subquery in an OR, PostgreSQL would read every call.
-        return self.filter(Q(tool_name__in=names) | Q(pk__in=keys))
+        """Keep the calls that `sought` means."""
+        return self.filter(sought(text))
 
     def changed_at(self, call_ids: Collection[str]) -> dict[str, datetime]:
         """Tell when each of some calls changed last."""
@@ -82,6 +82,21 @@ class CallQuerySet(models.QuerySet["Call"]):
         held = models.Q(escalations__held_answer__isnull=False, escalations__state="open")
         late = self.filter(state=SqlLiteral(CallState.BLOCKED.value), expires_at__lte=now)
         return late.exclude(pk__in=Call.objects.filter(held).values("pk")).order_by("expires_at", "pk")
+
+
+def sought(text: str) -> Q:
+    """Mean the calls of tools whose name holds the text, those that bear an id that begins with it, and those with
+    its words in what the agent was trying to do or in the values that it sent; without a text, every call.
+
+    An id is a call's own, its session's, a correlation or a tool call id. Of words and ids the newest are found.
+    """
+    if not text:
+        return Q()
+    tools = Tool.objects.filter(name__icontains=text).values_list("name", flat=True)
+    names = {text, *tools[:MAX_TOOLS_FOUND]}
+    keys = {*_bearing(text), *call_texts.find(text, most=MAX_CALLS_OF_ID)}
+    # As a list: of a subquery in an OR, PostgreSQL would read every call.
+    return Q(tool_name__in=names) | Q(pk__in=keys)
 
 
 def _bearing(text: str) -> list[int]:
