@@ -21,7 +21,7 @@ from retrycontract.contract.feedback.tool_result import RENDERERS
 from retrycontract.contract.outputs import Generation
 from retrycontract.contract.webhooks import DETAILS, AgentEvent, WebhookEvent, secret_of, sign
 from retrycontract.store.models import Attempt
-from retrycontract.usecases.counts.keep_count import count_unasked
+from retrycontract.usecases.counts.keep_count import charge, count_unasked
 from retrycontract.usecases.probes import HELP, MetricsReader
 from retrycontract.usecases.probes import PREFIX as METRICS
 from tests.factories import answer, make_blocked, make_user
@@ -132,6 +132,7 @@ def test_every_metric_is_described_with_its_type_and_labels() -> None:
     call = make_blocked(generation=Generation(model="m", tokens_in=1))
     answer(call, make_user(), Decision.ACCEPT)
     count_unasked(Attempt(call=call, number=4, api_error="HTTP 429"), source=call.state, now=timezone.now())
+    charge(call.agent_id, 1, now=timezone.now())
     families = MetricsReader().read(now=timezone.now(), waiting_requests=0)
     assert {family.name for family in families} == {f"{METRICS}{name}" for name in HELP}
     for family in families:
