@@ -47,8 +47,9 @@ httpcore2.default_ssl_context = lambda **options: of_authorities(os.environ.get(
 # Fixtures that start a program: one that all tests of a run share, or one of a test's or a module's own.
 STARTS_ONE_FOR_ALL = frozenset({"service", "judged_service"})
 STARTS_PROGRAMS = frozenset(
-    {"start_service", "postgresql", "redis", "own_redis", "own_postgresql", "telling", "doomed", "frameworks"}
+    {"start_service", "postgresql", "redis", "own_redis", "own_postgresql", "telling", "doomed"}
 )
+INSTALLS = frozenset({"node", "python", "litellms_python"})  # into one folder, which two at once would spoil
 
 
 def pytest_configure() -> None:
@@ -63,23 +64,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what starts programs, and bring together what shares one."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         shared = STARTS_ONE_FOR_ALL & names
         imports_it = hasattr(getattr(item, "module", None), "subprocess")
-        if shared or STARTS_PROGRAMS & names or imports_it:
+        if shared or (STARTS_PROGRAMS | INSTALLS) & names or imports_it:
             item.add_marker(pytest.mark.processes)
         # Side by side, the same worker gets all that use a program, so that it is started once; else a module's tests
         # stay together. A browser's tests share no more than the browser, and there are many of them.
-        group = min(shared, default=item.nodeid.partition("::")[0])
+        group = min(INSTALLS & names or shared, default=item.nodeid.partition("::")[0])
         if group == "judged_service":
             group += getattr(item, "callspec").params["judged_service"]  # noqa: B009 - only some items have it
         item.add_marker(pytest.mark.xdist_group(group))
         # A machine that others load lets a test miss its time, and no two runs share one order: the report names what
         # needed a second try.
-        if os.environ.get("CI"):
+        if os.environ.get("CI") and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
