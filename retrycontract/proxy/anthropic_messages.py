@@ -93,9 +93,9 @@ class AnthropicMessages:
         kind = "invalid_request_error" if status < 500 else "api_error"
         return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def error_event(self, status: int, message: str) -> bytes:
+    def error_event(self, error: wire.Body) -> bytes:
         """Give the event `error`."""
-        return wire.event(self.error(status, message), "error")
+        return wire.event({"type": "error"} | error, "error")
 
     def history(self, request: wire.Body) -> list[Any]:
         """Give the messages."""
@@ -112,7 +112,7 @@ class MessageStream:
     """Put blocks together; a block of text or thoughts is whole before the next one begins."""
 
     def __init__(self, *, holds_text: bool) -> None:
-        self.holds_text, self.is_garbled = holds_text, False
+        self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
         self._message: wire.Body = {}
         self._blocks: dict[int, wire.Assembled] = {}
         self._end: wire.Body = {}
@@ -123,7 +123,8 @@ class MessageStream:
         """Take an event; errors are never held."""
         try:
             document = wire.parse(data)
-            if document.get("type") == "error":
+            if wire.tells_error(document):
+                self.has_failed = True
                 return False
             self._take(document)
         except (ValueError, TypeError, AttributeError, KeyError):

@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
@@ -33,8 +33,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 class UpstreamError(Exception):
     """Raised for an upstream that gave no answer: none at all, a broken one, or one that is no answer of its API."""
 
-    def __init__(self, message: str, status: int = 502) -> None:
-        self.status = status
+    def __init__(self, message: str, status: int = 502, event: bytes = b"") -> None:
+        self.status, self.event = status, event  # in which the upstream itself says so
         super().__init__(message)
 
 
@@ -148,7 +148,7 @@ class Upstream:
         async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
             if not is_stream(response, terms):
                 content = await self.whole(response)
-                if response.status_code != 200:
+                if response.status_code != 200 or _tells_error(content):
                     raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
                 return read(wire, content, time.monotonic() - began)
             stream, size = wire.stream(terms), 0
@@ -158,6 +158,8 @@ class Upstream:
                     raise AnswerTooLargeError("the upstream's answer is too large to be judged")
                 if (data := data_of(event)) is not None:
                     stream.feed(data)
+                if stream.has_failed:
+                    raise UpstreamError("the upstream's answer ended in an error", event=event)
         return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)
 
 
@@ -197,6 +199,14 @@ def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswe
     except ValueError:
         body = None
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
+
+
+def _tells_error(content: bytes) -> bool:
+    """Recognise the error that routers answer with in spite of a status of 200."""
+    try:
+        return tells_error(parse(content))
+    except (ValueError, AttributeError):
+        return False
 
 
 def put_together(wire: Wire, body: Body | None, seconds: float | None, *, is_garbled: bool = False) -> ModelAnswer:
