@@ -95,7 +95,8 @@ def answer_key(row: int) -> str:
 
 @cache
 def _redis() -> Redis:
-    return Redis.from_url(settings.RETRYCONTRACT.redis_url)
+    # Without a limit of its own the client gives up before a wait of that length is over.
+    return Redis.from_url(settings.RETRYCONTRACT.redis_url, socket_timeout=2 * PATIENCE)
 
 
 @cache

@@ -55,8 +55,8 @@ def make_app(service: ServiceSettings) -> Celery:
         # limit itself.
         task_soft_time_limit=limit * 0.9,
         task_time_limit=limit,
-        # What libraries leak ends with the child.
-        worker_max_tasks_per_child=2_000,
+        # What libraries leak ends with the child, but not after a number of tasks: Celery may hear of a child's end
+        # five seconds late, and what it had handed to that child waits as long (celery/celery#9588).
         worker_max_memory_per_child=300_000,  # kilobytes
         # Tasks in hand are finished at a SIGQUIT, too: without it each waits for its lease to run out and is done
         # again.

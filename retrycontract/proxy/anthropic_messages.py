@@ -81,7 +81,7 @@ class AnthropicMessages:
         others = [block for block in answer.base.body["content"] if block.get("type") not in ("text", "tool_use")]
         said = [{"type": "text", "text": answer.text}] if answer.text else []
         body = {**answer.base.body, "content": [*others, *said, *map(_entry, answer.calls)],
-                "stop_reason": "tool_use" if answer.calls else "end_turn", "stop_sequence": None}  # fmt: skip
+                "stop_reason": _stop(answer), "stop_sequence": None}  # fmt: skip
         return body if answer.usage is None else body | {"usage": answer.usage}
 
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
@@ -93,9 +93,9 @@ class AnthropicMessages:
         kind = "invalid_request_error" if status < 500 else "api_error"
         return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def error_event(self, status: int, message: str) -> bytes:
+    def error_event(self, error: wire.Body) -> bytes:
         """Give the event `error`."""
-        return wire.event(self.error(status, message), "error")
+        return wire.event({"type": "error"} | error, "error")
 
     def history(self, request: wire.Body) -> list[Any]:
         """Give the messages."""
@@ -112,7 +112,7 @@ class MessageStream:
     """Put blocks together; a block of text or thoughts is whole before the next one begins."""
 
     def __init__(self, *, holds_text: bool) -> None:
-        self.holds_text, self.is_garbled = holds_text, False
+        self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
         self._message: wire.Body = {}
         self._blocks: dict[int, wire.Assembled] = {}
         self._end: wire.Body = {}
@@ -123,7 +123,8 @@ class MessageStream:
         """Take an event; errors are never held."""
         try:
             document = wire.parse(data)
-            if document.get("type") == "error":
+            if wire.tells_error(document):
+                self.has_failed = True
                 return False
             self._take(document)
         except (ValueError, TypeError, AttributeError, KeyError):
@@ -188,7 +189,7 @@ class MessageStream:
             yield wire.event(start, "content_block_start")
             yield wire.event({"type": "content_block_delta", "index": place, "delta": delta}, "content_block_delta")
             yield wire.event({"type": "content_block_stop", "index": place}, "content_block_stop")
-        delta = {"stop_reason": "tool_use" if final.calls else "end_turn", "stop_sequence": None}
+        delta = {"stop_reason": _stop(final), "stop_sequence": None}
         yield wire.event({"type": "message_delta", "delta": delta, "usage": final.usage or {}}, "message_delta")
         yield wire.event({"type": "message_stop"}, "message_stop")
 
@@ -207,6 +208,10 @@ def _whole(block: wire.Body) -> wire.Body:
 def _told(usage: Any) -> wire.Body:
     """Give what is told of the usage; later events repeat numbers, or leave them null."""
     return {name: value for name, value in usage.items() if value is not None} if isinstance(usage, Mapping) else {}
+
+
+def _stop(answer: wire.FinalAnswer) -> str:
+    return "tool_use" if answer.calls else "max_tokens" if answer.is_cut else "end_turn"
 
 
 def _sent(block: wire.Body) -> wire.Body:

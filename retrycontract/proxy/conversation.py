@@ -101,6 +101,7 @@ class Conversations:
         self._salt = secrets.token_bytes(16)  # of a key nothing is kept but a hash that no other process could make
         # Where an answer of ours ended a history: its conversation, or None where two ended alike.
         self._places: OrderedDict[bytes, Conversation | None] = OrderedDict()
+        self._nameless: OrderedDict[bytes, None] = OrderedDict()  # where a server gave its calls no ids
         self._unanswered: OrderedDict[bytes, tuple[str, ...]] = OrderedDict()  # calls, by the response that made them
 
     def find(
@@ -108,7 +109,7 @@ class Conversations:
     ) -> tuple[Conversation, bytes]:
         """Give the conversation of a request, and the place in it where the request stands."""
         owner = self._owner(headers)
-        places = list(chained(owner, history))
+        places = [place for place, _ in self._chained(owner, history)]
         here = places[-1] if places else owner
         if name:
             # Under the owner: two clients may give their conversations the same name.
@@ -124,11 +125,38 @@ class Conversations:
                 return self._places[place] or _new(), here
         return _new(), here
 
-    def remember(self, conversation: Conversation, here: bytes, said: Sequence[Any]) -> None:
-        """Note that a conversation has come to the end of these messages."""
-        places = list(chained(here, said))
+    def remember(
+        self, conversation: Conversation, here: bytes, said: Sequence[Any], *, is_nameless: bool = False
+    ) -> None:
+        """Note that a conversation has come to the end of these messages; `is_nameless`: their calls have no ids."""
+        places = list(self._chained(here, said, is_nameless=is_nameless))
+        for place, _ in (each for each in places if each[1]):
+            self._nameless[place] = None
+            if len(self._nameless) > MAX_PLACES:
+                self._nameless.popitem(last=False)
         if places:
-            self._keep(places[-1], conversation)
+            self._keep(places[-1][0], conversation)
+
+    def _chained(
+        self, start: bytes, messages: Iterable[Any], *, is_nameless: bool = False
+    ) -> Iterator[tuple[bytes, bool]]:
+        """Give a hash for the end of each message that tells all before it as well, and whether its calls lack ids.
+
+        What a client writes in the place of an id that there never was says nothing, whatever it is.
+        """
+        place, nothing = start, set[Any]()
+        for message in messages:
+            if (told := _told(message, nothing)) is None:
+                continue
+            if made := _ids_in(message):
+                bare = _hashed(place, f"nameless {_told(message, nothing | made)}")
+                if is_nameless or bare in self._nameless:
+                    nothing |= made
+                    place = bare
+                    yield place, True
+                    continue
+            place = _hashed(place, told)
+            yield place, False
 
     def remember_response(self, conversation: Conversation, headers: Iterable[tuple[bytes, bytes]], body: Body) -> None:
         """Note the id by which a later request may continue a response."""
@@ -161,15 +189,6 @@ class Conversations:
             self._places.popitem(last=False)
 
 
-def chained(start: bytes, messages: Iterable[Any]) -> Iterator[bytes]:
-    """Give a hash for the end of each message that tells all before it as well."""
-    place = start
-    for message in messages:
-        if (told := _told(message)) is not None:
-            place = _hashed(place, told)
-            yield place
-
-
 def context_of(history: Sequence[Any]) -> dict[str, str]:
     """Give what helps a person: what the conversation began with, and what was said last."""
     asked = [text for message in history if isinstance(message, dict) and message.get("role") == "user"
@@ -192,7 +211,8 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if not isinstance(message, dict):
             continue
         content = message.get("content")
-        entries = [each.get("function") for each in message.get("tool_calls") or ()] + [message.get("function_call")]
+        entries = [each.get("function") for each in _objects(message.get("tool_calls"))]
+        entries += [message.get("function_call")]
         entries += content if isinstance(content, list) else []
         entries += [message] if message.get("type") == "function_call" else []
         for entry in entries:
@@ -200,19 +220,44 @@ def calls_in(history: Iterable[Any]) -> Iterator[tuple[str, str]]:
                 yield name, canonical(entry["input"] if "input" in entry else entry.get("arguments"))
 
 
-def _told(message: Any) -> str | None:
-    """Give what a message says, whichever API it is of; clients repeat messages with fields more or less."""
+def _objects(value: Any) -> list[Body]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _ids_in(message: Body) -> set[Any]:
+    """Give the ids of the calls that a message makes, None for one without."""
+    made = [each.get("id") for each in _objects(message.get("tool_calls"))]
+    made += [each.get("id") for each in _objects(message.get("content")) if each.get("type") == "tool_use"]
+    made += [message.get("call_id")] if message.get("type") == "function_call" else []
+    return {each if isinstance(each, str) else None for each in made}
+
+
+def _told(message: Any, nothing: set[Any]) -> str | None:
+    """Give what a message says, whichever API it is of; clients repeat messages with fields more or less.
+
+    `nothing` are ids that say nothing.
+    """
     # Clients may leave thoughts out when they repeat an answer.
     if not isinstance(message, dict) or message.get("type") == "reasoning":
         return None
+
+    def named(place: Body, name: str) -> Any:
+        found = place.get(name)
+        return None if isinstance(found, str) and (found in nothing or not found) else found
+
     content = message.get("content")
-    blocks = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    blocks = _objects(content)
     calls = [
-        *([each.get("id"), each.get("function")] for each in message.get("tool_calls") or ()),
-        *([each.get("id"), each.get("name"), each.get("input")] for each in blocks if each.get("type") == "tool_use"),
-        *([each.get("tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
+        *([named(each, "id"), each.get("function")] for each in _objects(message.get("tool_calls"))),
+        *(
+            [named(each, "id"), each.get("name"), each.get("input")]
+            for each in blocks
+            if each.get("type") == "tool_use"
+        ),
+        *([named(each, "tool_use_id"), each.get("content")] for each in blocks if each.get("type") == "tool_result"),
     ]
-    others = [message.get(name) for name in ("tool_call_id", "call_id", "name", "arguments", "output", "function_call")]
+    others = [named(message, "tool_call_id"), named(message, "call_id")]
+    others += [message.get(name) for name in ("name", "arguments", "output", "function_call")]
     # Pictures, files, sounds; what is said of a cache moves on from message to message.
     shown = [{name: value for name, value in each.items() if name != "cache_control"}
              for each in blocks if each.get("type") in SHOWN]  # fmt: skip

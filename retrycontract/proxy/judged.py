@@ -30,7 +30,7 @@ from retrycontract.proxy.upstream import (
     received,
 )
 from retrycontract.proxy.visit import ClientVisit
-from retrycontract.proxy.wire import MAX_DEPTH, AnswerStream, Body, ModelAnswer, Terms, Wire, text_of
+from retrycontract.proxy.wire import MAX_DEPTH, AnswerStream, Body, MadeId, ModelAnswer, Terms, Wire, text_of
 
 MAX_HEADER: Final = 500  # characters of one of ours
 UNCHECKED, UNAVAILABLE = "unchecked", "unavailable"
@@ -166,7 +166,10 @@ class JudgedRequest:
             return
         body = settled.newest.body if final is None else self._wire.final(final)
         said = final.text if final is not None else settled.newest.text
-        conversations.remember(self._conversation, self._here, self._wire.said(body, said if text is None else text))
+        # As it came, the client has had no id either, and may make up its own.
+        is_nameless = final is None and any(isinstance(call.id, MadeId) for call in settled.newest.calls)
+        told = self._wire.said(body, said if text is None else text)
+        conversations.remember(self._conversation, self._here, told, is_nameless=is_nameless)
         conversations.remember_response(self._conversation, headers, body)
 
     async def _pass_on(self, content: bytes, warning: str) -> None:
@@ -220,24 +223,30 @@ class JudgedRequest:
                 await passage.follow(received(response))
                 if not holds:
                     await self._visit.end()
-                answer = passage.answer(self._wire, time.monotonic() - self._began)
-                if answer is not None:
+                if passage.has_failed:
+                    self._report(exchange.report, UNAVAILABLE)
+                elif (answer := passage.answer(self._wire, time.monotonic() - self._began)) is not None:
                     settled = await exchange.settle(answer)
                     self._remember(settled, passage.text_of(settled))
                     await passage.release(settled, self._report(exchange.report))
         except RefusedByUpstreamError as refusal:
             self._report(exchange.report, UNAVAILABLE)
-            await self._break_off(refusal.status, f"the upstream refuses to mend its answer (HTTP {refusal.status})")
+            told, _ = _parsed(refusal.body)
+            words = f"the upstream refuses to mend its answer (HTTP {refusal.status})."
+            error = told if told and told.get("error") else self._wire.error(refusal.status, words)
+            await self._break_off(self._wire.error_event(error))
         except (UpstreamError, AnswerTooLargeError) as error:
             self._report(exchange.report, UNAVAILABLE)
-            await self._break_off(getattr(error, "status", 502), str(error))
+            if not passage.has_failed:
+                told = self._wire.error(getattr(error, "status", 502), f"{error}.")
+                await self._break_off(getattr(error, "event", b"") or self._wire.error_event(told))
         # Where only is observed, the client's answer has ended before it was judged.
         if not self._visit.has_ended:
             await self._visit.end()
 
-    async def _break_off(self, status: int, reason: str) -> None:
+    async def _break_off(self, event: bytes) -> None:
         if not self._visit.has_ended:
-            await self._visit.write(self._wire.error_event(status, f"{reason}."))
+            await self._visit.write(event)
 
     def _report(self, report: ExchangeReport, outcome: str | None = None) -> list[tuple[str, str]]:
         """Count and log what became of an answer, and give it as headers."""
@@ -286,9 +295,16 @@ class Passage:
                 self._held.append(event)
             else:
                 free.append(event)
+            if self._stream.has_failed:  # nobody will judge it
+                self._held.clear()
         if free and self._holds:
             self._has_begun = True
             await self._visit.write(b"".join(free))
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the client has read, in the upstream's own words, that there is no answer."""
+        return self._stream.has_failed
 
     def answer(self, wire: Wire, seconds: float) -> ModelAnswer | None:
         """Give the whole answer; None where there is none and nothing is held. Raises UpstreamError."""

@@ -96,9 +96,9 @@ class OpenAIChat:
         """Give `{"error": {…}}`."""
         return wire.openai_error(status, message)
 
-    def error_event(self, status: int, message: str) -> bytes:
+    def error_event(self, error: wire.Body) -> bytes:
         """Give an event that the SDKs raise as an APIError."""
-        return wire.event(self.error(status, message))
+        return wire.event(error)
 
     def history(self, request: wire.Body) -> list[Any]:
         """Give the messages."""
@@ -139,7 +139,7 @@ class ChatStream:
 
     def __init__(self, *, holds_text: bool, watches: bool = False) -> None:
         self._watches, self._spoken = watches, list[str]()
-        self.holds_text, self.is_garbled = holds_text, False
+        self.holds_text, self.is_garbled, self.has_failed = holds_text, False, False
         self._envelope: wire.Body = {}
         self._message, self._finish = wire.Assembled(role="assistant", content=None), wire.Assembled()
         self._calls: list[_CallParts] = []
@@ -152,7 +152,8 @@ class ChatStream:
         if data != b"[DONE]":
             try:
                 chunk = wire.parse(data)
-                if "error" in chunk and not chunk.get("choices"):
+                if wire.tells_error(chunk):
+                    self.has_failed = True
                     return False
                 self._take_chunk(chunk)
             except (ValueError, TypeError, AttributeError):
@@ -275,7 +276,7 @@ def _entry(call: wire.WrittenCall) -> wire.Body:
 def _finish(answer: wire.FinalAnswer) -> str:
     if any(call.id == FUNCTION_CALL for call in answer.calls):
         return FUNCTION_CALL
-    return "tool_calls" if answer.calls else "stop"
+    return "tool_calls" if answer.calls else "length" if answer.is_cut else "stop"
 
 
 def _told(reply: wire.CallReply) -> wire.Body:

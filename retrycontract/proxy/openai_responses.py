@@ -86,8 +86,7 @@ class OpenAIResponses:
         body = {
             **answer.base.body,
             "output": [*others, *_made(answer)],
-            "status": "completed",
-            "incomplete_details": None,
+            **({} if answer.is_cut else {"status": "completed", "incomplete_details": None}),
         }
         return body if answer.usage is None else body | {"usage": answer.usage}
 
@@ -99,10 +98,11 @@ class OpenAIResponses:
         """Give `{"error": {…}}`."""
         return wire.openai_error(status, message)
 
-    def error_event(self, status: int, message: str) -> bytes:
+    def error_event(self, error: wire.Body) -> bytes:
         """Give the event `error`, in both shapes: the SDKs raise the inner one only."""
-        told = {"type": "error", "code": "retrycontract", "message": message, "param": None}
-        return wire.event(told | self.error(status, message), "error")
+        inner = error["error"] if isinstance(error.get("error"), dict) else {}
+        told = {name: inner.get(name) for name in ("code", "message", "param")}
+        return wire.event({"type": "error"} | told | error, "error")
 
     def history(self, request: wire.Body) -> list[Any]:
         """Give the items, after the instructions."""
@@ -117,7 +117,7 @@ class ResponseStream:
     """Read along: the last event has the whole response."""
 
     def __init__(self, api: OpenAIResponses, *, holds_text: bool) -> None:
-        self._api, self.holds_text, self.is_garbled = api, holds_text, False
+        self._api, self.holds_text, self.is_garbled, self.has_failed = api, holds_text, False, False
         self._begun_as: wire.Body = {}
         self._response: wire.Body | None = None
         self._done: list[wire.Body] = []
@@ -129,9 +129,10 @@ class ResponseStream:
         """Take an event; errors are never held."""
         try:
             document = wire.parse(data)
-            kind = document["type"]
-            if kind == "error":
+            if wire.tells_error(document):
+                self.has_failed = True
                 return False
+            kind = document["type"]
             item = document.get("item") or {}
             if kind == "response.output_item.added":
                 is_text = self.holds_text and item.get("type") == "message"
@@ -192,7 +193,7 @@ class ResponseStream:
                 yield made("response.function_call_arguments.done", **inner, arguments=arguments, name=name)
             yield made("response.output_item.done", **at, item=item)
         response = {**self._api.final(final), "output": [*free, *_made(final)]}
-        yield made("response.completed", response=response)
+        yield made(f"response.{response['status']}", response=response)
 
 
 def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire.Body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
@@ -15,7 +15,7 @@ import httpx2
 
 from retrycontract.contract.errors import WrongInputError
 from retrycontract.mcp.events import AnswerTooLargeError, data_of, events_of
-from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse
+from retrycontract.proxy.wire import Body, ModelAnswer, Terms, Wire, parse, tells_error
 
 CONNECT_SECONDS: Final = 10.0
 # What belongs to one connection, and what is made anew; RFC 9110, 7.6.1.
@@ -33,8 +33,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 class UpstreamError(Exception):
     """Raised for an upstream that gave no answer: none at all, a broken one, or one that is no answer of its API."""
 
-    def __init__(self, message: str, status: int = 502) -> None:
-        self.status = status
+    def __init__(self, message: str, status: int = 502, event: bytes = b"") -> None:
+        self.status, self.event = status, event  # in which the upstream itself says so
         super().__init__(message)
 
 
@@ -59,6 +59,7 @@ class ClientRequest:
     method: str
     target: str
     headers: Headers = field(repr=False)
+    mount: str = ""  # what a path begins with for the client, and not for the proxy
 
     def sent_on(self, *, is_judged: bool) -> list[tuple[bytes, bytes]]:
         """Give the headers for the upstream; an answer that is judged must not come compressed."""
@@ -86,6 +87,7 @@ class Upstream:
                 "the upstream's address is http:// or https:// and a host, with no user name or query in it"
             )
         self.url, self._prefix = url.rstrip("/"), parts.path.rstrip("/")
+        self._base = str(httpx2.URL(self.url)).rstrip("/")
         self.max_answer = max_answer
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(stall, connect=CONNECT_SECONDS, pool=None),
@@ -129,9 +131,17 @@ class Upstream:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise UpstreamError(f"the upstream cannot be reached ({type(error).__name__})") from error
         try:
+            self._keep_here(response, request.mount)
             yield response
         finally:
             await response.aclose()
+
+    def _keep_here(self, response: httpx2.Response, mount: str) -> None:
+        """Let a redirect lead through the proxy: a client that left for the upstream would leave its key behind."""
+        with suppress(httpx2.InvalidURL):
+            place = str(response.url.join(response.headers.get("location", "//")))
+            if place.startswith(f"{self._base}/"):
+                response.headers["location"] = mount + place.removeprefix(self._base)
 
     async def whole(self, response: httpx2.Response) -> bytes:
         """Read an answer's body, as long as it may be; raises UpstreamError and AnswerTooLargeError."""
@@ -148,7 +158,7 @@ class Upstream:
         async with self.answered(request, json.dumps(body).encode(), is_judged=True) as response:
             if not is_stream(response, terms):
                 content = await self.whole(response)
-                if response.status_code != 200:
+                if response.status_code != 200 or _tells_error(content):
                     raise RefusedByUpstreamError(response.status_code, end_to_end(response), content)
                 return read(wire, content, time.monotonic() - began)
             stream, size = wire.stream(terms), 0
@@ -158,6 +168,8 @@ class Upstream:
                     raise AnswerTooLargeError("the upstream's answer is too large to be judged")
                 if (data := data_of(event)) is not None:
                     stream.feed(data)
+                if stream.has_failed:
+                    raise UpstreamError("the upstream's answer ended in an error", event=event)
         return put_together(wire, stream.body(), time.monotonic() - began, is_garbled=stream.is_garbled)
 
 
@@ -197,6 +209,14 @@ def read(wire: Wire, content: bytes, seconds: float | None = None) -> ModelAnswe
     except ValueError:
         body = None
     return put_together(wire, body if isinstance(body, dict) else None, seconds)
+
+
+def _tells_error(content: bytes) -> bool:
+    """Recognise the error that routers answer with in spite of a status of 200."""
+    try:
+        return tells_error(parse(content))
+    except (ValueError, AttributeError):
+        return False
 
 
 def put_together(wire: Wire, body: Body | None, seconds: float | None, *, is_garbled: bool = False) -> ModelAnswer:

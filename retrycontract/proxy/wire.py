@@ -97,6 +97,15 @@ class FinalAnswer:
     usage: Any = None
     explains: bool = False
 
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether it explains an answer for which there were not enough tokens; clients know it by the reason."""
+        return (
+            self.explains
+            and not self.calls
+            and self.base.finish_reason in ("length", "max_tokens", "max_output_tokens")
+        )
+
     def after_words(self) -> FinalAnswer:
         """Give what is left to say to a client that has read the first answer's text."""
         return replace(self, text=f"\n\n{self.text}" if self.text and (self.explains or not self.calls) else "")
@@ -106,6 +115,7 @@ class AnswerStream(Protocol):
     """Put a streamed answer together, event by event."""
 
     is_garbled: bool
+    has_failed: bool  # the upstream has said so itself
     holds_text: bool  # the text is what is judged
 
     @property
@@ -149,8 +159,8 @@ class Wire(Protocol):
     def error(self, status: int, message: str) -> Body:
         """Give an error in the API's own shape."""
 
-    def error_event(self, status: int, message: str) -> bytes:
-        """Give an error within a stream."""
+    def error_event(self, error: Body) -> bytes:
+        """Write an error, ours or an upstream's, as an event of a stream."""
 
     def history(self, request: Body) -> list[Any]:
         """Give the messages that identify the conversation, as the client repeats them."""
@@ -252,10 +262,16 @@ def json_object(arguments: Any) -> Any:
     return value if isinstance(value, dict) else {"arguments": value}
 
 
+class MadeId(str):
+    """Mark the id of a call whose server gave it none."""
+
+    __slots__ = ()
+
+
 def id_of(call: Body, name: str) -> str:
     """Give the id of a call, and a new one to a call that has none: by it the call is answered, and told from text."""
-    call[name] = call.get(name) or new_id()
-    return str(call[name])
+    call[name] = found = call.get(name) or MadeId(new_id())
+    return found if isinstance(found, str) else str(found)
 
 
 def new_id() -> str:
@@ -272,6 +288,11 @@ def openai_error(status: int, message: str) -> Body:
     """Give an error as OpenAI's APIs have it."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": "retrycontract"}}
+
+
+def tells_error(document: Any) -> bool:
+    """Tell whether an event, or a body, is an error; compatible servers leave out the type."""
+    return document.get("type") == "error" or ("type" not in document and bool(document.get("error")))
 
 
 def user_message(text: str) -> Body:

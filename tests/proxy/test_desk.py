@@ -185,6 +185,63 @@ def test_a_header_names_the_conversation_whatever_it_repeats(before: Any, agent:
     assert "run-7" not in json.dumps([asked.headers for asked in up.asked])
 
 
+def named(wire: ModuleType, made: Any, name: Any) -> Any:
+    """Give a call another id, as a client repeats one that came without."""
+    place = "call_id" if wire is responses else "id"
+    without = {key: value for key, value in made.items() if key != place}
+    return without if name is LEFT_OUT else without | {place: name}
+
+
+LEFT_OUT: Any = object()
+
+
+@pytest.mark.parametrize("name", [None, "", LEFT_OUT, "made-up"], ids=["null", "empty", "left out", "its own"])
+def test_a_conversation_with_a_server_that_gives_no_ids_goes_on(
+    before: Any, agent: Client, service: Service, key: str, wire: ModuleType, name: Any
+) -> None:
+    calls = [named(wire, wire.call("read_file", {"path": path}), None) for path in ("a.txt", "b.txt")]
+
+    def following(result: str, name: Any) -> Any:
+        made = [named(wire, each, f"{name}-{place}" if name == "made-up" else name) for place, each in enumerate(calls)]
+        asked = wire.asking(wire.tool())
+        ids = [each.get("call_id" if wire is responses else "id") for each in made]
+        if wire is responses:
+            told = [{"type": "function_call_output", "call_id": each, "output": result} for each in ids]
+            return asked | {"input": [{"role": "user", "content": "Read a.txt"}, *made, *told]}
+        if wire is messages:
+            told = [{"type": "tool_result", "tool_use_id": each, "content": result} for each in ids]
+            turns = [{"role": "assistant", "content": made}, {"role": "user", "content": told}]
+        else:
+            turns = [{"role": "assistant", "content": None, "tool_calls": made}]
+            turns += [{"role": "tool", "tool_call_id": each, "content": result} for each in ids]
+        return asked | {"messages": [*asked["messages"], *turns]}
+
+    def sessions() -> list[str]:
+        return [history(service, key, call.call_id)["session_id"] for call in agent.calls()]
+
+    one, two = (wire.says("", wire.call("read_file", {"path": path})) for path in ("c.txt", "d.txt"))
+    with upstream(wire.says("", *calls), one, two) as up, before(up.url) as url:
+        post(wire, url, wire.asking(wire.tool()))
+        post(wire, url, following("Hello.", name))
+        assert (len(sessions()), len(set(sessions()))) == (3, 1)
+        post(wire, url, following("Hello.", name), Authorization="Bearer of-somebody-else")
+        assert (len(sessions()), len(set(sessions()))) == (4, 2)
+    assert "made-up" in json.dumps(up.asked[1].body) or name != "made-up"
+
+
+def test_ids_that_a_server_did_give_tell_conversations_apart(
+    before: Any, agent: Client, service: Service, key: str
+) -> None:
+    made = chat.call("read_file", RIGHT)
+    turns = [{"role": "assistant", "content": None, "tool_calls": [named(chat, made, "another")]},
+             {"role": "tool", "tool_call_id": "another", "content": "Hello."}]  # fmt: skip
+    asked = chat.asking(chat.tool())
+    with upstream(chat.says(None, made)) as up, before(up.url) as url:
+        post(chat, url, asked)
+        post(chat, url, asked | {"messages": [*asked["messages"], *turns]})
+    assert len({history(service, key, call.call_id)["session_id"] for call in agent.calls()}) == 2
+
+
 def test_a_response_is_continued_by_its_id(before: Any, agent: Client, desk: Desk) -> None:
     wrong = responses.says("", responses.call("read_file", WRONG))
     with upstream(*[wrong] * 3, responses.says("Hello.")) as up, before(up.url) as url:

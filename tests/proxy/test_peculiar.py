@@ -14,7 +14,7 @@ import pytest
 
 from tests.proxy import chat, messages, responses
 from tests.proxy.test_wires import WIRES, ask, read, reply
-from tests.proxy.upstream import RIGHT, WRONG, Reply, proxied, streamed, upstream
+from tests.proxy.upstream import DROP, RIGHT, WRONG, Reply, proxied, streamed, upstream, whole
 
 ERROR = {
     chat: b'data: {"error": {"message": "boom", "type": "server_error"}}\n\n',
@@ -88,14 +88,52 @@ def test_events_are_read_however_they_are_written(wire: ModuleType, how: str) ->
     assert wire.calls_in(wire.put_together(content)) == [("read_file", RIGHT)]
 
 
-def test_an_error_of_the_upstreams_in_a_stream_arrives_and_no_part_of_a_call_with_it(wire: ModuleType) -> None:
+@pytest.mark.parametrize("end", [b"", b"retry: 5\n\n", DROP], ids=["ends", "says more", "breaks off"])
+def test_an_error_of_the_upstreams_in_a_stream_arrives_alone(wire: ModuleType, end: Any) -> None:
     events = wire.chunks("Hm.", wire.call("read_file", WRONG)).split(b"\n\n")
+    begun = next(place for place, event in enumerate(events) if b"read_file" in event)
     for place in range(1, len(events) - 1):
-        content = b"\n\n".join([*events[:place], ERROR[wire].rstrip()]) + b"\n\n"
-        with upstream(streamed(content), wire.streams("", wire.call("read_file", RIGHT))) as up, proxied(up.url) as url:
+        before = b"".join(event + b"\n\n" for event in events[:place])
+        sent = streamed(before + ERROR[wire])
+        sent.parts += [end] if end else []
+        with upstream(sent, wire.streams("", wire.call("read_file", RIGHT))) as up, proxied(up.url) as url:
             arrived = ask(wire, url, "streamed", wire.tool())
-        assert ERROR[wire] in arrived
-        assert json.dumps(WRONG)[:-1].encode() not in arrived.replace(b"\\", b"")
+        free = b"".join(event + b"\n\n" for event in events[: min(place, begun)])
+        assert arrived == free + ERROR[wire] + (end if isinstance(end, bytes) else b"")
+
+
+def test_an_error_in_a_stream_that_mends_arrives_as_it_was_sent(wire: ModuleType) -> None:
+    first, failed = wire.streams("Hm.", wire.call("read_file", WRONG)), streamed(ERROR[wire])
+    with upstream(first, failed) as up, proxied(up.url) as url:
+        arrived = ask(wire, url, "streamed", wire.tool())
+    assert len(up.asked) == 3  # one that comes while an answer is mended costs one of its tries
+    assert (arrived.count(b"boom"), arrived.endswith(ERROR[wire]), b"read_file" in arrived) == (1, True, False)
+
+
+def test_a_refusal_to_mend_a_stream_arrives_in_the_upstreams_words(wire: ModuleType) -> None:
+    first = wire.streams("Hm.", wire.call("read_file", WRONG))
+    inner = {"type": "authentication_error", "message": "boom", "code": "x", "param": None}
+    refused = whole({"error": inner, "request_id": "r_1"}, 401)
+    with upstream(first, refused) as up, proxied(up.url) as url:
+        arrived = ask(wire, url, "streamed", wire.tool())
+    assert len(up.asked) == 2
+    told = json.loads(arrived.rpartition(b"data: ")[2])
+    assert (told["error"], told["request_id"]) == (inner, "r_1")
+    if wire is responses:
+        assert (told["type"], told["message"], told["code"]) == ("error", "boom", "x")
+
+
+def test_an_error_in_a_whole_answer_that_mends_arrives_as_it_was_sent(wire: ModuleType) -> None:
+    failed = whole({"error": {"code": 502, "message": "boom"}})  # routers answer so, with status 200
+    with upstream(wire.says("", wire.call("read_file", WRONG)), failed) as up, proxied(up.url) as url:
+        assert ask(wire, url, "whole", wire.tool()) == failed.parts[0]
+    assert len(up.asked) == 3
+
+
+def test_a_member_for_errors_that_is_empty_is_none() -> None:
+    content = chat.chunks("", chat.call("read_file", RIGHT)).replace(b'{"id"', b'{"error": null, "id"')
+    with upstream(streamed(content)) as up, proxied(up.url) as url:
+        assert ask(chat, url, "streamed", chat.tool()) == content
 
 
 def test_bytes_that_are_no_text_are_judged_as_a_lenient_client_reads_them(wire: ModuleType, way: str) -> None:
@@ -116,6 +154,7 @@ def test_a_history_that_is_none_is_the_upstreams_to_refuse(wire: ModuleType, giv
         asked = wire.asking(wire.tool()) | {name: given}
         answer = httpx2.post(url + wire.PATH, json=asked, timeout=60)
         assert wire.calls_in(answer.json()) == [("read_file", RIGHT)]
+        assert wire.calls_in(httpx2.post(url + wire.PATH, json=asked, timeout=60).json()) == [("read_file", RIGHT)]
     assert up.asked[0].body == asked
 
 

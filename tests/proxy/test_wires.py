@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 import httpx2
 import pytest
 
+from retrycontract.proxy.anthropic_messages import AnthropicMessages
+from retrycontract.proxy.openai_chat import OpenAIChat
+from retrycontract.proxy.openai_responses import OpenAIResponses
 from tests.proxy import chat, messages, responses
 from tests.proxy.upstream import DROP, RIGHT, STALL, WRONG, Reply, proxied, streamed, upstream, whole
 from tests.serving.threads import eventually
@@ -126,6 +132,18 @@ def test_structured_output_is_held_to_its_schema(wire: ModuleType, way: str) -> 
     assert "VAL-002" in json.dumps(up.asked[1].body)
 
 
+CUT = {chat: "length", messages: "max_tokens", responses: "max_output_tokens"}
+
+
+def test_output_that_never_fits_ends_as_the_upstream_ended_it(wire: ModuleType, way: str) -> None:
+    cut = reply(wire, way, '{"total": ', finish=CUT[wire])
+    with upstream(cut) as up, proxied(up.url) as url:
+        content = ask(wire, url, way, **wire.structured("invoice", INVOICE))
+    assert len(up.asked) == 3
+    assert b"was wrong 3 times" in content
+    assert json.dumps(CUT[wire]).encode() in content  # by which the SDKs know it
+
+
 def test_a_withdrawn_call_leaves_the_text(wire: ModuleType, way: str) -> None:
     replies = reply(wire, way, "", wire.call("read_file", WRONG)), reply(wire, way, "There is none.")
     with upstream(*replies) as up, proxied(up.url) as url:
@@ -157,6 +175,104 @@ def test_a_stream_that_goes_wrong_over_a_call_lets_nothing_of_it_through(wire: M
     assert b"read_file" not in arrived
     assert b"retrycontract" in arrived or b"api_error" in arrived
     assert b"error" in arrived.splitlines()[-2] or b"error" in arrived.splitlines()[-3]
+
+
+def test_an_upstream_that_falls_silent_is_given_up(wire: ModuleType) -> None:
+    reply = streamed(wire.chunks("Hi.")[:400])
+    reply.parts.append(STALL)
+    with upstream(reply) as up, proxied(up.url, stall=0.3) as url:
+        arrived = ask(wire, url, "streamed", wire.tool())
+        assert "fallen silent" in json.loads(arrived.rpartition(b"data: ")[2])["error"]["message"]
+        eventually(lambda: up.left == 1)
+
+
+@contextmanager
+def begun(wire: ModuleType, url: str, way: str = "streamed") -> Iterator[None]:
+    """Ask, read the first bytes where there are any, and leave."""
+    body = wire.asking(wire.tool(), **({"stream": True} if way == "streamed" else {}))
+    if way == "whole":
+        host, _, port = url.removeprefix("http://").partition(":")
+        content = json.dumps(body).encode()
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            head = f"POST {wire.PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
+            connection.sendall(head.encode() + content)
+            yield
+        return
+    with httpx2.Client(timeout=60) as client, client.stream("POST", url + wire.PATH, json=body) as answer:
+        next(answer.iter_raw())
+        yield
+
+
+@pytest.mark.parametrize("mode", ["observe", "enforce"])
+def test_a_client_that_leaves_cancels_the_upstream(wire: ModuleType, way: str, mode: str) -> None:
+    content = b"".join(reply(wire, way, "Hello.").parts)[:400]
+    kind = "text/event-stream" if way == "streamed" else "application/json"
+    stalled = Reply([content, STALL], 200, {"Content-Type": kind}, sized=False)
+    with upstream(stalled) as up, proxied(up.url, mode=mode) as url:
+        with begun(wire, url, way):
+            eventually(lambda: len(up.asked) == 1)
+        eventually(lambda: up.left == 1)
+
+
+def test_a_client_that_leaves_while_a_call_is_held_cancels_the_upstream(wire: ModuleType) -> None:
+    content = wire.chunks("Reading.", wire.call("read_file", RIGHT))
+    place = content.index(b"read_file") + 200
+    stalled = Reply([content[:place], STALL], 200, {"Content-Type": "text/event-stream"}, sized=False)
+    with upstream(stalled) as up, proxied(up.url) as url:
+        with begun(wire, url):
+            pass
+        eventually(lambda: up.left == 1)
+
+
+def test_a_client_that_leaves_while_a_call_is_mended_cancels_that(wire: ModuleType, way: str) -> None:
+    stalled = Reply([STALL], 200, {"Content-Type": "text/event-stream"}, sized=False)
+    with upstream(reply(wire, way, "Reading.", wire.call("read_file", WRONG)), stalled) as up, proxied(up.url) as url:
+        with begun(wire, url, way):
+            eventually(lambda: len(up.asked) == 2)
+        eventually(lambda: up.left == 1)
+
+
+def test_a_client_that_leaves_another_path_cancels_the_upstream() -> None:
+    stalled = Reply([b"Hello.", STALL], sized=False)
+    with upstream(stalled) as up, proxied(up.url) as url:
+        with httpx2.Client(timeout=60) as client, client.stream("POST", f"{url}/v1/other", content=b"{}") as answer:
+            next(answer.iter_raw())
+        eventually(lambda: up.left == 1)
+
+
+HEARTBEATS = {chat: OpenAIChat.heartbeat, messages: AnthropicMessages.heartbeat, responses: OpenAIResponses.heartbeat}
+
+
+def test_five_megabytes_arrive_and_more_than_is_held_does_not(wire: ModuleType, way: str) -> None:
+    large, room = wire.call("read_file", {"path": "x" * 5_000_000}), 24 * 1024 * 1024
+    sent = wire.says(None, large) if way == "whole" else wire.streams(None, large, step=65_536)
+    content, said = b"".join(sent.parts), wire.asking(wire.tool(), **({"stream": True} if way == "streamed" else {}))
+    with upstream(sent) as up, proxied(up.url, max_answer=room) as url:
+        # A busy machine takes long enough over them for a sign of life.
+        arrived = ask(wire, url, way, wire.tool()).replace(HEARTBEATS[wire], b"")
+        assert arrived == content.replace(HEARTBEATS[wire], b"")
+    with upstream(sent) as up, proxied(up.url, max_answer=1024 * 1024) as url:
+        refused = httpx2.post(url + wire.PATH, json=said, timeout=60)
+    assert refused.status_code == (502 if way == "whole" else 200)
+    assert len(refused.content) < 2_000
+    assert b"too large" in refused.content
+    with upstream(sent) as up, proxied(up.url, mode="observe", max_answer=1024 * 1024) as url:
+        assert ask(wire, url, way, wire.tool()) == content
+
+
+@pytest.mark.parametrize("part", [DROP, STALL, b"{garbage"], ids=["dies", "stalls", "garbage"])
+def test_a_whole_answer_that_goes_wrong_lets_nothing_of_it_through(wire: ModuleType, part: Any) -> None:
+    content = b"".join(wire.says("", wire.call("read_file", RIGHT)).parts)
+    half = Reply([content[: len(content) // 2], part], 200, {"Content-Type": "application/json"}, sized=False)
+    with upstream(half) as up, proxied(up.url, stall=0.5) as url:
+        answer = httpx2.post(url + wire.PATH, json=wire.asking(wire.tool()), timeout=60)
+        if part is STALL:
+            eventually(lambda: up.left == 1)
+    if isinstance(part, bytes):  # what is no answer of its API is the client's to make sense of
+        assert (answer.status_code, answer.content) == (200, b"".join(half.parts))
+        return
+    assert answer.status_code == (504 if part is STALL else 502)
+    assert "the upstream" in answer.json()["error"]["message"]
 
 
 def test_a_refusal_of_the_provider_is_the_clients(way: str) -> None:

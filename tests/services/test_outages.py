@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from celery import Celery
 from redis import Redis as Client
 
 from tests.bombs import known
@@ -28,6 +29,7 @@ from tests.serving.servers import (
 )
 from tests.serving.service import AgentClient
 from tests.serving.threads import eventually
+from worker.celery_doorbell import JUDGE, QUEUE
 
 pytestmark = [pytest.mark.services, pytest.mark.soak]
 
@@ -80,6 +82,17 @@ def test_a_service_that_is_well_says_so(scaled: ScaledService) -> None:
     status, state = readiness(scaled)
     assert (status, state["status"], state["workers"]) == (200, "ready", 1)
     assert scaled.send("GET", "/livez").body == {"status": "alive"}
+
+
+def test_a_worker_keeps_its_child_however_many_rings_it_has_answered(scaled: ScaledService, own_redis: Redis) -> None:
+    worker = scaled.worker_processes[0].pid
+    children = Path(f"/proc/{worker}/task/{worker}/children").read_text()
+    ringer = Celery("ringer", broker=own_redis.url, set_as_current=False, fixups=[])
+    for _ in range(2_100):
+        ringer.send_task(JUDGE, kwargs={"attempt_id": 0}, queue=QUEUE, ignore_result=True)
+    with Client.from_url(own_redis.url) as redis:
+        eventually(lambda: not redis.llen(QUEUE) and not redis.hlen("unacked"), within=300)
+    assert Path(f"/proc/{worker}/task/{worker}/children").read_text() == children != ""
 
 
 def test_while_redis_is_down_work_is_taken_in_and_judged_and_agents_are_woken(

@@ -114,6 +114,8 @@ def _assigned(text: str, find: Find, verdict: NameVerdict, allowance: Allowance)
             return
     beside = Assignment(name, operator.strip(), spaced=spaced, starts_line=_starts_line(text, start))
     if is_secret_literal(literal, verdict, beside, allowance):
+        if not verdict.mark:  # a name that tells was counted when it was found
+            allowance.spend(start)
         yield SecretSpan(literal.start, literal.end, verdict.mark or "API_KEY")
 
 

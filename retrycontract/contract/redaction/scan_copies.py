@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, compress, count
 from typing import Final
 
@@ -25,7 +25,6 @@ _UNSEEN = frozenset(map(chr, chain(
     range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0x20D0, 0x2100),
     range(0xFE00, 0xFE10), range(0xFE20, 0xFE30), range(0xFFF0, 0xFFFC), range(0xE0000, 0xE0200),
 )))  # fmt: skip
-_UNSEEN_RUN = re.compile(f"[{re.escape(''.join(sorted(_UNSEEN)))}]+")
 _UNSEEN_ASCII = {ord(c): None for c in _UNSEEN if c.isascii()}
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -101,10 +100,11 @@ def folded_copy(text: str) -> FoldedCopy:
         # As many unseen characters, which go with the others below: the way back counts positions.
         text = _ANSI.sub(lambda match: "\0" * len(match[0]), text)
     if not text.isascii():
-        if not _UNSEEN.isdisjoint(text):
-            source, text = text, _UNSEEN_RUN.sub("", text)
+        characters = {*text}
+        # Tables of just this text's characters: a look-up that fails would cost an exception for each.
+        if not _UNSEEN.isdisjoint(characters):
+            source, text = text, text.translate({ord(c): None if c in _UNSEEN else c for c in characters})
         text = _FOREIGN_NAMES.sub(lambda match: FORMS[match[0]], text)
-        # A table of just this text's characters: a look-up that fails would cost an exception for each.
         text = text.translate({ord(c): c if c.isascii() else _FOLDED.get(c, FOREIGN) for c in {*text}})
     elif not text.isprintable() and len(seen_text := text.translate(_UNSEEN_ASCII)) < len(text):
         source, text = text, seen_text
@@ -131,23 +131,24 @@ def decoded_copy(text: str) -> DecodedCopy | None:
     """Decode the escapes of an ASCII text, or give None where there are none."""
     if "%" not in text and "\\" not in text and "&" not in text:
         return None
-    pieces: list[str] = []
-    ends: list[int] = []  # in the decoded text, where each decoded character ends
-    shifts: list[int] = []  # how many characters the original has more up to there
-    position = size = 0
-    for match in _ESCAPES.finditer(text):
-        start, end = match.span()
-        plain = _decoded(match[0])
-        pieces += (text[position:start], plain)
-        size += start - position + len(plain)
-        position = end
-        ends.append(size)
-        shifts.append(end - size)
-    if not ends:
+    decoded = _ESCAPES.sub(lambda match: _decoded(match[0]), text)
+    if decoded == text:
         return None
-    folded = folded_copy("".join([*pieces, text[position:]]))
+    folded = folded_copy(decoded)
+
+    @cache
+    def steps() -> tuple[list[int], list[int]]:
+        """Say where each decoded character ends in the decoded text, and how much longer the original is by then."""
+        ends, shifts, shift = [], [], 0
+        for match in _ESCAPES.finditer(text):
+            start, end = match.span()
+            ends.append(start - shift + len(_decoded(match[0])))
+            shift = end - ends[-1]
+            shifts.append(shift)
+        return ends, shifts
 
     def moved(place: int) -> int:
+        ends, shifts = steps()
         found = bisect_right(ends, place)
         return place + (shifts[found - 1] if found else 0)
 
