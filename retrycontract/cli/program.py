@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import sys
-from collections.abc import Sequence
+from _thread import get_ident, interrupt_main, start_new_thread
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from errno import EDQUOT, EIO, ENOSPC
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from retrycontract import __version__
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 WRONG_USE: Final = 2
 INTERRUPTED: Final = 130  # what shells expect of a program that Ctrl-C ended
@@ -82,6 +89,33 @@ def program() -> None:
     """
 
 
+@contextmanager
+def _every_interrupt_counts() -> Iterator[None]:
+    """Repeat a Ctrl-C that Python could only print, as what a finalizer raises is lost."""
+    print_it = sys.unraisablehook
+
+    def again(thread: int) -> None:
+        sleep(0.01)  # until the finalizer is done with
+        if sys.platform == "win32":
+            interrupt_main()
+        else:
+            signal.pthread_kill(thread, signal.SIGINT)  # wakes it as well, should it sleep
+
+    def hook(told: UnraisableHookArgs) -> None:
+        if told.exc_type is KeyboardInterrupt:
+            # Not a Thread: its start takes locks that this very thread may hold.
+            start_new_thread(again, (get_ident(),))
+        else:
+            print_it(told)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = print_it
+
+
+@_every_interrupt_counts()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done or valid, 1 not valid or failing, 2 wrong use."""
     if sys.stdout is None:  # a key that is shown once would be lost
@@ -100,8 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(f"{reason}{'' if reason[-1] in '.?' else '.'} See '{where} --help'.")
     except click.ClickException as wrong:
         return _say(wrong.format_message())
-    except (click.Abort, KeyboardInterrupt):
-        click.echo(err=True)  # after the terminal's ^C
+    except (click.Abort, KeyboardInterrupt):  # click has ended the line after the terminal's ^C
         return INTERRUPTED
     except BrokenPipeError:  # who reads has read enough
         # The interpreter flushes standard output once more at its end, and would fail again.
@@ -143,6 +176,8 @@ def _foreseen(error: Exception) -> str | None:
             return " ".join(str(error).split("\n"))
         case _ if name in ("django.DatabaseError", "django.OperationalError", "django.ProgrammingError"):
             return _of_the_database(str(error))
+        case _ if name == "django.MigrationSchemaMissing":  # Django's words for what the database refused first
+            return _of_the_database(str(error.__context__ or error))
         case _ if name in ("django.CommandError", "django.ImproperlyConfigured"):
             return str(error)
     return None
@@ -156,6 +191,10 @@ def _of_the_database(reason: str) -> str:
         return (
             f"the database cannot be used ({first}): is RETRYCONTRACT_DATA_DIR right, and may this account write there?"
         )
+    if "permission denied" in first:
+        return f"the database cannot be used ({first}): grant its user that, or make it the database's owner."
+    if "disk" in first:
+        return f"the database cannot be used ({first}): is there room for it?"
     return f"the database cannot be used: {first}"
 
 

@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from dashboard.navigation import Role
 from retrycontract.management.commands.create_operator import create_operator
 from retrycontract.store.models import Call, Door
+from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.people.admit import admit_agent, issue_key
 from retrycontract.usecases.tools.register_tool import ToolSettings, register_tool
 
@@ -45,8 +46,9 @@ def first_operator() -> str | None:
     """Make the first operator; returns the password, or None when somebody can log in already."""
     if User.objects.exists():
         return None
-    password = create_operator(OPERATOR, Role.OPERATOR)
-    write_private(settings.RETRYCONTRACT.data_dir / "operator_password", password)
+    with write_transaction():  # an operator whose password nobody was told would keep everybody out
+        password = create_operator(OPERATOR, Role.OPERATOR)
+        write_private(settings.RETRYCONTRACT.data_dir / "operator_password", password)
     return password
 
 

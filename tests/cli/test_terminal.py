@@ -81,6 +81,42 @@ def test_ctrl_c_ends_it_in_good_order_at_any_moment(tmp_path: Path, moment: str)
         look_at_a_first_start(said)
 
 
+LOST: Final = """
+import os, signal, sys, time
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+class Input:
+    buffer = property(lambda self: self)
+    def read(self):
+        Dropped()  # whose finalizer is where Ctrl-C is met
+        time.sleep(60)
+        return b"{}"
+sys.stdin = Input()
+from retrycontract.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.processes
+def test_ctrl_c_is_not_lost_where_nothing_can_be_raised(tmp_path: Path) -> None:
+    (tmp_path / "S.json").write_text("{}")
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, "check", "--schema", "S.json", "-"], cwd=tmp_path, env=alone(tmp_path),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\n")
+
+
+@pytest.mark.processes
+def test_ctrl_c_before_the_first_words_shows_no_imports(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    started = [sys.executable, "-c", "from retrycontract.__main__ import main; main()", "version"]
+    environment = alone(tmp_path) | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 def look_at_a_first_start(said: str) -> None:
     """Each slow step has a line, each attempt one of the log, and what a person needs comes last."""
     log = [line for line in said.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]

@@ -15,13 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
+import psycopg
 import pytest
 
 from retrycontract.cli.program import program
 from retrycontract.config.service_settings import PREFIX
-from tests.serving.servers import free_port
+from tests.serving.servers import PostgreSQL, free_port
+from tests.test_image import can_enter
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOBODY: Final = 65534
@@ -371,6 +374,40 @@ def test_a_stream_that_is_closed_or_full_is_one_line(tmp_path: Path, words: str)
     assert done.stderr.startswith(expected)
     assert len(done.stderr.splitlines()) == bool(expected)
     assert done.returncode == (1 if words.startswith("check") else WRONG_USE)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not can_enter(), reason="needs root, and leave to make mounts of its own")
+@pytest.mark.parametrize("words", ["up --port PORT", "migrate"])
+def test_a_disk_without_room_is_one_line(tmp_path: Path, words: str) -> None:
+    """Not even the first table fits."""
+    (tmp_path / "data").mkdir()
+    run = f"{sys.executable} -m retrycontract {words.replace('PORT', str(free_port()))}"
+    done = in_a_shell(f"unshare -m sh -c 'mount -t tmpfs -o size=16k tmpfs data && exec {run}'", tmp_path)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith('{"')]
+    assert (done.returncode, len(lines), done.stdout) == (WRONG_USE, 1, ""), done.stderr[-500:]
+    assert "room" in lines[0]
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("words", ["up --port PORT", "migrate"])
+def test_a_database_that_its_user_may_not_fill_is_one_line(tmp_path: Path, postgresql: PostgreSQL, words: str) -> None:
+    """Since PostgreSQL 15 whoever is not the owner may make no table, unless that was granted."""
+    url = urlsplit(postgresql.new_database())
+    with psycopg.connect(url.geturl(), autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS guest")
+        owner.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        owner.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    place = url.netloc.rpartition("@")[2]
+    given = url._replace(netloc=f"guest:guest@{place}").geturl()
+    done = in_a_shell(
+        f"{PREFIX}DATABASE_URL='{given}' {sys.executable} -m retrycontract {words.replace('PORT', str(free_port()))}",
+        tmp_path,
+    )
+    lines = [line for line in done.stderr.splitlines() if not line.startswith('{"')]
+    assert (done.returncode, len(lines), done.stdout) == (WRONG_USE, 1, ""), done.stderr[-500:]
+    assert "permission denied for schema public" in lines[0]
+    assert "grant" in lines[0]
 
 
 @pytest.mark.processes

@@ -6,13 +6,28 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import User
 
 from retrycontract.management.commands.up import gather_files
+from retrycontract.management.demo import first_operator
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_django.fixtures import SettingsWrapper
+
+
+@pytest.mark.django_db
+def test_nobody_is_kept_out_by_an_operator_whose_password_was_never_written(
+    tmp_path: Path, settings: SettingsWrapper
+) -> None:
+    settings.RETRYCONTRACT = settings.RETRYCONTRACT.model_copy(update={"data_dir": tmp_path / "none"})
+    with pytest.raises(FileNotFoundError):  # or no room, or Ctrl-C
+        first_operator()
+    (tmp_path / "none").mkdir()
+    password = first_operator()
+    assert (tmp_path / "none" / "operator_password").read_text() == f"{password}\n"
+    assert User.objects.get().check_password(password)
 
 
 @pytest.mark.parametrize("change", ["a new text", "a new file", "what was gathered is gone"])

@@ -22,7 +22,8 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
+from django.db.migrations.exceptions import MigrationSchemaMissing
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
@@ -68,8 +69,8 @@ class Command(BaseCommand):
                 self._serve(host, port, with_demo=demo)
         except DataInUseError as error:
             raise CommandError(f"{error}, or choose another --data-dir.") from None
-        except (OSError, OperationalError) as error:
-            if isinstance(error, OperationalError) and connection.vendor != "sqlite":
+        except (OSError, OperationalError, MigrationSchemaMissing) as error:
+            if not isinstance(error, OSError) and connection.vendor != "sqlite":
                 raise
             raise CommandError(_in_words(error, folder)) from None
 
@@ -180,7 +181,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _in_words(error: OSError | OperationalError, folder: Path) -> str:
+def _in_words(error: OSError | DatabaseError, folder: Path) -> str:
     """Say in one sentence what keeps the service from its data."""
     said = str(error).casefold()
     if getattr(error, "errno", None) == errno.ENOSPC or "disk is full" in said or "no space" in said:
