@@ -81,7 +81,7 @@ class AnthropicMessages:
         others = [block for block in answer.base.body["content"] if block.get("type") not in ("text", "tool_use")]
         said = [{"type": "text", "text": answer.text}] if answer.text else []
         body = {**answer.base.body, "content": [*others, *said, *map(_entry, answer.calls)],
-                "stop_reason": "tool_use" if answer.calls else "end_turn", "stop_sequence": None}  # fmt: skip
+                "stop_reason": _stop(answer), "stop_sequence": None}  # fmt: skip
         return body if answer.usage is None else body | {"usage": answer.usage}
 
     def stream(self, terms: wire.Terms) -> wire.AnswerStream:
@@ -189,7 +189,7 @@ class MessageStream:
             yield wire.event(start, "content_block_start")
             yield wire.event({"type": "content_block_delta", "index": place, "delta": delta}, "content_block_delta")
             yield wire.event({"type": "content_block_stop", "index": place}, "content_block_stop")
-        delta = {"stop_reason": "tool_use" if final.calls else "end_turn", "stop_sequence": None}
+        delta = {"stop_reason": _stop(final), "stop_sequence": None}
         yield wire.event({"type": "message_delta", "delta": delta, "usage": final.usage or {}}, "message_delta")
         yield wire.event({"type": "message_stop"}, "message_stop")
 
@@ -208,6 +208,10 @@ def _whole(block: wire.Body) -> wire.Body:
 def _told(usage: Any) -> wire.Body:
     """Give what is told of the usage; later events repeat numbers, or leave them null."""
     return {name: value for name, value in usage.items() if value is not None} if isinstance(usage, Mapping) else {}
+
+
+def _stop(answer: wire.FinalAnswer) -> str:
+    return "tool_use" if answer.calls else "max_tokens" if answer.is_cut else "end_turn"
 
 
 def _sent(block: wire.Body) -> wire.Body:

@@ -89,6 +89,9 @@ def _may_be(call: Call, row: Dialect, tools: Tools) -> bool:
     name, arguments = call
     if not name or not isinstance(arguments, dict) or depth_fault(arguments, MAX_DEPTH) is not None:
         return False
+    is_declaration = arguments.get("type") == "object" and isinstance(arguments.get("properties"), dict)
+    if is_declaration and not row.is_marked and "properties" not in _properties(tools, name):
+        return False  # a tool that is shown or written, not called
     # Behind a mark a misspelt name is meant as a call and gets feedback; without one it is text that looks like JSON.
     return tools is None or name in tools or (row.is_marked and did_you_mean(name, sorted(tools)) is not None)
 

@@ -80,7 +80,8 @@ class ProxyMount:
         raw = scope.get("raw_path") or scope["path"].encode()
         admitted.users += 1
         try:
-            await admitted.proxy({**scope, "path": scope["path"][below:], "raw_path": raw[below:]}, receive, send)
+            at = {"path": scope["path"][below:], "raw_path": raw[below:], "root_path": scope["path"][:below]}
+            await admitted.proxy({**scope, **at}, receive, send)
         finally:
             admitted.users -= 1
             await admitted.close_behind_the_last()

@@ -276,7 +276,7 @@ def _entry(call: wire.WrittenCall) -> wire.Body:
 def _finish(answer: wire.FinalAnswer) -> str:
     if any(call.id == FUNCTION_CALL for call in answer.calls):
         return FUNCTION_CALL
-    return "tool_calls" if answer.calls else "stop"
+    return "tool_calls" if answer.calls else "length" if answer.is_cut else "stop"
 
 
 def _told(reply: wire.CallReply) -> wire.Body:

@@ -86,8 +86,7 @@ class OpenAIResponses:
         body = {
             **answer.base.body,
             "output": [*others, *_made(answer)],
-            "status": "completed",
-            "incomplete_details": None,
+            **({} if answer.is_cut else {"status": "completed", "incomplete_details": None}),
         }
         return body if answer.usage is None else body | {"usage": answer.usage}
 
@@ -194,7 +193,7 @@ class ResponseStream:
                 yield made("response.function_call_arguments.done", **inner, arguments=arguments, name=name)
             yield made("response.output_item.done", **at, item=item)
         response = {**self._api.final(final), "output": [*free, *_made(final)]}
-        yield made("response.completed", response=response)
+        yield made(f"response.{response['status']}", response=response)
 
 
 def with_outputs(request: wire.Body, call_ids: Sequence[str], text: str) -> wire.Body:

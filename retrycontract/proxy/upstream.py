@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
@@ -59,6 +59,7 @@ class ClientRequest:
     method: str
     target: str
     headers: Headers = field(repr=False)
+    mount: str = ""  # what a path begins with for the client, and not for the proxy
 
     def sent_on(self, *, is_judged: bool) -> list[tuple[bytes, bytes]]:
         """Give the headers for the upstream; an answer that is judged must not come compressed."""
@@ -86,6 +87,7 @@ class Upstream:
                 "the upstream's address is http:// or https:// and a host, with no user name or query in it"
             )
         self.url, self._prefix = url.rstrip("/"), parts.path.rstrip("/")
+        self._base = str(httpx2.URL(self.url)).rstrip("/")
         self.max_answer = max_answer
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(stall, connect=CONNECT_SECONDS, pool=None),
@@ -129,9 +131,17 @@ class Upstream:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise UpstreamError(f"the upstream cannot be reached ({type(error).__name__})") from error
         try:
+            self._keep_here(response, request.mount)
             yield response
         finally:
             await response.aclose()
+
+    def _keep_here(self, response: httpx2.Response, mount: str) -> None:
+        """Let a redirect lead through the proxy: a client that left for the upstream would leave its key behind."""
+        with suppress(httpx2.InvalidURL):
+            place = str(response.url.join(response.headers.get("location", "//")))
+            if place.startswith(f"{self._base}/"):
+                response.headers["location"] = mount + place.removeprefix(self._base)
 
     async def whole(self, response: httpx2.Response) -> bytes:
         """Read an answer's body, as long as it may be; raises UpstreamError and AnswerTooLargeError."""

@@ -26,7 +26,7 @@ class ClientVisit:
         raw = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string") or b""
         target = (raw + (b"?" + query if query else b"")).decode("latin-1")
-        self.request = ClientRequest(scope["method"], target, self._headers)
+        self.request = ClientRequest(scope["method"], target, self._headers, scope.get("root_path") or "")
         self.path: str = scope["path"]
         # `gone` listens only once the body is read: two readers of one channel would take each other's messages.
         self._is_read = asyncio.Event()

@@ -97,6 +97,15 @@ class FinalAnswer:
     usage: Any = None
     explains: bool = False
 
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether it explains an answer for which there were not enough tokens; clients know it by the reason."""
+        return (
+            self.explains
+            and not self.calls
+            and self.base.finish_reason in ("length", "max_tokens", "max_output_tokens")
+        )
+
     def after_words(self) -> FinalAnswer:
         """Give what is left to say to a client that has read the first answer's text."""
         return replace(self, text=f"\n\n{self.text}" if self.text and (self.explains or not self.calls) else "")

@@ -105,6 +105,19 @@ def test_a_look_alike_stays_text(name: str, kind: str) -> None:
     assert read_calls(text, TOOLS) is None, text
 
 
+@pytest.mark.parametrize("key", ["parameters", "arguments", "input"])
+@pytest.mark.parametrize("written", ["{}", "```json\n{}\n```", "I would declare it so: {}", '[{}, {{"name": "ping"}}]'])
+def test_a_tool_that_is_declared_in_the_text_is_not_called(key: str, written: str) -> None:
+    declared = {"name": "read_file", "description": "Read a file.", key: READ_FILE}
+    for each in (declared, {"type": "function", "function": declared}):
+        assert read_calls(written.format(json.dumps(each)), TOOLS) is None
+    # A tool that makes tools has such arguments.
+    makes = {"type": "object", "properties": {"type": {}, "properties": {"type": "object"}}}
+    reading = read_calls(json.dumps({"name": "make", "arguments": READ_FILE}), {"make": makes})
+    assert reading is not None
+    assert reading.calls == (("make", READ_FILE),)
+
+
 @pytest.mark.corpus
 @pytest.mark.skipif(CORPUS is None, reason="RETRYCONTRACT_CORPUS is not set")
 def test_the_published_samples_are_read() -> None:

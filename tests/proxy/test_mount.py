@@ -24,6 +24,8 @@ SECRET_HEADERS = {"Authorization": f"Bearer {UPSTREAM_KEY}", "x-api-key": UPSTRE
 
 
 def script(asked: Asked) -> Reply:
+    if asked.target == "/v1/moved":
+        return Reply([b""], 307, {"Location": "/v1/models"})
     wire: Any = messages if asked.target.startswith("/v1/messages") else chat
     if b"never" in asked.content:
         return wire.says(None, wire.call("read_file", WRONG))  # type: ignore[no-any-return]
@@ -92,6 +94,12 @@ def test_without_an_agents_key_nothing_is_passed_on(served: tuple[Service, Scrip
     assert answer.status_code == 401
     assert "x-retrycontract-key" in answer.json()["error"]["message"]
     assert len(up.asked) == before
+
+
+def test_a_redirect_leads_back_below_the_mount(served: tuple[Service, ScriptedUpstream]) -> None:
+    service, _ = served
+    answer = post(service, "here/v1/moved", {}, **{"x-retrycontract-key": service.new_key("mover")})
+    assert (answer.status_code, answer.headers["location"]) == (307, "/proxy/here/v1/models")
 
 
 def test_only_upstreams_of_the_settings_are_asked(served: tuple[Service, ScriptedUpstream]) -> None:

@@ -58,6 +58,27 @@ def test_an_answer_that_is_zipped_all_the_same_is_judged() -> None:
     assert "content-encoding" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("base", "told", "arrives"),
+    [
+        ("", "/v1/moved", "/v1/moved"),
+        ("", "{up}/v1/moved?a=%20b", "/v1/moved?a=%20b"),
+        ("/api", "/api/v1/moved", "/v1/moved"),
+        ("/v1", "{up}/v1/moved", "/moved"),
+        ("", "https://elsewhere.example/v1/moved", "https://elsewhere.example/v1/moved"),
+        ("/api", "/other", "/other"),
+    ],
+)
+def test_a_redirect_to_the_upstream_itself_leads_through_the_proxy(base: str, told: str, arrives: str) -> None:
+    def script(_asked: Any) -> Reply:
+        return Reply([b"moved"], 307, {"Location": told.format(up=up.url)})
+
+    with upstream(script=script) as up, proxied(up.url + base) as url:
+        answer = httpx2.post(url + chat.PATH, json=chat.asking(chat.tool()), timeout=60)
+        assert (answer.status_code, answer.content, answer.headers["location"]) == (307, b"moved", arrives)
+        assert httpx2.get(f"{url}/v1/models", timeout=60).headers["location"] == arrives
+
+
 def test_an_upstream_that_speaks_http_1_0_is_understood() -> None:
     body = json.dumps(chat.completion(None, chat.call("read_file", RIGHT))).encode()
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -132,6 +132,18 @@ def test_structured_output_is_held_to_its_schema(wire: ModuleType, way: str) -> 
     assert "VAL-002" in json.dumps(up.asked[1].body)
 
 
+CUT = {chat: "length", messages: "max_tokens", responses: "max_output_tokens"}
+
+
+def test_output_that_never_fits_ends_as_the_upstream_ended_it(wire: ModuleType, way: str) -> None:
+    cut = reply(wire, way, '{"total": ', finish=CUT[wire])
+    with upstream(cut) as up, proxied(up.url) as url:
+        content = ask(wire, url, way, **wire.structured("invoice", INVOICE))
+    assert len(up.asked) == 3
+    assert b"was wrong 3 times" in content
+    assert json.dumps(CUT[wire]).encode() in content  # by which the SDKs know it
+
+
 def test_a_withdrawn_call_leaves_the_text(wire: ModuleType, way: str) -> None:
     replies = reply(wire, way, "", wire.call("read_file", WRONG)), reply(wire, way, "There is none.")
     with upstream(*replies) as up, proxied(up.url) as url:
