@@ -14,7 +14,17 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
 from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
 from retrycontract.store.models.answers import HINT_FOR, StandingHint
-from retrycontract.store.models.attempts import CALL_TO_DECIDE, CLAIMABLE, CONTINUED, LEASED_BY, NEXT_WAITING, TO_JUDGE
+from retrycontract.store.models.attempts import (
+    CALL_TO_DECIDE,
+    CLAIMABLE,
+    CONTINUED,
+    LEASED_BY,
+    NEWEST,
+    NEXT_WAITING,
+    NUMBERED,
+    TO_JUDGE,
+)
+from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT
 from retrycontract.store.models.tools import TOOL_BY_NAME
 from retrycontract.store.statements import Statement
 from tests.factories import WRONG, make_agent, make_tool, submit
@@ -25,6 +35,7 @@ pytestmark = pytest.mark.django_db
 READS = {
     "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "to judge": TO_JUDGE, "lock": AGENT_ALONE,
     "call": CALL_TO_DECIDE, "next": NEXT_WAITING, "hint": HINT_FOR, "lease": LEASED_BY,
+    "seen": AS_SEEN, "counted": AS_COUNTED, "of agent": CALL_OF_AGENT, "newest": NEWEST, "numbered": NUMBERED,
 }  # fmt: skip
 
 
@@ -78,6 +89,11 @@ def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
             {"now": timezone.now() + later, "namespace": agent.namespace, "tool_name": "deploy", "fingerprint": of}
             for later, of in ((timedelta(), "f"), (timedelta(days=2), "f"), (timedelta(), odd))
         ],
+        "seen": [{"pk": attempts[0].call_id, "state": state} for state in ("pending", "valid")],
+        "counted": [{"pk": attempts[0].call_id, "state": "pending", "attempts_made": made} for made in (0, 1)],
+        "of agent": [{"agent_id": agent.pk, "public_id": public_id} for public_id in (attempts[0].call.public_id, odd)],
+        "newest": [{"call_id": attempts[0].call_id}, {"call_id": 0}],
+        "numbered": [{"call_id": attempts[0].call_id, "number": number} for number in (1, 2)],
         "lease": [{"pk": leased.pk, "token": token} for token in ("t", odd)],
     }
 
