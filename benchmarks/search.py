@@ -25,7 +25,7 @@ SEARCHES = 300
 VOCABULARY = 20_000
 WORDS = 25  # of one call
 BATCH = 5_000
-PAGES = ("/find/?q=", "/calls/?q=", "/?show=all&q=")
+PAGES = ("/find/?q=", "/calls/?q=", "/?q=", "/?show=all&q=")
 OF_DESK = 6  # times each search on each page
 SOUGHT = ("invoice", "de", "flight", "the", "seed-tr", "call_01", "finish what the customer", "berlin", "zurich", "17")
 

@@ -94,6 +94,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         item.add_marker(pytest.mark.skip(reason=NO_POSTGRESQL))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what tests measured and hold to nothing: machines differ, and readers compare."""
+    properties = [pair for report in terminalreporter.getreports("passed") for pair in report.user_properties]
+    told = [value for name, value in properties if name == "figure"]
+    if told:
+        terminalreporter.section("figures")
+        for figure in told:
+            terminalreporter.line(str(figure))
+
+
 def require(condition: object, reason: str) -> None:
     """Skip the test when the condition does not hold; with CI set, fail it: there nothing may go untested."""
     if condition:

@@ -10,10 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 import urllib.request
 import zipfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -189,51 +192,55 @@ def test_with_its_extra_the_command_speaks_mcp(wheel: Path, tmp_path: Path) -> N
     assert speaking.run("-m", "retrycontract", "mcp", "--tools", tools) == "", "nobody asked, and it left in good order"
 
 
-def test_the_service_of_the_built_files_serves_desk_api_and_worker_in_an_empty_folder(
-    built: Path, tmp_path: Path
-) -> None:
-    environment, folder = tmp_path / "environment", tmp_path / "empty"
+# The suite's own settings must not reach what is installed.
+ALONE: Final = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
+
+
+@contextmanager
+def ready(command: list[str | Path], folder: Path) -> Iterator[tuple[str, Iterator[str]]]:
+    """Start a service in an empty folder; give its address and its further lines. Ctrl-C ends it in good order."""
     folder.mkdir()
-    call(BIN / "uv", "venv", "--python", sys.executable, environment, cwd=folder)
-    pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
-    call(
-        BIN / "uv",
-        "pip",
-        "install",
-        "--python",
-        environment / "bin" / "python",
-        *pins,
-        "retrycontract[server]",
-        cwd=folder,
-    )
-    program, port = environment / "bin" / "retrycontract", free_port()
-    # The suite's own settings must not reach it.
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
-    command = [program, "up", "--port", str(port)]
-    with subprocess.Popen(command, cwd=folder, env=alone, stdout=subprocess.PIPE, text=True) as up:
+    port = str(free_port())
+    with subprocess.Popen([*command, "--port", port], cwd=folder, env=ALONE, stdout=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
         try:
             said = iter(up.stdout.readline, "")
             assert any("retrycontract is ready" in line for line in said)
-            url = f"http://127.0.0.1:{port}"
-            login = urllib.request.urlopen(f"{url}/login/").read().decode()
-            sheet = re.search(r'href="(/static/[^"]+\.css)"', login)
-            assert sheet is not None
-            assert urllib.request.urlopen(url + sheet[1]).status == 200
-            key = subprocess.run(
-                [program, "agent", "create", "wheel"], cwd=folder, env=alone, capture_output=True, text=True, check=True
-            )
-            headers = {"Authorization": f"Bearer {key.stdout.strip()}", "Content-Type": "application/json"}
-            body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
-            answer = json.load(urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/calls", body, headers)))
-            assert answer["status"] == "retry"
-            assert any("Validation failed for tool 'book_flight'" in line for line in said), (
-                "the demo agent is not there"
-            )
+            yield f"http://127.0.0.1:{port}", said
         finally:
             up.send_signal(signal.SIGINT)
             up.stdout.read()
-    assert up.returncode == 0, "Ctrl-C ends it in good order"
+    assert up.returncode == 0
+
+
+def size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+def test_the_service_of_the_built_files_serves_desk_api_and_worker_in_an_empty_folder(
+    built: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    began = time.monotonic()
+    program = serving(tmp_path / "environment", built)
+    is_installed = time.monotonic()
+    with ready([program, "up"], tmp_path / "empty") as (url, said):
+        took = f"{is_installed - began:.1f} s to install, {time.monotonic() - is_installed:.1f} s until it is ready"
+        packed = sum(wheel.stat().st_size for wheel in built.glob("*.whl"))
+        held = f"{packed:,} bytes of wheels, {size(tmp_path / 'environment'):,} installed"
+        record_property("figure", f"pip: {took}; {held}, {size(tmp_path / 'empty'):,} in its folder")
+        login = urllib.request.urlopen(f"{url}/login/").read().decode()
+        sheet = re.search(r'href="(/static/[^"]+\.css)"', login)
+        assert sheet is not None
+        assert urllib.request.urlopen(url + sheet[1]).status == 200
+        key = subprocess.run(
+            [program, "agent", "create", "wheel"],
+            cwd=tmp_path / "empty", env=ALONE, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        headers = {"Authorization": f"Bearer {key.stdout.strip()}", "Content-Type": "application/json"}
+        body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
+        answer = json.load(urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/calls", body, headers)))
+        assert answer["status"] == "retry"
+        assert any("Validation failed for tool 'book_flight'" in line for line in said), "the demo agent is not there"
 
 
 def serving(environment: Path, built: Path, *more: str) -> Path:
@@ -267,12 +274,11 @@ NEXT: Final = "0.1.999"
 
 @pytest.mark.soak
 def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_path: Path) -> None:
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))}
     folder = tmp_path / "service"
     folder.mkdir()
 
     def said(program: Path, *words: str) -> str:
-        done = subprocess.run([program, *words], cwd=folder, env=alone, capture_output=True, text=True, check=False)
+        done = subprocess.run([program, *words], cwd=folder, env=ALONE, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -294,15 +300,30 @@ def test_an_upgrade_from_one_wheel_to_the_next_keeps_the_data(built: Path, tmp_p
 
 
 @pytest.mark.soak
-def test_uvs_tool_runner_runs_it_without_an_environment(built: Path, tmp_path: Path) -> None:
+def test_uvs_tool_runner_runs_it_without_an_environment(
+    built: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     pins = ("--find-links", built, "--constraints", ROOT / "requirements.lock")
-    done = subprocess.run(
-        [BIN / "uvx", "--python", sys.executable, *pins, "--from", "retrycontract[server]", "retrycontract", "doctor"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("RETRYCONTRACT_", "DJANGO_"))},
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert "'retrycontract migrate'" in done.stdout
+    runner: list[str | Path] = [BIN / "uvx", "--python", sys.executable, *pins, "--from", "retrycontract[server]"]
+    began = time.monotonic()
+    with ready([*runner, "retrycontract", "up"], tmp_path / "empty") as (url, _):
+        took = time.monotonic() - began
+        assert urllib.request.urlopen(f"{url}/readyz").status == 200
+        done = subprocess.run(
+            [*runner, "retrycontract", "doctor"], cwd=tmp_path / "empty", env=ALONE, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    where = subprocess.run(
+        [*runner, "python", "-c", "import sys; print(sys.prefix)"],
+        env=ALONE,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    held = size(Path(where.stdout.strip()))
+    assert held > 0
+    record_property("figure", f"uv's tool runner: {took:.1f} s until it is ready; {held:,} bytes installed")
 
 
 def test_both_distributions_have_one_version() -> None:

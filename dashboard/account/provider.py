@@ -38,6 +38,8 @@ UNDERWAY_SECONDS: Final = 600  # how long somebody may take at the provider
 ALGORITHMS: Final = frozenset(
     ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 )
+SIGNED: Final = "id_token_signing_alg_values_supported"
+CHALLENGES: Final = "code_challenge_methods_supported"
 UNREACHABLE: Final = "The identity provider does not answer as it should. Try again in a while."
 REFUSED: Final = "The identity provider’s answer was not accepted. Try once more; if it stays so, ask an administrator."
 
@@ -75,14 +77,17 @@ def metadata(service: LoginSettings) -> dict[str, Any]:
     """Read what the provider says of itself; raises ProviderError when it is somebody else's or not answered."""
     try:
         told: dict[str, Any] = client(service).load_server_metadata()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:  # the last is of JSON that is no object
         raise ProviderError(f"its configuration cannot be read ({type(error).__name__})") from None
-    if told.get("issuer") != service.oidc_issuer:
+    told[SIGNED] = told.get(SIGNED) or ["RS256"]
+    is_another = told.get("issuer") != service.oidc_issuer
+    if is_another or not all(isinstance(told.get(name) or [], list) for name in (SIGNED, CHALLENGES)):
         _registered.cache_clear()  # else the wrong one would be kept
-        raise ProviderError("its configuration names another issuer")
-    signed = told.get("id_token_signing_alg_values_supported") or ["RS256"]
+        raise ProviderError(
+            "its configuration names another issuer" if is_another else "its configuration has no lists"
+        )
     # authlib takes the algorithms that it accepts from this very dict.
-    told["id_token_signing_alg_values_supported"] = sorted(ALGORITHMS.intersection(signed))
+    told[SIGNED] = sorted(name for name in ALGORITHMS if name in told[SIGNED])
     return told
 
 

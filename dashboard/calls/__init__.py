@@ -81,7 +81,7 @@ class CallChoices(TimedChoices):
         # A search brings its own indexes: what else was chosen is looked for among what it finds.
         if indexed and not self.q:
             rows = rows.filter(indexed.pop(0))
-        return Search(rows, reduce(and_, indexed + others, Q()))
+        return Search(rows, reduce(and_, indexed + others, Q()), calls if self.q else None)
 
     def _indexed(self) -> Iterator[Q]:
         """List what an index knows; what keeps few calls stands first."""

@@ -68,7 +68,9 @@ class Tab(StrEnum):
             case Tab.MINE:
                 return claimed_calls(operator, now)
             case Tab.AGENT:
-                return Call.objects.filter(state__in=AGENTS_TURN).order_by("-pk")
+                # By their keys: where a tool is chosen SQLite would read all its calls for the few under way.
+                underway = Call.objects.filter(state__in=AGENTS_TURN).order_by().values("pk")
+                return Call.objects.filter(pk__in=underway).order_by("-pk")
             case Tab.ANSWERED:
                 answered = Guidance.objects.order_by().values("call_id")
                 return Call.objects.filter(state__in=ENDED, pk__in=answered).order_by("-pk")

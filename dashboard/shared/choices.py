@@ -240,10 +240,14 @@ MOST_EXPORTED: Final = 20_000  # rows of one file, some 5 MB: the front of house
 
 @dataclass(frozen=True, slots=True)
 class Search(Generic[Row]):
-    """Say what is looked for: `rows`, which one index gives by their keys, and among them what fits `sieve`."""
+    """Say what is looked for: `rows`, which one index gives by their keys, and among them what fits `sieve`.
+
+    `whole` reads rows by their keys, where `rows` come from several indexes and are put into order by the database.
+    """
 
     rows: QuerySet[Row]
     sieve: Q
+    whole: QuerySet[Row] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +273,11 @@ def read_page(search: Search[Row], after: str, *, size: int = PAGE, look_at: int
         floor = seen["lowest"] if seen["number"] == look_at else None
         # Bounded below as well: else the database would look on, through all rows, for enough that fit.
         rows = rows.filter(search.sieve, pk__gte=seen["lowest"] or 0)
-    found = tuple(rows[: size + 1])
+    if search.whole is None:
+        found = tuple(rows[: size + 1])
+    else:
+        # Keys are in the indexes: of all that a search finds whole rows would be read only to be sorted.
+        found = tuple(search.whole.filter(pk__in=list(rows.values_list("pk", flat=True)[: size + 1])).order_by("-pk"))
     if len(found) > size:
         return ListPage(found[:size], str(found[size - 1].pk))
     return ListPage(found, str(floor or ""), is_cut=floor is not None)

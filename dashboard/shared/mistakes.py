@@ -12,7 +12,7 @@ from retrycontract.contract.codes import ErrorCode
 from retrycontract.contract.errors import ErrorSeverity, ValidationError
 
 SHOWN_VALUES: Final = 4  # of a spread: more is a table, not a line
-NOTHING: Final = "nothing"
+NOTHING: Final = "missing"
 # What VAL-015 stands for where no schema was violated: its own title would mislead a person.
 TITLES: Final = {
     "tool": "No such tool",  # keywords of errors

@@ -54,6 +54,9 @@ def test_every_page_of_the_documentation_is_whole(site: Path, address: str, new_
         assert answer is not None
         assert answer.status == 200, path
         assert page.evaluate(BROKEN) == [], path
+        heading = page.locator("h1").first
+        assert heading.is_visible(), path
+        assert heading.inner_text().strip("¶ "), path
         if over := page.evaluate(WIDE):
             wide[path] = over
         names[path] = set(page.evaluate(NAMES))

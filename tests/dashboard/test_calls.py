@@ -173,7 +173,7 @@ def test_what_is_rare_is_looked_for_a_bounded_way_at_a_time(desk: Client) -> Non
 def test_an_empty_list_says_why(desk: Client) -> None:
     assert "No agent has called yet" in text_of(desk.get("/calls/"))
     assert "retrycontract agent create" in text_of(desk.get("/calls/"))
-    assert "No call bears “x”" in text_of(desk.get("/calls/?q=x"))
+    assert "No call matches “x”" in text_of(desk.get("/calls/?q=x"))
     assert "No call fits these filters" in text_of(desk.get("/calls/?state=blocked"))
 
 
@@ -290,3 +290,24 @@ def test_pages_and_tools_are_found_by_a_part_of_their_names(desk: Client) -> Non
     assert f"/tools/{tool.pk}/" in found("flight")
     assert 'href="/insights/"' in found("sight")
     assert 'href="/audit/"' not in found("audit"), "an operator may not enter it"
+
+
+def test_what_a_search_finds_is_put_into_order_by_its_keys(desk: Client) -> None:
+    blocked = make_blocked()
+    with CaptureQueriesContext(connection) as queries:
+        assert ids(desk.get("/calls/?q=deploy")) == [blocked.public_id]
+    sorted_by = [query["sql"] for query in queries if 'tool_name" IN' in query["sql"] and "ORDER BY" in query["sql"]]
+    assert sorted_by
+    assert not any('"context"' in statement for statement in sorted_by), "whole rows are read to be sorted"
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="a plan in SQLite's words")
+def test_of_a_tools_calls_the_few_under_way_are_read(desk: Client) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        desk.get("/?tool=deploy")
+    (counting,) = [query["sql"] for query in queries if "COUNT" in query["sql"] and "'retrying'" in query["sql"]
+                   and "guidance" not in query["sql"]]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {counting}")
+        plan = [row[3] for row in cursor.fetchall()]
+    assert any("call_by_state" in step for step in plan), plan

@@ -143,6 +143,39 @@ def test_a_provider_that_is_another_or_away_says_so_without_a_traceback(
     assert [finding.level.value for finding in provider_findings()] == ["FAIL"]
 
 
+NO_CONFIGURATIONS: dict[str, Any] = {
+    "a list": [1],
+    "a text": "down for maintenance",
+    "nothing": None,
+    "a number of algorithms": {"id_token_signing_alg_values_supported": 3},
+    "numbers of challenges": {"code_challenge_methods_supported": 3},
+    "no addresses": {"authorization_endpoint": None, "token_endpoint": None},
+    "no keys": {"jwks_uri": None},
+    "an address that is none": {"token_endpoint": 7},
+}
+
+
+@pytest.mark.parametrize("kind", NO_CONFIGURATIONS)
+def test_a_configuration_that_is_none_is_told_and_not_a_traceback(provider: Provider, kind: str) -> None:
+    provider.instead = NO_CONFIGURATIONS[kind]
+    if isinstance(provider.instead, dict):
+        provider.instead = provider.configuration() | provider.instead
+    client = Client()
+    begun = client.get("/login/provider/")
+    assert begun.status_code in (302, 503)
+    if begun.status_code == 302:
+        assert client.get(provider.log_in(begun["Location"])).status_code in (302, 403)
+    assert client.get("/login/").status_code == 200
+    assert [finding.name for finding in provider_findings()] == ["log-in"]
+
+
+@pytest.mark.parametrize("sub", ["a\0b", "\ud83d", {"id": 7}, "x" * 300])
+def test_a_person_whose_name_there_cannot_be_kept_is_refused(provider: Provider, sub: Any) -> None:
+    provider.who["sub"] = sub
+    assert go(Client(), provider).status_code == 403
+    assert not User.objects.exists()
+
+
 def test_a_new_key_of_the_provider_is_fetched(provider: Provider) -> None:
     assert go(Client(), provider).status_code == 302
     provider.key = RSAKey.generate_key(2048, {"kid": "k1"})
@@ -157,7 +190,8 @@ def test_a_new_key_of_the_provider_is_fetched(provider: Provider) -> None:
     ("groups", "role"),
     [
         (["desk", "heads"], "admin"), ("desk", "operator"), (["cn=all,dc=x"], "viewer"), (["DESK"], None), ([], None),
-        (None, None), ([7], None),
+        (None, None), ([7], None), (7, None), (True, None), ({"desk": {}}, "operator"), ([["desk"]], None),
+        (["g" * 36] * 1_000 + ["desk"], "operator"),
     ],
 )  # fmt: skip
 def test_groups_give_roles_and_who_has_none_stays_out(provider: Provider, groups: Any, role: str | None) -> None:
@@ -173,6 +207,15 @@ def test_groups_that_only_userinfo_tells_count(provider: Provider) -> None:
     del provider.who["groups"]
     assert go(Client(), provider).status_code == 302
     assert role_of(User.objects.get()) is Role.ADMIN
+
+
+def test_more_groups_than_a_token_may_hold_count_where_userinfo_tells_them(provider: Provider) -> None:
+    groups = ["g" * 200] * 5_000 + ["desk"]
+    provider.lies, provider.userinfo = {"groups": None}, {"sub": "u-1", "groups": groups}
+    assert go(Client(), provider).status_code == 302
+    provider.lies = {"groups": groups}
+    refused = go(Client(), provider)
+    assert (refused.status_code, "ask an administrator" in text_of(refused)) == (403, True)
 
 
 def test_nobody_becomes_an_operator_by_having_their_name_or_address(provider: Provider) -> None:

@@ -28,6 +28,7 @@ class Provider:
     who: dict[str, Any] = field(default_factory=lambda: {"sub": "u-1", "preferred_username": "noor"})
     lies: dict[str, Any] = field(default_factory=dict)  # claims of the token in the place of true ones; None leaves out
     told: dict[str, Any] = field(default_factory=dict)  # of its configuration
+    instead: Any = ...  # of all of its configuration
     userinfo: dict[str, Any] = field(default_factory=dict)
     signed: str = "RS256"
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "k1"}))
@@ -50,6 +51,10 @@ class Provider:
         return {"issuer": self.issuer, "id_token_signing_alg_values_supported": ["RS256", "HS256", "none"],
                 "token_endpoint_auth_methods_supported": ["client_secret_basic"],
                 **{name: f"{self.issuer}/{path}" for name, path in paths.items()}, **self.told}  # fmt: skip
+
+    def configured(self) -> Any:
+        """Give the configuration, or what was put into its place."""
+        return self.configuration() if self.instead is ... else self.instead
 
     def token(self, form: dict[str, str]) -> dict[str, Any]:
         """Trade a code for a token, once, and for who began it only."""
@@ -82,7 +87,7 @@ def serving() -> Iterator[Provider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            answers = {"/.well-known/openid-configuration": provider.configuration,
+            answers = {"/.well-known/openid-configuration": provider.configured,
                        "/keys": lambda: {"keys": [provider.key.as_dict(private=False)]},
                        "/userinfo": lambda: provider.userinfo or provider.who}  # fmt: skip
             self.answer(answers[self.path]())
@@ -94,9 +99,9 @@ def serving() -> Iterator[Provider]:
             is_known = self.headers.get("Authorization") == f"Basic {known}"
             self.answer(provider.token(form) if is_known else {"error": "invalid_client"})
 
-        def answer(self, said: dict[str, Any]) -> None:
+        def answer(self, said: Any) -> None:
             text = json.dumps(said).encode()
-            self.send_response(400 if "error" in said else 200)
+            self.send_response(400 if isinstance(said, dict) and "error" in said else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()

@@ -185,7 +185,7 @@
   if (zone) document.cookie = `zone=${zone}; path=/; max-age=31536000; SameSite=Lax`;
 
   // ---- The menu: open where it stands at the side, folded where it lies above the page ----
-  const menu = one("[data-menu]"), isNarrow = matchMedia("(max-width: 70rem)");
+  const menu = one("[data-menu]"), isNarrow = matchMedia("(max-width: 60rem)");
   const fold = () => { if (menu) menu.open = !isNarrow.matches; };
   isNarrow.addEventListener("change", fold);
   fold();

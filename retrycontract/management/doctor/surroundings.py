@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage, staticfiles_storage
 
-from dashboard.account.provider import ProviderError, metadata
+from dashboard.account.provider import CHALLENGES, SIGNED, ProviderError, metadata
 from retrycontract.config.configuration_file import load_configuration
 from retrycontract.config.service_settings import PREFIX, ServiceSettings
 from retrycontract.contract.advice.names import did_you_mean
@@ -155,9 +155,9 @@ def provider() -> Iterator[Finding]:
             "log-in", f"{service.oidc_issuer}: {error}. Nobody can log in there; check RETRYCONTRACT_OIDC_ISSUER."
         )
         return
-    if not told["id_token_signing_alg_values_supported"]:
+    if not told[SIGNED]:
         yield fail("log-in", f"{service.oidc_issuer} signs with nothing but a shared secret: choose RS256 there.")
-    elif "S256" not in told.get("code_challenge_methods_supported", ["S256"]):
+    elif "S256" not in (told.get(CHALLENGES) or ["S256"]):
         yield warn("log-in", f"{service.oidc_issuer} does not say that it takes PKCE (S256): try a log-in.")
     else:
         yield ok("log-in", f"{service.oidc_issuer} answers{'' if service.password_login else '; passwords are off'}.")

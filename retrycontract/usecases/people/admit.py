@@ -149,14 +149,16 @@ def _identity(claims: dict[str, Any], service: LoginSettings) -> ProviderIdentit
 
 
 def _admitted(claims: dict[str, Any], service: LoginSettings, known: User | None, *, now: datetime, door: Door) -> User:
-    groups = claims.get(service.oidc_groups_claim) or []
-    # A single group may come as a text, whose letters would be taken for groups.
-    role = service.role_for({groups} if isinstance(groups, str) else {str(group) for group in groups})
+    groups = claims.get(service.oidc_groups_claim)
+    # A single group may come as a text, whose letters would be taken for groups; what names none is none.
+    named = groups if isinstance(groups, list | dict) else [groups] if groups else []
+    role = service.role_for({str(group) for group in named})
     if role is None:
         raise NotAdmittedError("None of your groups at the identity provider may use this desk.")
     subject = str(claims["sub"])
-    if len(subject) > 255:  # the longest that the protocol allows; a shortened one could be somebody else's
-        raise NotAdmittedError("The identity provider’s name for you is too long.")
+    # 255 is the longest that the protocol allows; a shortened or mended one could be somebody else's.
+    if len(subject) > 255 or not subject.isprintable():
+        raise NotAdmittedError("The identity provider’s name for you is too long, or no text.")
     with write_transaction():
         identity = _identity(claims, service)
         if identity is None:
