@@ -138,8 +138,10 @@ class Upstream:
 
     def _keep_here(self, response: httpx2.Response, mount: str) -> None:
         """Let a redirect lead through the proxy: a client that left for the upstream would leave its key behind."""
+        if "location" not in response.headers:
+            return
         with suppress(httpx2.InvalidURL):
-            place = str(response.url.join(response.headers.get("location", "//")))
+            place = str(response.url.join(response.headers["location"]))
             if place.startswith(f"{self._base}/"):
                 response.headers["location"] = mount + place.removeprefix(self._base)
 

@@ -79,6 +79,14 @@ def test_a_redirect_to_the_upstream_itself_leads_through_the_proxy(base: str, to
         assert httpx2.get(f"{url}/v1/models", timeout=60).headers["location"] == arrives
 
 
+@pytest.mark.parametrize("path", [chat.PATH, "/v1/models"])
+def test_the_headers_of_an_answer_are_the_upstreams_and_ours_alone(path: str) -> None:
+    with upstream(chat.says("Hello.")) as up, proxied(up.url) as url:
+        answer = httpx2.post(url + path, json=chat.asking(chat.tool()), timeout=60)
+    ours = {name for name in answer.headers if name.startswith("x-retrycontract-")}
+    assert set(answer.headers) - ours == {"content-type", "content-length"}
+
+
 def test_an_upstream_that_speaks_http_1_0_is_understood() -> None:
     body = json.dumps(chat.completion(None, chat.call("read_file", RIGHT))).encode()
     with socket.create_server(("127.0.0.1", 0)) as listening:
