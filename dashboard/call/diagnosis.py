@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,9 @@ from retrycontract.store.models import Attempt
 STEP: Final = 72  # px between two marks
 EDGE: Final = 16  # px beside the first and the last: half a mark and its line
 MOST_MARKS: Final = 9  # as many as fit beside the answer; beyond, the oldest are left out and counted
+ARTICLES: Final = {
+    "string": "a", "number": "a", "boolean": "a", "integer": "an", "array": "an", "object": "an"
+}  # fmt: skip
 EXCERPT: Final = 60  # characters of a value: what is longer is read below
 
 
@@ -50,11 +54,18 @@ class Diagnosis:
         if not worst.pattern or error.expected_value is None:
             said = ("", error.message, "")
         elif error.actual_value is None:
-            said = (worst.pattern, f"is missing: {error.expected_value}", "")
+            said = (worst.pattern, f"is missing: {_with_article(error.expected_value)}", "")
         else:
-            said = (worst.pattern, f"must be {error.expected_value}", elide_middle(error.actual_value, EXCERPT))
+            what = f"must be {_with_article(error.expected_value)}"
+            said = (worst.pattern, what, elide_middle(error.actual_value, EXCERPT))
         place, what, found = said
         return cls(lead, place, what, found, sum(one.is_blocking for one in patterns if one is not worst))
+
+
+def _with_article(expected: str) -> str:
+    """Make what is expected, which begins with a type or with words of its own, a part of a sentence."""
+    first = re.split(r"[ ,:]", expected, maxsplit=1)[0]
+    return f"{ARTICLES[first]} {expected}" if first in ARTICLES else expected
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,7 @@ def undo(request: HttpRequest, batch: str) -> HttpResponse:
         return redirect("dashboard:inbox")
     request.session[TAKEN_BACK] = _typed(first) | {"call": first.call.public_id}
     page = "dashboard:call" if len(taken) == 1 else "dashboard:group"
-    messages.success(request, f"Taken back: {'no agent' if len(taken) > 1 else 'the agent'} saw it.")
+    messages.success(request, "Taken back: no agent saw it.")
     return redirect(page, public_id=first.call.public_id)
 
 

@@ -25,6 +25,8 @@ from retrycontract.contract.outputs import Generation, Kind
 from retrycontract.front.request_ids import HEADER as REQUEST_ID
 from retrycontract.front.request_ids import usable_request_id
 from retrycontract.store.models import Agent, Attempt, Call, Guidance
+from retrycontract.store.models.attempts import NEWEST, NUMBERED
+from retrycontract.store.models.calls import CALL_OF_AGENT
 from retrycontract.usecases.answers.give_guidance import acknowledge_guidance, mark_delivered
 from retrycontract.usecases.calls.cancel_call import cancel_call
 from retrycontract.usecases.calls.continue_call import NewAttempt
@@ -148,8 +150,8 @@ def get_wait(
     """Wait for a verdict or for guidance, at most `Prefer: wait=N` (10 s, up to 60); 202 when there is none yet."""
     found = _call(request, call_id)
     if for_ == "verdict":
-        attempts = found.attempts.order_by("-number")
-        wanted = attempts.first() if attempt is None else attempts.filter(number=attempt).first()
+        of = found.pk
+        wanted = NEWEST.first(call_id=of) if attempt is None else NUMBERED.first(call_id=of, number=attempt)
         if wanted is None:
             raise Http404
         wanted.call = found
@@ -292,8 +294,7 @@ def get_nothing(request: HttpRequest, rest: str) -> None:  # noqa: ARG001
 def _call(request: HttpRequest, call_id: str) -> Call:
     if "\x00" in call_id:  # PostgreSQL refuses to look for it
         raise Http404
-    found = Call.objects.of(agent_of(request)).select_related("agent", "tool", "version").filter(public_id=call_id)
-    call = found.first()
+    call = CALL_OF_AGENT.first(agent_id=agent_of(request).pk, public_id=call_id)
     if call is None:
         raise Http404
     follow(call_id=call.public_id, correlation_id=call.correlation_id)

@@ -271,7 +271,7 @@ def test_a_poll_tells_the_one_who_types_that_the_call_ended_or_asks_anew(desk: C
     answer(again, make_user("noah"), grant=1)
     submit(make_agent(), WRONG, call=again)
     assert "needs no answer any more: it is cancelled" in text_of(desk.get(lives[0], headers=HTMX))
-    assert "The agent has failed again and asks anew." in text_of(desk.get(lives[1], headers=HTMX))
+    assert "The agent has failed again and asks again." in text_of(desk.get(lives[1], headers=HTMX))
 
 
 def test_a_viewer_follows_without_a_form(viewer: Client) -> None:
@@ -318,3 +318,21 @@ def test_many_errors_that_are_alike_are_one_and_the_page_stays_small(desk: Clien
 
 def read_html(desk: Client, call: Call) -> str:
     return desk.get(address(call)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrong", "said"),
+    [
+        ({"type": "integer"}, "four", "/value must be an integer"),
+        ({"type": "string", "minLength": 9}, "four", "/value must be a string"),
+        ({"enum": ["a", "b"]}, "four", "/value must be one of: a, b"),
+        ({"type": "object"}, None, "/value is missing: an object"),
+    ],
+)
+def test_the_head_says_in_a_sentence_what_is_wrong(
+    desk: Client, schema: dict[str, object], wrong: str | None, said: str
+) -> None:
+    agent = make_agent()
+    make_tool(agent, "tell", {"type": "object", "properties": {"value": schema}, "required": ["value"]})
+    call = make_blocked(agent, {} if wrong is None else {"value": wrong}, tool="tell")
+    assert said in text_of(desk.get(f"/calls/{call.public_id}/"))

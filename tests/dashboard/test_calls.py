@@ -173,7 +173,7 @@ def test_what_is_rare_is_looked_for_a_bounded_way_at_a_time(desk: Client) -> Non
 def test_an_empty_list_says_why(desk: Client) -> None:
     assert "No agent has called yet" in text_of(desk.get("/calls/"))
     assert "retrycontract agent create" in text_of(desk.get("/calls/"))
-    assert "No call bears “x”" in text_of(desk.get("/calls/?q=x"))
+    assert "No call matches “x”" in text_of(desk.get("/calls/?q=x"))
     assert "No call fits these filters" in text_of(desk.get("/calls/?state=blocked"))
 
 

@@ -6,13 +6,25 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection, models
 from django.utils import timezone
 
 from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.models import Agent, ApiKey, Attempt, Call, Tool
 from retrycontract.store.models.agents import AGENT_ALONE, KEY_BY_DIGEST
-from retrycontract.store.models.attempts import CLAIMABLE, CONTINUED, TO_JUDGE
+from retrycontract.store.models.answers import HINT_FOR, StandingHint
+from retrycontract.store.models.attempts import (
+    CALL_TO_DECIDE,
+    CLAIMABLE,
+    CONTINUED,
+    LEASED_BY,
+    NEWEST,
+    NEXT_WAITING,
+    NUMBERED,
+    TO_JUDGE,
+)
+from retrycontract.store.models.calls import AS_COUNTED, AS_SEEN, CALL_OF_AGENT
 from retrycontract.store.models.tools import TOOL_BY_NAME
 from retrycontract.store.statements import Statement
 from tests.factories import WRONG, make_agent, make_tool, submit
@@ -22,6 +34,8 @@ pytestmark = pytest.mark.django_db
 
 READS = {
     "key": KEY_BY_DIGEST, "tool": TOOL_BY_NAME, "continued": CONTINUED, "to judge": TO_JUDGE, "lock": AGENT_ALONE,
+    "call": CALL_TO_DECIDE, "next": NEXT_WAITING, "hint": HINT_FOR, "lease": LEASED_BY,
+    "seen": AS_SEEN, "counted": AS_COUNTED, "of agent": CALL_OF_AGENT, "newest": NEWEST, "numbered": NUMBERED,
 }  # fmt: skip
 
 
@@ -36,6 +50,15 @@ def everything(row: models.Model, depth: int = 3) -> dict[str, Any]:
     return own | {"class": type(row), "stored": not row._state.adding, "db": row._state.db, **along}
 
 
+def make_hint(namespace: str) -> None:
+    """Store a hint for a day."""
+    owner, now = get_user_model().objects.create_user("owner"), timezone.now()
+    StandingHint.objects.create(
+        namespace=namespace, tool_name="deploy", fingerprint="f", text="Say it so.", owner=owner, created_at=now,
+        expires_at=now + timedelta(days=1),
+    )  # fmt: skip
+
+
 @pytest.fixture
 def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
     """Make rows, and say what each statement is asked: what is there, what is not, and what would be SQL."""
@@ -47,6 +70,9 @@ def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
         submit(agent, WRONG, session_id=session, tool_call_id=name, tool=tool)
         for session, name, tool in (("s", "é1", "deploy"), (None, "é1", "deploy"), ("s", "b", "unknown"))
     ]
+    make_hint(agent.namespace)
+    leased = Attempt.claim(attempts[2].pk, token="t", now=timezone.now(), until=timezone.now() + timedelta(minutes=1))
+    assert leased is not None
     odd = "o'hara \" % %s ? \\"
     return {
         "key": [{"digest": ApiKey.digest_of(text)}, {"digest": odd}],
@@ -57,6 +83,18 @@ def asked(settings: Any) -> dict[str, list[dict[str, Any]]]:
         ],
         "to judge": [{"pk": attempt.pk} for attempt in attempts] + [{"pk": 0}],
         "lock": [{"agent_id": agent.pk}, {"agent_id": 0}],
+        "call": [{"pk": attempt.call_id} for attempt in attempts] + [{"pk": 0}],
+        "next": [{"call_id": attempts[1].call_id, "but": but} for but in (0, attempts[1].pk)],
+        "hint": [
+            {"now": timezone.now() + later, "namespace": agent.namespace, "tool_name": "deploy", "fingerprint": of}
+            for later, of in ((timedelta(), "f"), (timedelta(days=2), "f"), (timedelta(), odd))
+        ],
+        "seen": [{"pk": attempts[0].call_id, "state": state} for state in ("pending", "valid")],
+        "counted": [{"pk": attempts[0].call_id, "state": "pending", "attempts_made": made} for made in (0, 1)],
+        "of agent": [{"agent_id": agent.pk, "public_id": public_id} for public_id in (attempts[0].call.public_id, odd)],
+        "newest": [{"call_id": attempts[0].call_id}, {"call_id": 0}],
+        "numbered": [{"call_id": attempts[0].call_id, "number": number} for number in (1, 2)],
+        "lease": [{"pk": leased.pk, "token": token} for token in ("t", odd)],
     }
 
 

@@ -17,6 +17,7 @@ from retrycontract.contract.lifecycle import CallState
 from retrycontract.store.fields import JSONText
 from retrycontract.store.models.calls import Call, CallQuerySet
 from retrycontract.store.models.escalations import Guidance, unanswered_calls
+from retrycontract.store.statements import Statement
 
 # What an agent goes on from; the other decisions end the call.
 TRIED = tuple(decision for decision in Decision if decision.leads_to is CallState.GUIDED)
@@ -115,6 +116,12 @@ class StandingHintQuerySet(models.QuerySet["StandingHint"]):
     def active(self, now: datetime) -> StandingHintQuerySet:
         """Keep those that are told to agents now."""
         return self.on().filter(expires_at__gt=now)
+
+
+HINT_FOR = Statement(
+    lambda now, **mistake: StandingHint.objects.active(now).filter(**mistake)[:1],
+    "now", "namespace", "tool_name", "fingerprint",
+)  # fmt: skip
 
 
 class StandingHint(models.Model):

@@ -83,6 +83,22 @@ TO_JUDGE = Statement(
     "pk",
 )
 
+LEASED_BY = Statement(
+    lambda pk, token: Attempt.objects.filter(pk=pk, lease_token=token, state=AttemptState.LEASED), "pk", "token"
+)
+NEWEST = Statement(lambda call_id: Attempt.objects.filter(call_id=call_id).order_by("-number")[:1], "call_id")
+NUMBERED = Statement(lambda **one: Attempt.objects.filter(**one).order_by(), "call_id", "number")
+NEXT_WAITING = Statement(
+    lambda call_id, but: Attempt.objects.waiting().filter(call_id=call_id).exclude(pk=but).order_by("number")[:1],
+    "call_id", "but",
+)  # fmt: skip
+CALL_TO_DECIDE = Statement(
+    lambda pk: (
+        Call.objects.select_for_update(of=("self",)).select_related("agent", "tool", "version").filter(pk=pk).order_by()
+    ),
+    "pk",
+)
+
 
 class Attempt(models.Model):
     """One submission for a call. Only redacted output stays; the raw one is sealed until it is judged."""

@@ -16,6 +16,7 @@ from retrycontract.store import call_texts
 from retrycontract.store.fields import JSONText, SqlLiteral, literals, new_call_id
 from retrycontract.store.models.agents import Agent
 from retrycontract.store.models.tools import KINDS, Tool, ToolVersion
+from retrycontract.store.statements import Statement
 
 STATES = [(state.value, state.value.capitalize()) for state in CallState]
 ENDED = sorted(state.value for state in ENDS)
@@ -40,7 +41,7 @@ class IllegalMoveError(RuntimeError):
 class CallQuerySet(models.QuerySet["Call"]):
     """Find calls."""
 
-    def of(self, agent: Agent) -> CallQuerySet:
+    def of(self, agent: Agent | int) -> CallQuerySet:
         """Keep what the agent may see: its own calls."""
         return self.filter(agent=agent)
 
@@ -113,6 +114,16 @@ def _bearing(text: str) -> list[int]:
         keys = rows._default_manager.filter(**begins).order_by(f"-{name}", "-pk").values_list(key, flat=True)
         found += keys[:MAX_CALLS_OF_ID]
     return found
+
+
+AS_SEEN = Statement(lambda pk, state: Call.objects.filter(pk=pk, state=state), "pk", "state")
+AS_COUNTED = Statement(lambda **seen: Call.objects.filter(**seen), "pk", "state", "attempts_made")
+CALL_OF_AGENT = Statement(
+    lambda agent_id, public_id: (
+        Call.objects.of(agent_id).select_related("agent", "tool", "version").filter(public_id=public_id).order_by()
+    ),
+    "agent_id", "public_id",
+)  # fmt: skip
 
 
 class Call(models.Model):
@@ -256,10 +267,12 @@ class Call(models.Model):
             self._assign(changes)
             self.save(force_insert=True)
             return
-        seen = Call.objects.filter(pk=self.pk, state=source)
+        seen = {"pk": self.pk, "state": source.value}
         if "attempts_made" in changes:
-            seen = seen.filter(attempts_made=self.attempts_made)
-        if not seen.update(**changes):
+            moved = AS_COUNTED.update(changes, **seen, attempts_made=self.attempts_made)
+        else:
+            moved = AS_SEEN.update(changes, **seen)
+        if not moved:
             raise LostRaceError(f"{self} is no longer {source}, or has a new attempt")
         # Only now: whoever lost the race keeps the object as it was read.
         self._assign(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from retrycontract.store.models import (
     SavedReply,
     StandingHint,
 )
-from retrycontract.store.models.answers import FIRST, LAST, TRIED
+from retrycontract.store.models.answers import FIRST, HINT_FOR, LAST, TRIED
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.people.admit import Role, role_of
 from retrycontract.usecases.tools.contracts import sanitizer
@@ -138,7 +138,7 @@ def hint_for(attempt: Attempt, verdict: Move, fingerprint: str, *, now: datetime
     call = attempt.call
     if verdict.status is not Status.RETRY or verdict.state is not CallState.RETRYING or call.tool_id is None:
         return None
-    hint = StandingHint.objects.active(now).about(Mistake.of(call, fingerprint)).first()
+    hint = HINT_FOR.first(now=now, **asdict(Mistake.of(call, fingerprint)))
     was_told = hint is not None and attempt.number > 1 and call.attempts.filter(standing_hint=hint).exists()
     return None if was_told else hint
 

@@ -20,6 +20,7 @@ from retrycontract.contract.feedback.feedback_forms import PLAIN, FeedbackForm, 
 from retrycontract.contract.lifecycle import CallState, Move, Status
 from retrycontract.contract.schemas.document import InvalidSchema
 from retrycontract.store.models import Attempt, AttemptState, Call, Door, Event, Tool
+from retrycontract.store.models.attempts import CALL_TO_DECIDE, LEASED_BY, NEXT_WAITING
 from retrycontract.store.sealing import UnreadableError, unseal
 from retrycontract.store.transactions import write_transaction
 from retrycontract.usecases.calls.check_output import Checked, Submitted, check_apart, check_here
@@ -177,7 +178,7 @@ def _quarantine(call: Call, now: datetime) -> None:
 def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) -> None:
     """Store the verdict, and wake whoever waits for it or for its turn."""
     call = attempt.call
-    following = call.attempts.waiting().exclude(pk=attempt.pk).order_by("number").first()
+    following = NEXT_WAITING.first(call_id=call.pk, but=attempt.pk)
     if following and verdict.state is CallState.RETRYING:
         verdict = replace(verdict, state=CallState.PENDING)  # the agent has sent its next attempt already
     apply_verdict(attempt, verdict, now=now, door=Door.WORKER, **changes)
@@ -194,12 +195,10 @@ def _conclude(attempt: Attempt, verdict: Move, now: datetime, **changes: Any) ->
 def _fenced_call(attempt: Attempt, token: str) -> Call | None:
     """Make sure that the lease is still ours, and read the call as it is now; None when nothing is left to decide."""
     # The call first, as everywhere: who locks in one order never waits in a circle.
-    calls = Call.objects.select_for_update(of=("self",)).select_related("agent", "tool", "version")
-    call = calls.get(pk=attempt.call_id)
+    call = CALL_TO_DECIDE.rows(pk=attempt.call_id)[0]
     # An update that changes nothing, in the place of a read: it locks the row, so that the lease cannot be taken over
     # between this look and the verdict.
-    mine = Attempt.objects.filter(pk=attempt.pk, lease_token=token, state=AttemptState.LEASED)
-    if not mine.update(state=AttemptState.LEASED):
+    if not LEASED_BY.update({"state": AttemptState.LEASED}, pk=attempt.pk, token=token):
         return None
     if call.has_ended:
         call.attempts.discard()
