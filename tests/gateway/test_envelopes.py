@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ import pytest
 
 from retrycontract.mcp.messages import UnreadableMessageError, read_line
 from tests.gateway.connections import ROOT, gateway_command
+from tests.gateway.listening import gateway
 from tests.gateway.raw_upstream import STRANGE
+from tests.serving.threads import eventually
 
 SCRIPT = str(ROOT / "tests/gateway/raw_upstream.py")
 
@@ -158,6 +161,31 @@ def test_calls_reach_the_server_in_the_order_in_which_they_were_sent(connection:
     for _ in range(300):
         connection.line()
     assert [json.loads(line)["id"] for line in connection.heard() if line] == list(range(300))
+
+
+def test_over_http_too_the_calls_of_a_client_keep_their_order(tmp_path: Path) -> None:
+    calls = [call(n, "text", json.dumps({"text": "x" * (n % 7) * 9000})) for n in range(120)]
+    with gateway("--", sys.executable, SCRIPT, str(tmp_path)) as listening:
+        session = listening.begin()
+        # Two bodies with many calls each, then one after the other on a connection that is not waited for.
+        for body in (calls[:40], calls[40:80]):
+            answered = json.loads(session.send(f"[{','.join(body)}]", accept="application/json")[1])
+            assert len(answered) == 40
+        head = (f"Host: localhost\r\nMcp-Session-Id: {session.id}\r\nContent-Type: application/json\r\n"
+                "Accept: application/json, text/event-stream\r\n")  # fmt: skip
+        sent = [f"POST /mcp HTTP/1.1\r\n{head}Content-Length: {len(one)}\r\n\r\n{one}" for one in calls[80:]]
+        host, port = listening.url.removeprefix("http://").removesuffix("/mcp").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall("".join(sent).encode())
+            eventually(lambda: len(heard(tmp_path)) == 120)
+        assert session.end() == 204
+    assert heard(tmp_path) == list(range(120))
+
+
+def heard(folder: Path) -> list[int]:
+    """Name the calls that have reached the server, by their ids."""
+    lines = [json.loads(line) for line in (folder / "heard").read_bytes().splitlines() if b'"tools/call"' in line]
+    return [each["id"] for line in lines for each in (line if isinstance(line, list) else [line])]
 
 
 def test_the_gateway_ends_as_its_server_ended_when_everybody_has_an_answer(connection: Connection) -> None:

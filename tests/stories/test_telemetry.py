@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 import threading
@@ -20,7 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.gateway.connections import SECONDS, run, run_command
+from tests.gateway.connections import SECONDS, run, run_command, upstream_command
+from tests.gateway.listening import gateway
 from tests.serving.desk import Desk
 from tests.serving.receivers import Receiver, receiving
 from tests.serving.servers import free_port
@@ -206,6 +208,42 @@ def test_without_a_collector_an_attempt_still_joins_the_trace_of_its_client(tmp_
     [call] = AgentClient(service, key).send("GET", "/calls").body["calls"]
     attempts = AgentClient(service, key).send("GET", f"/calls/{call['call_id']}").body["attempts"]
     assert [attempt.get("traceparent") for attempt in attempts] == [META["traceparent"], None]
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["pipe", "tcp"])
+def test_many_servers_and_a_gateway_that_listens_tell_what_they_are_asked(
+    tmp_path: Path, collector: Collector, *, listens: bool
+) -> None:
+    behind = {}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        command, *words = upstream_command(str(tmp_path / name))
+        behind[name] = {"command": command, "args": words, "cwd": str(ROOT)}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": behind}))
+    told = {"RETRYCONTRACT_OTEL_ENDPOINT": f"http://127.0.0.1:{collector.port}"}
+
+    async def story(client: Client) -> None:
+        assert not (await client.call_tool("one__double", {"number": 4}, meta=META)).is_error
+        assert (await client.call_tool("two__double", {"number": SECRETS[1]}, meta=META)).is_error
+
+    options = ["--servers", str(tmp_path / "servers.json")]
+    if listens:
+
+        async def connect(url: str) -> None:
+            async with Client(streamable_http_client(url)) as client:
+                await story(client)
+
+        with gateway(*options, env=told) as listening:
+            anyio.run(connect, listening.url)
+    else:
+        run(story, tmp_path, *options, env=told)
+    asked = [attributes_of(span) for span in collector.spans if span.parent_span_id.hex() == "00f067aa0ba902b7"]
+    assert {span.trace_id.hex() for span in collector.named("tools/call")} == {TRACE}
+    assert [(each["gen_ai.tool.name"], each.get("error.type"), each["network.transport"]) for each in asked] == [
+        ("one__double", None, "tcp" if listens else "pipe"),
+        ("two__double", "tool_error", "tcp" if listens else "pipe"),
+    ]
+    assert SECRETS[1].encode() not in collector.raw
 
 
 def over_http(story: Callable[[Client], Awaitable[None]], service: Service, key: str) -> None:
