@@ -24,7 +24,7 @@ RUN RETRYCONTRACT_SECRET_KEY=build \
     retrycontract collectstatic
 
 # A folder of its own to write into: `docker run -v rc:/srv/data` alone serves, in one process, with what `up` makes.
-RUN chown -R 10001:10001 /srv/data
+RUN chown -R 10001:10001 /srv/data && chmod 700 /srv/data
 VOLUME /srv/data
 
 # By number: a cluster that asks for a user other than root cannot tell from a name.

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,20 +19,26 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from threading import Thread
+from typing import IO, Any, Final
 
+import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
+from tests.delivery.test_webhook import certificate, serve_once
 from tests.serving.servers import PostgreSQL, Redis, free_port
+from tests.serving.threads import eventually
 from tests.test_deployment import DOCKERFILE
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LONG: Final = 180  # seconds, a hang guard
 STEPS: Final = DOCKERFILE.replace("\\\n", " ")
 INSTALLS: Final = ("groupadd", "apt-get", "pip install")
-# $1 the image's root, $2 whether the data folder can be written, then the command.
+# $1 the image's root, $2 whether the data folder can be written (yes, no,
+# small: on a disk that is full soon), then the command.
 ENTER: Final = """
 set -e
 umask 022
@@ -47,6 +54,12 @@ mount --bind "$readable" "$image/shown/environment"
 mount --bind "$image/srv" /srv
 mount -o remount,bind,ro /srv
 [ "$writable" = no ] || mount --bind "$image/srv/data" /srv/data
+if [ "$writable" = small ]; then
+    mkdir -p "$image/small"
+    mount -t tmpfs -o size=64m tmpfs "$image/small"
+    cp --archive "$image/srv/data/." "$image/small"
+    mount --bind "$image/small" /srv/data
+fi
 mount --bind "$image/usr/local/bin" /usr/local/bin
 mount -o remount,bind,ro /usr/local/bin
 cd "$image/shown"
@@ -89,11 +102,11 @@ class Image:
         return said | {"PATH": path, "PYTHON": sys.executable}
 
     def start(
-        self, *words: str, is_writable: bool = True, out: IO[bytes] | int = subprocess.PIPE,
+        self, *words: str, writable: str = "yes", out: IO[bytes] | int = subprocess.PIPE,
         given: IO[bytes] | int = subprocess.DEVNULL, **more: str,
     ) -> subprocess.Popen[bytes]:  # fmt: skip
         base = Path(sys.executable).resolve().parent.parent
-        enter = ["unshare", "-m", "bash", "-c", ENTER, "enter", self.root, "yes" if is_writable else "no"]
+        enter = ["unshare", "-m", "bash", "-c", ENTER, "enter", self.root, writable]
         enter += [sys.prefix, base, self.readable]
         settings = {f"RETRYCONTRACT_{name}": value for name, value in more.items()}
         return subprocess.Popen(
@@ -185,10 +198,69 @@ def agents(image: Image, **more: str) -> set[str]:
     return {row["agent"] for row in json.loads(image.run("retrycontract", "agent", "list", "--json", **more))}
 
 
-def fails(image: Image, **more: str) -> list[str]:
-    findings = json.loads(image.run("retrycontract", "doctor", "--json", **more))
-    assert {"database", "migrations", "static files"} <= {finding["name"] for finding in findings}
-    return [finding["text"] for finding in findings if finding["level"] == "FAIL"]
+def looked(image: Image, *variables: str, **more: str) -> tuple[int, dict[str, str]]:
+    """Give the doctor's exit status, and what it does not find in order, by name."""
+    process = image.start("env", *variables, "retrycontract", "doctor", "--json", **more)  # type: ignore[arg-type]
+    out, err = process.communicate(timeout=LONG)
+    assert process.returncode in (0, 1), err.decode()
+    findings = json.loads(out)
+    assert {"database", "static files"} <= {finding["name"] for finding in findings}
+    told = {each["name"]: f"{each['level']}: {each['text']}" for each in findings if each["level"] != "ok"}
+    # Those of this machine's programs, which are not the image's: their age, and a Redis that keeps no log.
+    foreign = {"versions", "broker"} if told.get("broker", "warn").startswith("warn") else {"versions"}
+    return process.returncode, {name: text for name, text in told.items() if name not in foreign}
+
+
+def inside(image: Image, code: str, **more: str) -> None:
+    """Do something to the database that no command does."""
+    imports = "from datetime import timedelta\nfrom django.utils.timezone import now\n"
+    models = "from retrycontract.store.models import *\n"
+    image.run(
+        "python",
+        "-c",
+        f"from retrycontract.cli.program import start_django; start_django()\n{imports}{models}{code}",
+        **more,
+    )
+
+
+@contextmanager
+def expired_hook(image: Image) -> Iterator[tuple[str, dict[str, str]]]:
+    """Serve a webhook whose certificate is over; give the variable that trusts it, and the settings that lead there."""
+    folder = image.root / "srv/retrycontract"
+    context = certificate(folder, "127.0.0.1", days=0)
+    (folder / "cert.pem").chmod(0o644)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        Thread(target=serve_once, args=(server, context, []), daemon=True).start()
+        hook = f"https://127.0.0.1:{server.getsockname()[1]}/x"
+        yield (
+            "SSL_CERT_FILE=/srv/retrycontract/cert.pem",
+            {"NOTIFY_WEBHOOK_URL": hook, "ALLOW_PRIVATE_WEBHOOKS": "true"},
+        )
+
+
+def held_to_the_settings(image: Image, **more: str) -> None:
+    """Look at what is wrong with variables, and with the certificate of a webhook, in whichever way it runs."""
+    status, told = looked(image, "RETRYCONTRCT_HTTPS=true", **more)
+    assert (status, told) == (
+        0, {"variables": "warn: Nothing reads RETRYCONTRCT_HTTPS: did you mean RETRYCONTRACT_HTTPS?"}
+    )  # fmt: skip
+    process = image.start("retrycontract", "doctor", **more | {"HTPS": "true"})  # type: ignore[arg-type]
+    words = process.communicate(timeout=LONG)[1].decode()
+    assert (process.returncode, len(words.splitlines())) == (2, 1), words
+    assert "did you mean RETRYCONTRACT_HTTPS" in words
+    with expired_hook(image) as (trust, settings):
+        status, told = looked(image, trust, **more | settings)
+    assert (status, list(told)) == (0, ["certificates"])
+    assert "certificate has expired" in told["certificates"]
+
+
+def held_to_the_copies(image: Image, **more: str) -> None:
+    image.run("retrycontract", "seed", "--calls", "20", "--waiting", "0", "--beside-real-calls", **more)
+    status, told = looked(image, **more)
+    assert (status, list(told)) == (0, ["backups"])
+    assert "There is no copy, and calls since" in told["backups"]
+    image.run("retrycontract", "backup", "-", **more)
+    assert looked(image, **more) == (0, {})
 
 
 @pytest.mark.soak
@@ -197,7 +269,7 @@ def test_alone_it_serves_with_a_volume_and_can_be_copied_and_put_back(image: Ima
     command = [*re.findall(r'"([^"]+)"', re.findall(r"^CMD (.+)", STEPS, re.MULTILINE)[0]), "--port", str(port)]
     with running(image, *command, port=port):
         assert image.run("retrycontract", "agent", "create", "planner").startswith(b"rc_")
-        assert fails(image) == []
+        assert looked(image) == (0, {})
         copy = image.run("retrycontract", "backup", "-")
         image.run("retrycontract", "agent", "create", "later")
         login = urllib.request.urlopen(f"http://127.0.0.1:{port}/login/").read().decode()
@@ -209,24 +281,80 @@ def test_alone_it_serves_with_a_volume_and_can_be_copied_and_put_back(image: Ima
     assert "later" not in agents(image)
 
 
+def submit(address: str, key: str, call: str, *, wait: int) -> dict[str, Any]:
+    body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": call, "arguments": {}}).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Prefer": f"wait={wait}"}
+    asked = urllib.request.Request(address, body, headers)
+    told: dict[str, Any] = json.load(urllib.request.urlopen(asked, timeout=90))
+    return told
+
+
+def shadow_the_clock(database: str, seconds: int = 60) -> None:
+    """Let a database give a time that is not ours."""
+    with psycopg.connect(database, autocommit=True) as owner:
+        name = owner.info.dbname
+        owner.execute(f'ALTER DATABASE "{name}" SET search_path = public, pg_catalog')
+        owner.execute(
+            "CREATE OR REPLACE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+            f"$$ SELECT pg_catalog.clock_timestamp() + interval '{seconds} s' $$"
+        )
+
+
 @pytest.mark.soak
 def test_scaled_out_it_needs_nothing_that_can_be_written(image: Image, postgresql: PostgreSQL, redis: Redis) -> None:
     given = {
         "DATABASE_URL": postgresql.new_database(), "REDIS_URL": redis.new_database(), "SECRET_KEY": "s" * 50,
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(), "JUDGE": "worker",
     }  # fmt: skip
-    closed = {"is_writable": False, **given}
+    closed = {"writable": "no", **given}
     image.run("retrycontract", "migrate", **closed)  # type: ignore[arg-type]
     port = free_port()
     web = ["retrycontract", "web", "--workers", "2", "--port", str(port)]
-    with running(image, *web, port=port, **closed), running(image, "retrycontract", "worker", **closed):  # type: ignore[arg-type]
-        key = image.run("retrycontract", "agent", "create", "planner", **closed).decode().strip()  # type: ignore[arg-type]
-        body = json.dumps({"kind": "tool_call", "tool": "none", "tool_call_id": "c1", "arguments": {}}).encode()
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Prefer": "wait=60"}
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}/api/v1/calls", body, headers)
-        assert json.load(urllib.request.urlopen(asked, timeout=90))["status"] == "retry", "a worker judged it"
-        assert fails(image, **closed) == []  # type: ignore[arg-type]
-        copy = image.run("retrycontract", "backup", "-", **closed)  # type: ignore[arg-type]
-        image.run("retrycontract", "agent", "create", "later", **closed)  # type: ignore[arg-type]
+    with running(image, *web, port=port, **closed):
+        key = image.run("retrycontract", "agent", "create", "planner", **closed).decode().strip()
+        asked = partial(submit, f"http://127.0.0.1:{port}/api/v1/calls", key)
+        with running(image, "retrycontract", "worker", **closed):
+            eventually(lambda: set(looked(image, **closed)[1]) == {"operators"}, within=LONG)  # nobody can log in yet
+            image.run("retrycontract", "operator", "create", "mia", **closed)
+            held_to_the_copies(image, **closed)
+            assert asked("c1", wait=60)["status"] == "retry", "a worker judged it"
+            copy = image.run("retrycontract", "backup", "-", **closed)
+            image.run("retrycontract", "agent", "create", "later", **closed)
+            held_to_the_settings(image, **closed)
+            shadow_the_clock(given["DATABASE_URL"])
+            status, told = looked(image, **closed)
+            assert (status, list(told)) == (1, ["clock"])
+            assert "60 s away from ours" in told["clock"]
+            shadow_the_clock(given["DATABASE_URL"], seconds=0)
+        assert asked("c2", wait=0)["status"] is None
+        inside(
+            image,
+            "WorkerBeat.objects.all().delete()\n"
+            "Attempt.objects.waiting().update(submitted_at=now() - timedelta(hours=3))",
+            **closed,
+        )
+        status, told = looked(image, **closed)
+        assert (status, set(told)) == (1, {"workers", "queue"})
     image.run("retrycontract", "restore", "-", "--yes", given=copy, **given)
-    assert agents(image, **given) == {"planner"}
+    assert "planner" in agents(image, **given)
+    assert "later" not in agents(image, **given)
+
+
+@pytest.mark.soak
+def test_the_doctor_of_a_container_alone_tells_what_is_wrong_and_nothing_else(image: Image) -> None:
+    for path in (image.root / "srv/data").iterdir():
+        if path.is_file():  # of another test's service
+            path.unlink()
+    image.run("retrycontract", "migrate")
+    image.run("retrycontract", "operator", "create", "mia")
+    assert looked(image) == (0, {})
+    held_to_the_settings(image)
+    held_to_the_copies(image)
+    status, told = looked(image, writable="small")
+    assert (status, list(told)) == (1, ["disk"])
+    assert "nothing can be stored soon" in told["disk"]
+    status, told = looked(image, writable="no")
+    assert (status, told["data folder"].partition(":")[0]) == (1, "FAIL")
+    inside(image, "Event.record('agent.admitted', actor='x', door=Door.COMMAND, at=now() + timedelta(days=1))")
+    status, told = looked(image)
+    assert (status, list(told)) == (0, ["clock"])

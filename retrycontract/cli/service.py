@@ -121,6 +121,7 @@ def migrate() -> None:
     from django.conf import settings
 
     if not settings.RETRYCONTRACT.database_url:  # where keys are given, nobody made the folder yet
+        os.umask(0o077)  # the database is the service's alone, as 'up' makes it
         settings.RETRYCONTRACT.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     django_command("migrate", interactive=False, verbosity=0)
     click.echo("The database is at this version.")

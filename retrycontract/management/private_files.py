@@ -110,10 +110,10 @@ class DataInUseError(RuntimeError):
 @contextmanager
 def sole_service(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; raises DataInUseError. The file stays, it is the lock on it that counts."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / NAME
     # Not "w", which would empty the file of the service that holds the lock, and so lose its number.
-    with path.open("a+", encoding="ascii") as file:
+    with open(path, "a+", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         try:
             if sys.platform == "win32":
                 import msvcrt

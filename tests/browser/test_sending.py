@@ -80,6 +80,8 @@ def test_send_and_next_lands_at_the_top_and_undo_brings_the_words_back(site: Sit
     page.keyboard.press("z")
     expect(page.get_by_text("Taken back: no agent saw it.")).to_be_visible()
     expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
+    page.reload()
+    expect(page.locator("#id_text")).to_have_value("Use eu-west-1.")
     assert not HeldAnswer.objects.exists()
     page.keyboard.press("g")
     page.keyboard.press("Control+Enter")

@@ -64,6 +64,7 @@ def test_a_restore_is_in_the_trail_that_came_with_the_copy(backup: Path, data_di
     printed("restore", str(backup), "--yes")
     event = Event.objects.latest("pk")
     (kept,) = data_dir.glob("before-restore-*.sqlite3")
+    assert stat.S_IMODE((data_dir / "service.lock").stat().st_mode) == 0o600
     assert (event.name, event.actor, event.door) == ("data.restored", "restore", "command")
     assert event.data.keys() == {"file", "rows", "kept"}
     assert (event.data["file"], event.data["kept"]) == ("monday.backup", kept.name)

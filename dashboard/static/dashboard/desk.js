@@ -304,7 +304,8 @@
   };
   const restore = (form) => {
     const draft = JSON.parse(stored((store) => store.getItem(keyOf(form))) || "null");
-    if (!draft || form.elements.text.value) return; // what the page brought back itself is newer
+    if (form.elements.text.value) { keep(form); return; } // what the page brought back itself is newer, and comes once
+    if (!draft) return;
     form.elements.text.value = draft.text;
     if (form.elements.arguments && draft.arguments) form.elements.arguments.value = draft.arguments;
     const choice = all("[name=decision]", form).find((input) => input.value === draft.decision && !input.disabled);
