@@ -120,7 +120,7 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
             )
             for text in ("validaton", "Validations", "vaildation", "validator")
         ),
-        pytest.param(SNAKE.encode() + b"tols: 3", "tols: unknown key; did you mean 'tools'?", id="beside-the-right-one"),
+        pytest.param(SNAKE.encode() + b"tols: 3", "tols: unknown key; did you mean 'tools'?", id="beside"),
     ],
 )
 def test_a_wrong_file_is_named_with_the_place_in_it(file: Path, text: bytes, message: str) -> None:
