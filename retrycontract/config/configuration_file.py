@@ -46,10 +46,22 @@ def _read(path: Path) -> Mapping[str, Any]:
     for key in ("tools", "validation"):
         if not isinstance(section, Mapping):
             raise ConfigurationError(str(path), key, "must be a mapping")
+        for name in section:
+            _refuse_misspelt(str(name), key, str(path), "" if section is document else "tools.")
         section = next((value for name, value in section.items() if str(name).lower() == key), {}) or {}
     if not isinstance(section, Mapping):
         raise ConfigurationError(str(path), "tools.validation", "must be a mapping of sections")
     return section
+
+
+def _refuse_misspelt(name: str, key: str, source: str, above: str) -> None:
+    """Refuse a name that is nearly the key; what is unlike it belongs to others who read the file."""
+    if name.lower() == key:
+        return
+    from retrycontract.contract.advice.names import slips_between  # seldom needed, and it takes a tenth of a second
+
+    if slips_between(name.lower(), key) is not None:
+        raise ConfigurationError(source, f"{above}{name}", f"unknown key; did you mean {above + key!r}?")
 
 
 def variable(name: str) -> str:

@@ -43,6 +43,11 @@ def test_an_empty_section_changes_nothing(file: Path, text: str) -> None:
     assert load_configuration(file) == DEFAULTS
 
 
+def test_sections_of_others_are_left_to_them(file: Path) -> None:
+    file.write_text("{1: 2, model: x, allowed_tools: [a], toolset: 1, tools: {bash: {timeout: 3}, validate_all: true}}")
+    assert load_configuration(file) == DEFAULTS
+
+
 def test_the_environment_overrides_the_file_and_a_tool_overrides_both(file: Path) -> None:
     file.write_text(SNAKE)
     configuration = load_configuration(file, {"RETRYCONTRACT_MAX_ATTEMPTS": "2", "RETRYCONTRACT_DATA_DIR": "/x"})
@@ -101,6 +106,21 @@ def test_a_variable_out_of_range_is_named_with_its_range(file: Path, variable: s
             id="range",
         ),
         pytest.param(b"tools: {validation: {retry: {tries: 3}}}", "retry.tries: unknown key", id="unknown-key"),
+        *(
+            pytest.param(
+                f"{text}: {{validation: {{}}}}".encode(), f"{text}: unknown key; did you mean 'tools'?", id=text
+            )
+            for text in ("tool", "tols", "Toolz", "TOOL", "otols")
+        ),
+        *(
+            pytest.param(
+                f"tools: {{{text}: {{retry: {{max_attempts: 7}}}}}}".encode(),
+                f"tools.{text}: unknown key; did you mean 'tools.validation'?",
+                id=text,
+            )
+            for text in ("validaton", "Validations", "vaildation", "validator")
+        ),
+        pytest.param(SNAKE.encode() + b"tols: 3", "tols: unknown key; did you mean 'tools'?", id="beside"),
     ],
 )
 def test_a_wrong_file_is_named_with_the_place_in_it(file: Path, text: bytes, message: str) -> None:

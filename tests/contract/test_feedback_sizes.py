@@ -89,6 +89,22 @@ def test_every_distinct_mistake_stays_visible_among_six_hundred() -> None:
     assert len(text) <= 700
 
 
+def test_what_is_missing_is_told_however_many_fields_were_made_up() -> None:
+    schema = {
+        "properties": {
+            "query": {"type": "string"},
+            "changes": {"properties": {"qty": {"type": "integer"}}, "additionalProperties": False},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    made_up = dict.fromkeys("abcdefghijkl", 1)
+    text = content(schema, made_up | {"changes": made_up | {"qty": "1"}})
+    assert parse_feedback(text).pointers == ("/a", "/changes/a", "/changes/qty", "/query")
+    assert "'a' … and 11 more unknown fields (/*)" in text
+    assert "'a' … and 11 more unknown fields (/changes/*)" in text
+
+
 def test_the_same_call_again_is_told_to_take_a_different_approach() -> None:
     text = content(BOOK_FLIGHT, EIGHT_FAULTS, EIGHT_FAULTS, name="book_flight")
     assert (

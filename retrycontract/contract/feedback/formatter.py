@@ -145,7 +145,7 @@ class ErrorFormatter:
                 groups = tuple(ErrorGroup(error) for error in ordered)
             else:
                 # Every layout that folds takes the same groups: folding thousands of errors is costly.
-                groups = folded = folded or fold(ordered)
+                groups = folded = folded or fold(ordered, layout.errors)
             text = self._write(frame, groups, layout)
             if len(text) <= limit:
                 return text
@@ -180,7 +180,7 @@ class ErrorFormatter:
         message = error.message if layout.values is None else _shorten(error.message, SHORT_VALUE * 3)
         lines = [f"{head} {visible(message)}"]
         if group.like:
-            lines[0] += f" … and in {group.like} more items ({shown_pointer(group.pattern)})"
+            lines[0] += f" … and {group.more} ({shown_pointer(group.pattern)})"
         if layout.values != 0:
             lines.extend(self._values(error, layout.values, said, repeats=repeats))
         return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from retrycontract.contract import pointers
@@ -14,15 +14,21 @@ from retrycontract.contract.redaction.sanitizer import elide_middle, visible
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Hold one error and how many like it stand at other items of the same arrays."""
+    """Hold one error and how many like it stand at other items of the same arrays, or are of the same object."""
 
     error: ValidationError
     like: int = 0
+    are_fields: bool = False
+
+    @property
+    def more(self) -> str:
+        """Say how many more there are: 'in 9 more items'."""
+        return f"{self.like} more unknown fields" if self.are_fields else f"in {self.like} more items"
 
     @property
     def pattern(self) -> str:
-        """Give the pointer with every index as `*`: '/items/*/sku'."""
-        return pointers.pattern(self.error.field_path)
+        """Give the pointer with every index as `*`, and the name of an unknown field: '/items/*/sku'."""
+        return _object_pattern(self.error) if self.are_fields else pointers.pattern(self.error.field_path)
 
 
 class ErrorAggregator:
@@ -42,7 +48,7 @@ class ErrorAggregator:
         """
         ordered = in_order(whole_errors(errors))
         fits = len(ordered) <= self._max_errors
-        groups = tuple(ErrorGroup(error) for error in ordered) if fits else fold(ordered)
+        groups = tuple(ErrorGroup(error) for error in ordered) if fits else fold(ordered, self._max_errors)
         return groups[: self._max_errors], max(0, len(groups) - self._max_errors)
 
 
@@ -61,15 +67,38 @@ def in_order(errors: Iterable[ValidationError]) -> tuple[ValidationError, ...]:
     return tuple(sorted(unique.values(), key=_sort_key))
 
 
-def fold(errors: Sequence[ValidationError]) -> tuple[ErrorGroup, ...]:
-    """Keep the first of the errors that differ in array indices only, and count the others."""
+def fold(errors: Sequence[ValidationError], room: int) -> tuple[ErrorGroup, ...]:
+    """Keep the first of the errors that differ in array indices only, and count the others.
+
+    Where that leaves more than `room` groups, the unknown fields of an object become one: else a missing field stands
+    behind all those that a model has made up.
+    """
+    groups = _grouped(errors, lambda error: pointers.pattern(error.field_path))
+    if len(groups) <= room:
+        return groups
+
+    def place(error: ValidationError) -> str:
+        unknown = error.error_code is ErrorCode.UNKNOWN_FIELD
+        return _object_pattern(error) if unknown else pointers.pattern(error.field_path)
+
+    return _grouped(errors, place)
+
+
+def _grouped(errors: Sequence[ValidationError], place: Callable[[ValidationError], str]) -> tuple[ErrorGroup, ...]:
     counts: dict[tuple[str, str, str], int] = {}
     first: dict[tuple[str, str, str], ValidationError] = {}
+    names: dict[tuple[str, str, str], str] = {}
     for error in errors:
-        key = (pointers.pattern(error.field_path), error.error_code, error.keyword)
+        key = (place(error), error.error_code, error.keyword)
         counts[key] = counts.get(key, 0) + 1
         first.setdefault(key, error)
-    return tuple(ErrorGroup(error, like=counts[key] - 1) for key, error in first.items())
+        if key[0] != pointers.pattern(first[key].field_path):
+            names[key] = key[0]
+    return tuple(ErrorGroup(error, counts[key] - 1, key in names) for key, error in first.items())
+
+
+def _object_pattern(error: ValidationError) -> str:
+    return f"{pointers.pattern(pointers.parent(error.field_path))}/*"
 
 
 def _sort_key(error: ValidationError) -> tuple[int, tuple[tuple[int, int, str], ...], str]:
