@@ -10,6 +10,7 @@ from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
 PLAIN = "hunter" + "2-two"
+RANDOM_KEY = "aB3xY9kQ" + "2mZ7pL"
 
 SECRET_NAMES = """
 password Password PASSWORD passwd pwd pass passphrase passcode user_password newPassword password2
@@ -21,7 +22,8 @@ openai_api_key stripe.api.key subscription_key access_key secret_access_key priv
 PRIVATE_KEY_PEM ssh_key signing_key encryption_key auth Authorization proxy-authorization auth_header
 auth_code authKey basic_auth credential credentials aws_credentials creds jwt jwt_token session cookie
 cookies set-cookie connection_string connectionString dsn SENTRY_DSN conn_str pin otp cvv ssn mnemonic
-seed_phrase recovery_codes contraseña senha 密码 пароль ａｐｉ＿ｋｅｙ ＰＡＳＳＷＯＲＤ
+seed_phrase recovery_codes contraseña senha senha_acesso clave_acceso claveDeAcceso claveUsuario CLAVE_BD
+claveSecreta clave_secreta clave_privada 密码 пароль ａｐｉ＿ｋｅｙ ＰＡＳＳＷＯＲＤ
 """
 
 ORDINARY_NAMES = """
@@ -34,7 +36,7 @@ secretary secretariat secret_name secret_id secretArn session_id sessionId sessi
 sessionDuration cookie_domain cookie_name key keys primary_key foreignKey sort_key partition_key
 cache_key public_key issue_key s3_key idempotency_key monkey keyboard hotkey turkey passenger compass
 bypass_cache passport_country spinner pinned mapping id uuid commit sha256 content text message query
-path url user username email name title description
+path url user username email name title description clave chave clave_primaria clave_producto palabra_clave
 """
 
 
@@ -188,3 +190,9 @@ def test_a_schema_mark_redacts_the_whole_value() -> None:
     assert SANITIZER.redact("y", "/rows/0/x", marked=marked) == mark
     assert SANITIZER.redact({"b": 1}, "/profile/note/deep", marked=marked) == mark
     assert SANITIZER.preview(41, "/profile/age", marked=marked) == f'"{mark}"'
+
+
+def test_the_spanish_word_for_key_and_password_asks_for_a_value_that_looks_random() -> None:
+    assert SANITIZER.redact({"clave": "A-102", "chave": "rojo"}) == {"clave": "A-102", "chave": "rojo"}
+    assert SANITIZER.redact({"clave": RANDOM_KEY}) == {"clave": "[REDACTED: API_KEY]"}
+    assert PLAIN not in SANITIZER.redact_text(f"CLAVE_ACCESO={PLAIN}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 
 SANITIZER = ValueSanitizer()
@@ -133,6 +135,69 @@ def test_a_secret_in_a_file_or_a_command_line_is_redacted(text: str) -> None:
 def test_what_resembles_a_secret_stays(text: str) -> None:
     assert SANITIZER.redact_text(text) == text
     assert SANITIZER.redact({"text": [text]}) == {"text": [text]}
+
+
+LISTS = [
+    *[shlex.split(text) for text in COMMANDS],
+    ["mysql", "-uroot", f"-p{SECRET}"], ["/usr/bin/mysql", "-u", "root", f"-p{SECRET}"],
+    ["C:\\bin\\mysql.exe", f"-p{SECRET}"], ["sudo", "mysqldump", f"-p{SECRET}", "db"], ["mysqladmin", f"-p{SECRET}"],
+    ["mariadb", f"-p{SECRET}"], ["docker", "exec", "db", "/usr/bin/mysql", f"-p{SECRET}"],
+    ["mysql", "-P", 3306, f"-p{SECRET}"],
+    ["sshpass", f"-p{SECRET}", "ssh", "a@b"], ["podman", "login", "-u", "x", "-p", SECRET, "reg"],
+    ["redis-cli", f"-a{SECRET}"], ["ldapsearch", "-D", "cn=a", "-w", SECRET],
+    ["smbclient", "//x/y", "-U", f"a%{SECRET}"],
+    ["net", "use", "Z:", "\\\\srv\\s", SECRET], ["net", "user", "bob", SECRET, "/add"], ["xfreerdp", f"/p:{SECRET}"],
+    ["htpasswd", "-b", "f", "ana", SECRET], ["openssl", "rsa", "-passin", f"pass:{SECRET}"], ["unzip", f"-P{SECRET}"],
+    ["sqlplus", f"scott/{SECRET}@db"], ["curl", f"-uana:{SECRET}"], ["curl", "-b", f"sid={SECRET}"],
+    ["sh", "-c", f"mysql -uroot -p{SECRET}"], ["mysql", f"-pall of {SECRET}; is it|\"so"], [f"PASSWORD={SECRET}"],
+    ["echo", SECRET, "|", "sudo", "-S", "ls"], [["mysql", f"-p{SECRET}"]], {"env": [f"DB_PASSWORD={SECRET}"]},
+    {"command": "mysql", "args": ["-uroot", f"-p{SECRET}"]}, {"args": [f"-p{SECRET}"], "command": "/usr/bin/mysql"},
+    {"command": ["docker", "login"], "args": ["-u", "x", "-p", SECRET]},
+    {"program": "mysql", "arguments": f"-p{SECRET}"},
+    {"mcpServers": {"db": {"command": "docker", "args": ["exec", "db", "mysql", f"-p{SECRET}"]}}},
+    {"entrypoint": ["sshpass"], "command": ["-p", SECRET, "ssh", "a@b"]},
+]  # fmt: skip
+
+HARMLESS_LISTS = [
+    *[text.split() for text in HARMLESS if text.split()[0] in ("git", "cp", "mkdir", "tar", "docker", "ssh", "python")],
+    ["docker", "run", "--name", "mysql", "-p", "3306:3306", "mysql"], ["-p", "8080:80"], ["-p", "22"],
+    ["ssh", "-p", "22"],
+    ["python", "-u", "x.py"], ["cp", "-p", "mysql", "b"], ["docker", "exec", "mysql", "mkdir", "-p", "/srv/a"],
+    ["sshpass", "-e", "ssh", "-p", "2222", "host"], ["npx", "-y", "@x/mcp-server-mysql", "-path", "a/b"],
+    ["tar", "-C", "/var/lib/mysql", "-pxzf", "a.tgz"], ["ls", "docs/mysql", "-p", "index.md"],
+    ["mysql", "-u", "root", "-p"],
+    ["read about mysql", "then cp -p a b"], ["docker", "login", "-u", "x", "--password-stdin"],
+    ["mysql", "-p${DB_PASS}"],
+    ["mysql", "-p<your password>"], ["net", "use", "help"],
+    {"command": "docker", "args": ["run", "-p", "8080:80", "nginx"]},
+    {"command": "npx", "args": ["-y", "mcp-server-mysql", "-path", "a"]}, {"command": "mysql", "args": ["-u", "root"]},
+    {"command": "python", "args": "-u x.py"}, ["mysql", None, 7, True],
+    {"command": "git", "args": ["-C", "sub/mysql", "log", "-p", "main"]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LISTS)
+@pytest.mark.parametrize("sanitizer", [SANITIZER, ValueSanitizer(RetryConfiguration(sanitizer_mode="strict"))])
+def test_a_secret_in_a_command_line_that_is_a_list_is_redacted(sanitizer: ValueSanitizer, words: Any) -> None:
+    redacted = sanitizer.redact({"run": words})
+    assert SECRET not in str(redacted)
+    assert sanitizer.redact(redacted) == redacted
+    assert SECRET not in sanitizer.preview({"run": words})
+    assert SECRET not in str(sanitizer.redact(words))
+
+
+@pytest.mark.parametrize("words", HARMLESS_LISTS)
+def test_a_list_that_resembles_one_with_a_secret_stays(words: Any) -> None:
+    assert SANITIZER.redact({"run": words}) == {"run": words}
+
+
+def test_of_a_list_only_the_secret_goes() -> None:
+    mark = "[REDACTED: PASSWORD]"
+    assert SANITIZER.redact(["mysql", "-uroot", f"-p{SECRET}", "db"]) == ["mysql", "-uroot", f"-p{mark}", "db"]
+    assert SANITIZER.redact({"command": "mysql", "args": f"-uroot -p{SECRET} db"}) == {
+        "command": "mysql",
+        "args": f"-uroot -p{mark} db",
+    }
 
 
 def test_only_the_secret_behind_an_escape_is_replaced() -> None:

@@ -25,7 +25,7 @@ NAME_WORDS = (
     "mot de passe|mdp|wachtwoord|parool|haslo|hasla|sifre|parol|heslo|jelsz|losenord|adgangskode|kodeord|salasana|"
     "lozink|geslo|slaptazodis|pasahitza|contrasin|fjalekalimi|nenosiri|cyfrinair|lykilord|mat khau|"
     "kata (?:sandi|laluan)|zugangscode|"
-    "toegangscode|jeton|geheimnis|segret|segred|cle (?:d.)?api|cle secrete|clave (?:api|secreta)|chave (?:api|secreta)|"
+    "toegangscode|jeton|geheimnis|segret|segred|cle (?:d.)?api|cle secrete|clave|chave|"
     "chiave api|schlussel|sleutel|klucz api|nyckel"
 )
 SECRET_NAME = (

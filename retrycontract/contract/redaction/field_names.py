@@ -18,7 +18,7 @@ def word_set(words: str) -> frozenset[str]:
 # Longer names are judged by their two ends, so that a name of a megabyte costs no more than this.
 LONGEST_NAME = 160
 
-# One table per mark: a word of the name (or two neighbours joined, as in `api_key`) that makes the value secret.
+# One table per mark: a word of the name (or neighbours joined, as in `api_key`) that makes the value secret.
 _MARKS: dict[str, str] = {
     # Other languages stand here without their accents; those of other scripts in `foreign_words`.
     "PASSWORD": "password passwords passwd passwds pwd pass pw passphrase passcode storepass keypass masterpassword "
@@ -26,7 +26,8 @@ _MARKS: dict[str, str] = {
     "motdepasse depasse mdp palavrapasse wachtwoord haslo hasla sifre sifresi sifreniz sifrem parool heslo jelszo "
     "jelszava losenord losenordet passord passordet adgangskode kodeord kodeordet salasana lozinka lozinku geslo "
     "slaptazodis pasahitza fjalekalimi nenosiri cyfrinair lykilord matkhau katasandi katalaluan zugangscode "
-    "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial",
+    "toegangscode psk presharedkey wpapassphrase wpapsk keymaterial claveacceso clavedeacceso claveusuario "
+    "clavedeusuario clavemaestra clavewifi claveadmin clavebd clavedb",
     "SECRET": "secret secrets mnemonic seedphrase recoveryphrase recoverycode recoverycodes backupcodes totpseed "
     "otpseed totpsecret otpsecret totpkey mfaseed geheimnis segreto segredo",
     "TOKEN": "token bearer csrf xsrf csrftoken authtoken accesstoken refreshtoken idtoken accesstokens "
@@ -37,7 +38,7 @@ _MARKS: dict[str, str] = {
     "ACCESS_KEY": "accesskey accesskeys secretkey secretkeys secretaccesskey clesecrete clavesecreta chavesecreta "
     "zugriffsschlussel",
     "PRIVATE_KEY": "privatekey privatekeys signingkey encryptionkey decryptionkey sshkey hmackey aeskey rsakey "
-    "sharedkey cryptokey serverkey privkey",
+    "sharedkey cryptokey serverkey privkey claveprivada chaveprivada",
     "AUTHORIZATION": "auth authorization authorisation proxyauthorization xauth",
     "CREDENTIAL": "credential credentials cred creds",
     "JWT": "jwt jwts",
@@ -88,7 +89,7 @@ _QUESTIONS = frozenset({"is", "has", "requires", "require", "needs", "forgot", "
 # The last word of a name whose value may be secret: the value has to look random as well.
 _WEAK_WORDS = frozenset(
     {"key", "keys", "tokens", "login", "sig", "signature", "salt", "seed", "pat", "sid", "license", "sas", "hmac",
-     "signed", "srt", "webhook", "accessid"}
+     "signed", "srt", "webhook", "accessid", "clave", "chave"}
 )  # fmt: skip
 # Two words that name an id which opens doors.
 _SECRET_IDS = frozenset({"accessid", "secretid"})
@@ -178,9 +179,10 @@ def _mark(words: tuple[str, ...]) -> str | None:
 
 def _mark_at(words: tuple[str, ...], end: int) -> str | None:
     word = words[end - 1]
-    pair = "".join(words[max(end - 2, 0) : end])
-    if pair in _SECRET_WORDS and len(pair) > len(word):
-        return _SECRET_WORDS[pair]
+    for neighbours in (3, 2):
+        joined = "".join(words[max(end - neighbours, 0) : end])
+        if joined in _SECRET_WORDS and len(joined) > len(word):
+            return _SECRET_WORDS[joined]
     if word == "token" and _counts_or_pages(words[:end]):
         return None
     if word in _SECRET_WORDS:

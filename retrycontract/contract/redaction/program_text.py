@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from retrycontract.contract.redaction.assignments import SECRET_NAME
 from retrycontract.contract.redaction.detectors import Allowance, Finder, Head, SecretSpan, loosened
 from retrycontract.contract.redaction.field_names import NameVerdict, judge, split_words, word_set
-from retrycontract.contract.redaction.literals import Literal, is_quoted_secret, read_literal, unquoted_end
+from retrycontract.contract.redaction.literals import (
+    Literal,
+    WholePattern,
+    is_quoted_secret,
+    read_literal,
+    unquoted_end,
+)
 
 _QUOTE = r"(?:[@$bBrRuULNEe]{0,2}[\"'`])"
 _CALL = Head(rf"(?i)({SECRET_NAME})\(\s*(?:[\w.]+\s?[=,]\s?)?({_QUOTE})[^\"'`]")
@@ -112,6 +118,12 @@ _FLAGS = {
     "htpasswd[ \\t]+-\\w*b\\w*[ \\t]+\\S+": "\\S+[ \\t]+", "smbclient": "-U[ \\t]*[^\\s%]+%", "xfreerdp": "/p:",
 }  # fmt: skip
 _HEADINGS = "|".join(rf"{command}{_BETWEEN}{flag}[ \t]*" for command, flag in _FLAGS.items())
+_COMMAND = re.compile(rf"(?:{'|'.join(_FLAGS)})\b")
+# What a shell would read as several words, or as more than a word, is one word in a list.
+_ONE_WORD = str.maketrans(dict.fromkeys(" \t\r\n\v\f\"'`;|", "_"))
+# Ports of a container, and the commands within the command whose `-p` is something else.
+_PORTS = WholePattern(r"(?:[0-9.]+:)?[0-9]{1,5}:[0-9]{1,5}(?:/\w+)?")
+_OTHER_COMMAND = re.compile(r"[ \t](?:mkdir|cp|ssh|scp|tar)[ \t]")
 _PASSWORD = Head(rf"\b(?:{_HEADINGS})([^\s-][^\s]*)")
 _NETRC = Head(r"(?i)\blogin\s+\S+\s+password\s+([^\s,;]+)")
 _REQUIRED = Head(
@@ -154,8 +166,25 @@ def find_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:
     for head in (_PASSWORD, _NETRC, _REQUIRED):
         for find in head.telling(text, allowance):
             literal = read_literal(text, find.span(1)[0])
-            if literal and not literal.is_placeholder and not literal.is_word_of_code:
+            if not literal or literal.is_placeholder or literal.is_word_of_code:
+                continue
+            is_other = head is _PASSWORD and (
+                _PORTS.fits(literal.text) or _OTHER_COMMAND.search(text, find.span(0)[0], literal.start)
+            )
+            if not is_other:
                 yield SecretSpan(literal.start, literal.end, "PASSWORD")
+
+
+def one_word(text: str, *, is_first: bool) -> str:
+    """Write an item of a list as one word of a command line of the same length."""
+    word = text.translate(_ONE_WORD) if len(text) > 1 else text
+    if word.startswith("-"):
+        return word
+    folder, slash, name = word.rpartition("/")
+    # Packages and folders are often named for a program: `mcp-server-mysql`, `/var/lib/mysql`.
+    if slash and not is_first and not folder.endswith("bin") and _COMMAND.match(name):
+        folder, slash, name = "", "", word.replace("/", "_")
+    return f"{folder}{slash}{name if _COMMAND.match(name) else name.replace('-', '_')}"
 
 
 def find_piped_passwords(text: str, allowance: Allowance) -> Iterator[SecretSpan]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any
 
 import re2
 
@@ -88,6 +91,12 @@ LONG_WORD = "[A-Za-z0-9_+/=-]{20}"
 MOST_LOOKS = 4
 # JSON in a string of JSON in a URL: escapes are decoded so often.
 MOST_DECODED = 2
+
+# A list of more words than these, or a longer word in it, is no command line.
+MOST_ARGUMENTS = 1000
+LONGEST_WORD = 4096
+_SETTINGS = (finder for finder in assignments.FINDERS if finder.find is assignments.find_settings)
+COMMAND_LINES = Sieve((*program_text.COMMAND_FINDERS, *_SETTINGS))
 
 CONTEXT = (*assignments.FINDERS, *surroundings.FINDERS, *program_text.COMMAND_FINDERS, *program_text.FINDERS, MANIFESTS)
 
@@ -184,6 +193,33 @@ def bounded(finders: Iterable[Finder], text: str) -> Iterator[SecretSpan]:
             yield SecretSpan(dense.position, end, "SECRET")
             # From that place on all is taken, so that nothing is left there for the other finders.
             text, end = text[: dense.position], dense.position
+
+
+def redacted_words(words: Sequence[Any], before: str = "") -> dict[int, str]:
+    """Read a list as a command line, behind the program `before`; give the words that it tells are secret, redacted."""
+    parts = [f"{before} "] if before else [""]
+    for word in words[:MOST_ARGUMENTS]:
+        is_text = type(word) is str and len(word) <= LONGEST_WORD
+        parts.append(f"{program_text.one_word(word, is_first=len(parts) == 1) if is_text else '_'} ")
+    line = ascii_copy("".join(parts))
+    redacted: dict[int, str] = {}
+    ends = list(accumulate(map(len, parts)))
+    for span in find(COMMAND_LINES, line):
+        index = bisect_right(ends, span.start) - 1
+        # The word is the secret to its end, whatever a shell would make of the characters in it.
+        if index >= 0 and index not in redacted and type(words[index]) is str:
+            redacted[index] = f"{words[index][: span.start - ends[index]]}{MARK}{span.mark}]"
+    return redacted
+
+
+def redacted_tail(text: str, before: str) -> str:
+    """Redact a text as the end of the command line that begins with the program `before`."""
+    line, start = f"{before} {text}", len(before) + 1
+    pieces, position = list[str](), start
+    for span in merge(span for span in find(COMMAND_LINES, ascii_copy(line)) if span.start >= start):
+        pieces += (line[position : span.start], f"{MARK}{span.mark}]")
+        position = span.end
+    return "".join([*pieces, line[position:]])
 
 
 def merge(spans: Iterator[SecretSpan]) -> list[SecretSpan]:

@@ -13,7 +13,7 @@ from retrycontract.contract.redaction.credentials import is_card_number
 from retrycontract.contract.redaction.field_names import judge, split_words, word_set
 from retrycontract.contract.redaction.foreign import MARK, as_json, is_mark, items_of, plain_text, without_marks
 from retrycontract.contract.redaction.literals import Literal
-from retrycontract.contract.redaction.scanner import BALANCED, Scanner
+from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, Scanner, redacted_tail, redacted_words
 
 # The member that names, and the members that then hold the secret.
 _NAMING = ("name", "key", "field", "header", "variable", "var", "env", "param", "parameter", "property", "attribute",
@@ -25,6 +25,10 @@ _TYPED = ("text", "value", "input", "keys")
 _TYPED_SECRETS = frozenset(
     {"password", "passwd", "pwd", "passcode", "passphrase", "otp", "pin", "cvv", "secret", "token"}
 )
+# A program and its arguments, as the configurations of MCP servers, containers and editors have them.
+_PROGRAMS = ("entrypoint", "command", "cmd", "program", "executable", "exec", "binary")
+_ARGUMENTS = frozenset({"args", "arguments", "argv", "params", "parameters", "command", "cmd"})
+LONGEST_PROGRAM = 500
 # The flags of curl that take `user:password`.
 _USER_FLAGS = ("-u", "--user", "--proxy-user")
 _TELLING = frozenset({*_NAMING, *_POINTING, "kind"})
@@ -58,6 +62,17 @@ def paired_values(members: dict[Any, Any]) -> dict[Any, str]:
     if type(kind) is str and kind.casefold() == "secret":
         found.update((key, "SECRET") for key in ("data", "stringData") if key in members)
     return found
+
+
+def program_of(members: dict[Any, Any]) -> tuple[str, str]:
+    """Give the member that names a program, and its words; nothing where no other member may hold its arguments."""
+    key = next((key for key in _PROGRAMS if key in members), "")
+    if not key or not any(name in members for name in _ARGUMENTS if name != key):
+        return "", ""
+    words = dict.get(members, key)
+    if issubclass(type(words), (list, tuple)):
+        words = " ".join(word for word in items_of(words)[:MOST_ARGUMENTS] if type(word) is str)
+    return (key, words[:LONGEST_PROGRAM]) if type(words) is str else ("", "")
 
 
 def flagged(before: Any, item: Any, *, alone: bool) -> str | None:
@@ -95,6 +110,7 @@ class Slot:
     identifier: bool = False  # a random-looking value is none here
     whole: bool = False  # the schema's mark: the value goes as a whole
     pointer: str = ""  # kept only while schema marks are looked for
+    program: str = ""  # the program whose arguments these are
 
     def named(self, mark: str | None) -> Slot:
         """Add the mark that a neighbour gives, if the value has none of its own."""
@@ -260,18 +276,25 @@ class Redactor:
 
     def _members(self, value: dict[Any, Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         paired = paired_values(value) if self._secrets else {}
+        program_key, program = program_of(value) if self._secrets else ("", "")
         members = dict.items(value)
         for key, child in islice(members, SHOWN_KEYS) if self._bounded else members:
             name = key if type(key) is str else plain_text(key)
             shown = _redacted_name(self._scanner, name) if self._secrets else name
-            yield shown, child, self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
+            child_slot = self._child_slot(slot, name, shown).named(paired.get(key) if paired else None)
+            if program and name in _ARGUMENTS and name != program_key:
+                child_slot = replace(child_slot, program=program)
+            yield shown, child, child_slot
 
     def _items(self, items: list[Any], slot: Slot) -> Iterator[tuple[str, Any, Slot]]:
         shown: Iterable[int] = range(len(items))
         if self._bounded and len(items) > SHOWN_ITEMS:
             shown = (*range(SHOWN_ITEMS), len(items) - 1)
+        words = [as_json(item) for item in items[:MOST_ARGUMENTS]] if self._secrets else []
+        secret = redacted_words(words, slot.program) if words else {}
+        slot = replace(slot, program="") if slot.program else slot
         for index in shown:
-            child, child_slot = as_json(items[index]), slot
+            child, child_slot = secret.get(index, as_json(items[index])), slot
             if self._marked:
                 child_slot = self._with_mark(replace(slot, pointer=f"{slot.pointer}/{index}"))
             if index and self._secrets:
@@ -295,6 +318,8 @@ class Redactor:
             return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or 'SENSITIVE'}]"
         if slot.mark and _is_secret_text(text, slot.mark):
             return text if is_mark(text) else f"{MARK}{self._scanner.whole_mark(text) or slot.mark}]"
+        if slot.program:
+            text = redacted_tail(text, slot.program)
         if slot.weak and _is_weak_secret(text, slot):
             return f"{MARK}{self._scanner.whole_mark(text) or 'API_KEY'}]"
         return self._scanner.redact(text, generic=not (slot.identifier or slot.public))
