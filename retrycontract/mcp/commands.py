@@ -61,8 +61,13 @@ def run_gateway(options: argparse.Namespace) -> int:
         async def connect() -> int:
             async with _gateways(options, configuration, service) as make:
                 if listening is None:
-                    return await StdioFront(behind.connect()).run(make)
-                return await _listen(options, listening, behind, make)
+
+                    def make_and_check(to_client: Send, to_upstream: Send, tasks: TaskGroup) -> Gateway:
+                        tasks.start_soon(_tell_of_refused_key, service)
+                        return make(to_client, to_upstream, tasks)
+
+                    return await StdioFront(behind.connect()).run(make_and_check)
+                return await _listen(options, listening, behind, make, service)
 
         return anyio.run(connect)
 
@@ -101,7 +106,11 @@ def _listening(options: argparse.Namespace) -> socket.socket:
 
 
 async def _listen(
-    options: argparse.Namespace, listening: socket.socket, behind: ServerBehind, make: Callable[..., Gateway]
+    options: argparse.Namespace,
+    listening: socket.socket,
+    behind: ServerBehind,
+    make: Callable[..., Gateway],
+    service: AsyncClient | None,
 ) -> int:
     import anyio
 
@@ -116,9 +125,25 @@ async def _listen(
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     print(f"retrycontract mcp-gateway on http://{address}/mcp", file=sys.stderr, flush=True)  # noqa: T201
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_tell_of_refused_key, service)
         await serve(listening, GatewayApp(behind.connect, make, settings, tasks), wait_for_signal)
         tasks.cancel_scope.cancel()
     return 0
+
+
+async def _tell_of_refused_key(service: AsyncClient | None) -> None:
+    """Say at once what else the first call would find out; a service that is away may come back."""
+    if service is None:
+        return
+    from retrycontract.client import ClientError, NotAuthenticatedError
+
+    try:
+        async for _ in service.tools():
+            break
+    except NotAuthenticatedError as error:
+        logger.warning("The service refuses the key in %s: %s", API_KEY, error.detail)
+    except ClientError:
+        logger.debug("The service cannot be asked about the key", exc_info=True)
 
 
 @asynccontextmanager

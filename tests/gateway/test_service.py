@@ -37,6 +37,22 @@ def behind(service: Service, tmp_path: Path, keys: Iterator[str]) -> Callable[..
     return start
 
 
+UNKNOWN_KEY = {"RETRYCONTRACT_API_KEY": "rc_00000000_" + "x" * 32}
+REFUSED = "The service refuses the key in RETRYCONTRACT_API_KEY: "
+
+
+def test_a_key_that_the_service_refuses_is_told_at_the_start(service: Service, tmp_path: Path) -> None:
+    async def story(_: Client) -> None:
+        while REFUSED not in (tmp_path / "stderr").read_text():
+            await anyio.sleep(0.05)
+
+    log = run(story, tmp_path, "--url", service.url, env=UNKNOWN_KEY)
+    assert [REFUSED in line for line in log.splitlines()] == [True]
+    with gateway("--url", service.url, "--", *upstream_command(str(tmp_path)), env=UNKNOWN_KEY) as listening:
+        assert listening.process.stderr is not None
+        assert REFUSED in listening.process.stderr.readline()
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_corrected_arguments_are_run_and_their_result_returned(
     behind: Callable[..., str], desk: Desk, tmp_path: Path, mode: str
