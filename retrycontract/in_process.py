@@ -296,7 +296,7 @@ class RetryContract:
             self._shown_name(call),
             call.first_tool_call_id or call.last_tool_call_id,
             self._tracker.get_history(call.call_id),
-            budget.made,
+            budget.shown[0],
             original_call=call.first_output,
             now=now,
             held_attempt=budget.made if verdict.is_held else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from retrycontract.client import CorrectionError, Guidance
+from retrycontract.contract.feedback.feedback_text import WAIT_TEXT
 from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.lifecycle import Status
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
@@ -84,7 +85,8 @@ class OpenCalls:
 
 MAX_SHOWN = 4000  # characters of the arguments that a note repeats
 NOTHING_RAN = "Nothing was executed."
-NOBODY = "A person has been asked; nobody answered within {seconds:g} seconds. Call the tool again to get the answer."
+CALL_AGAIN = "Call the tool again to get the answer."
+NOBODY = f"A person has been asked; nobody answered within {{seconds:g}} seconds. {CALL_AGAIN}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +167,16 @@ class Checkpoint:
 
     async def _ask(self, call: ConnectionCall, verdict: Verdict, patience: ClientPatience) -> Refusal | Forward:
         blocked = _feedback(verdict)
+        content = blocked.result.content
+        before, waits, after = content.rpartition(WAIT_TEXT)
         if patience.seconds <= 0:
-            return blocked
+            return Refusal(replace(blocked.result, content=f"{before}{CALL_AGAIN}{after}")) if waits else blocked
         answer = await ask(self._judge, verdict.call_id, patience)
         if answer is None:
             nobody = NOBODY.format(seconds=patience.seconds)
-            said = replace(blocked.result, content=f"{blocked.result.content}\n\n{nobody}")
-            return Refusal(said, is_unanswered=True)
+            # Who has to call again must not read that it is not to.
+            told = f"{before.rstrip()}\n\n{nobody}{after}" if waits else f"{content}\n\n{nobody}"
+            return Refusal(replace(blocked.result, content=told), is_unanswered=True)
         return await self._follow(call, answer, patience)
 
     async def _follow(self, call: ConnectionCall, answer: Guidance, patience: ClientPatience) -> Forward | Refusal:

@@ -116,6 +116,14 @@ def test_raw_text_is_read_as_the_model_wrote_it(door: Door) -> None:
     assert door.post("/calls", body | {"raw": '{"service": '}).body["errors"][0]["error_code"] == "VAL-004"
 
 
+def test_an_apology_before_the_value_is_words_around_it_at_each_door(door: Door) -> None:
+    assert door.submit(None).status == 200
+    sorry = 'I\'m sorry for the confusion. Here is the corrected call:\n{"service": "web", "region": "eu-west-1"}'
+    call = door.post("/calls", {"tool": "deploy", "tool_call_id": "id_2", "raw": sorry})
+    check = door.post("/check", {"raw": sorry, "input_schema": {"type": "object"}})
+    assert [[error["keyword"] for error in reply.body["errors"]] for reply in (call, check)] == [["prose"], ["prose"]]
+
+
 def test_every_field_of_an_attempt_is_kept(door: Door) -> None:
     version = Tool.objects.get().current_version
     assert version is not None

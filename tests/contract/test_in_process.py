@@ -74,6 +74,20 @@ def test_the_blocked_outcome_has_the_text_for_the_model_and_the_one_for_a_person
     assert outcome.escalation is not None
     assert outcome.escalation.startswith("Tool 'read_file' validation failed after 3 attempts.\n")
     assert "\nAttempt 1 (2 min ago): /encoding (VAL-008) " in outcome.escalation
+
+
+def test_what_is_tried_while_blocked_is_told_apart_from_the_budget() -> None:
+    desk = contract()
+    outcome = fail(desk, 4)
+    assert (outcome.attempt, outcome.max_attempts, outcome.status) == (3, 3, "blocked")
+    assert outcome.tool_result is not None
+    assert "(attempt 3/3)" in outcome.tool_result.content
+    assert outcome.escalation is not None
+    assert outcome.escalation.startswith(
+        "Tool 'read_file' validation failed after 3 attempts, and 1 more while Blocked.\n"
+    )
+    assert "\nAttempt 4 (" in outcome.escalation
+    assert "after 3 attempts, and 9 more while Blocked." in (fail(desk, 8).escalation or "")
     assert "\nAttempt 3 (just now): " in outcome.escalation
     assert '\n  read_file {"encoding": "uft8"}  (sanitised)\n' in outcome.escalation
 

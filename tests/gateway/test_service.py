@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from retrycontract.contract.feedback.feedback_text import WAIT_TEXT
 from retrycontract.mcp.commands import DEFAULTS
 from tests.conftest import StartService
 from tests.gateway.blocking import WRONG, answered_with, third_failure_while, two_failures
@@ -135,12 +136,24 @@ def test_an_answer_that_comes_late_is_given_with_the_next_call(behind: Callable[
         unanswered = await client.call_tool("read_file", WRONG)
         assert BLOCKED in text_of(unanswered)
         assert "A person has been asked; nobody answered within 1 seconds. Call the tool again" in text_of(unanswered)
+        assert WAIT_TEXT not in text_of(unanswered), "the two would contradict each other"
         await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
         late = await client.call_tool("read_file", WRONG)
         assert "> Absolute paths." in text_of(late)
         assert not (await client.call_tool("read_file", RIGHT)).is_error
 
     behind(story, "--wait", "1")
+
+
+def test_who_is_not_waited_for_is_told_to_call_again(behind: Callable[..., str], desk: Desk) -> None:
+    async def story(client: Client) -> None:
+        call_id = await two_failures(client)
+        asked = text_of(await client.call_tool("read_file", WRONG))
+        assert asked.endswith(f"{BLOCKED} Call the tool again to get the answer.")
+        await run_sync(answered_with(desk, call_id, text="Absolute paths.", grant="1"))
+        assert "> Absolute paths." in text_of(await client.call_tool("read_file", WRONG))
+
+    behind(story, "--wait", "0")
 
 
 @pytest.mark.parametrize("way", ["pipe", "HTTP"])
@@ -152,6 +165,7 @@ def test_a_client_that_hears_nothing_is_told_to_call_again_before_it_gives_up(
         unanswered = await client.call_tool("read_file", WRONG)  # asks for no progress
         assert BLOCKED in text_of(unanswered)
         assert "nobody answered within 1 seconds. Call the tool again to get the answer." in text_of(unanswered)
+        assert WAIT_TEXT not in text_of(unanswered)
         answer = answered_with(desk, call_id, decision="corrected", arguments=json.dumps(RIGHT))
         result = await third_failure_while(client, answer)  # asks for it, and is waited for with
         assert not result.is_error

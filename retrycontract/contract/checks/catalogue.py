@@ -41,7 +41,7 @@ def no_output(
     Where that is the output itself, only in the wrong place, the model is told so, with what is wrong with it.
     """
     kind = tool.tool.kind if tool else Kind.TOOL_CALL
-    declined = no_attempt(said) if said is not None else None
+    declined = no_attempt(said, kind=kind) if said is not None else None
     if declined is not None:
         return Findings((_missing(declined, kind, because=safe(reason, sanitizer)),))
     within = _value_in(said or "") if tool is not None and kind is not Kind.SOURCE_FILE else None
@@ -66,7 +66,7 @@ def instead_of_output(output: Any, findings: Findings, kind: Kind) -> Findings:
         is_refusal = isinstance(said, str) and is_prose(said) and refuses(said)
         return replace(findings, errors=(_missing(FaultKind.REFUSED, kind),)) if is_refusal else findings
     fenced = _FENCED.fullmatch(output)
-    reason = no_attempt(fenced["text"] if fenced else output)
+    reason = no_attempt(fenced["text"] if fenced else output, kind=kind)
     if reason is None or (reason is FaultKind.EMPTY and kind is Kind.TOOL_CALL):
         return findings  # some providers send nothing for a call without arguments: its syntax error says what to send
     return replace(findings, errors=(_missing(reason, kind),))

@@ -49,12 +49,14 @@ class EscalationFormatter:
         """Write the history, the original call (a sanitised preview), an analysis and at least four actions.
 
         An entry of the history that is a text is told as it is. Without `now` the history shows absolute times. An
-        empty history gives a valid text. `held_attempt` is the one that is valid and held all the same until a person
-        has answered.
+        empty history gives a valid text; what goes beyond `max_attempts` was tried while Blocked. `held_attempt` is
+        the one that is valid and held all the same until a person has answered.
         """
         history = [_record(number, entry) for number, entry in enumerate(validation_history or (), 1)]
-        attempts = history[-1].number if history else max_attempts
-        lines = [f"Tool '{shown_name(tool_name)}' validation failed after {_count(attempts, 'attempt')}.", ""]
+        made = history[-1].number if history else max_attempts
+        attempts = min(made, max_attempts)
+        more = f", and {made - attempts} more while Blocked" if made > attempts else ""
+        lines = [f"Tool '{shown_name(tool_name)}' validation failed after {_count(attempts, 'attempt')}{more}.", ""]
         lines += ["Validation History:", *(_history_line(record, now) for record in history)]
         if not history:
             lines.append("(no attempt was recorded)")

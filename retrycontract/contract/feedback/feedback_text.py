@@ -23,14 +23,9 @@ class Endings:
     held: str
 
 
-BLOCKED_TEXT = (
-    "This call is now Blocked: nothing was executed and a person has been asked for guidance. "
-    "Do not retry it yourself; continue when guidance arrives."
-)
-HELD_TEXT = (
-    "The output is valid now, but a person was asked and must answer first: nothing was executed. "
-    "Do not retry it yourself; continue when guidance arrives."
-)
+WAIT_TEXT = "Do not retry it yourself; continue when guidance arrives."
+BLOCKED_TEXT = f"This call is now Blocked: nothing was executed and a person has been asked for guidance. {WAIT_TEXT}"
+HELD_TEXT = f"The output is valid now, but a person was asked and must answer first: nothing was executed. {WAIT_TEXT}"
 LAST_ATTEMPT_TEXT = "One attempt is left before a person is asked."
 WITH_DESK = Endings(LAST_ATTEMPT_TEXT, BLOCKED_TEXT, HELD_TEXT)
 # Where no service is, nobody has been asked: whoever runs the agent decides what comes of it.

@@ -13,6 +13,8 @@ CARET, LIKE_CARET = "‸", "^"  # the second stands for a caret of the text's ow
 CONTEXT = 8_000  # characters kept on each side of a syntax error: room to recognise a secret, a private key included
 FENCE = "```"
 FENCES_OF_ONE_VALUE = 2
+# Finds where a value ends; what it holds is judged by others. Read as int, a long number raises.
+ENDS = json.JSONDecoder(parse_int=float)
 
 
 class FaultKind(StrEnum):
@@ -87,7 +89,7 @@ def embedded_value(text: str) -> tuple[str, FaultKind] | None:
     if start is None or text.lstrip().startswith('"'):
         return None
     try:
-        _, end = _DECODER.raw_decode(text, start)
+        _, end = ENDS.raw_decode(text, start)
     # A quote among the words before the value hides brackets from `depth_of`: it may nest to any depth.
     except (ValueError, RecursionError):
         return None
@@ -127,7 +129,7 @@ def _error_within(text: str) -> json.JSONDecodeError | None:
     if start is None:
         return None
     try:
-        _DECODER.raw_decode(text, start)
+        ENDS.raw_decode(text, start)
     except json.JSONDecodeError as error:
         return error
     except RecursionError:
@@ -153,7 +155,6 @@ def _is_literal_prefix(rest: str) -> bool:
     return any(literal.startswith(rest) and literal != rest for literal in ("true", "false", "null"))
 
 
-_DECODER = json.JSONDecoder()  # finds where a value ends; what it holds is judged by others
 _OPENING = re.compile(r"[\[{]")
 _BRACKETS = re.compile(r"[\[\]{}]")
 # The first fence with a line of its own before the value. Every fence ends the one before, so that this is linear.

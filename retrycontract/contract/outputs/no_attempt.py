@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from retrycontract.contract.outputs.json_faults import FaultKind
+from retrycontract.contract.outputs import Kind
+from retrycontract.contract.outputs.json_faults import ENDS, FaultKind
 from retrycontract.contract.outputs.thoughts import INVISIBLE, without_thoughts
 
 OPENING = 600  # characters in which a refusal says that it is one; longer texts explain, or are no refusal
 SENTENCES = 4  # of them: thanks, an apology and what the model is come before "I cannot"
 MAX_PARAGRAPH = 4_000  # characters; a longer paragraph is somebody's text
+MAX_LEAD = 100  # characters before a list in which the colon or the line's beginning is sought
+MAX_BRACKETS = 20  # of a text that are tried for a value: each may take a walk to the text's end
 
 # How an apology begins a text. Each line is a language or a few that are near to each other.
 _APOLOGIES = """
@@ -42,8 +46,8 @@ _APOLOGIES = """
 """
 # How a sentence declines, wherever it stands among the first ones.
 _DECLINES = """
-    (but |however,? |so |as such,? |therefore,? |and )?(i|we)( simply| really| just| currently| also)? (can ?not|
-    can't|cant|
+    (but |however,? |so |as such,? |therefore,? |and )?((with )?(that|this),? )?(i|we)( simply| really| just|
+    currently| also)? (can ?not|can't|cant|
     won't|will not|could not|couldn't|am (not able|unable|not allowed|not permitted|not comfortable|not going|
     prevented)|
     're (not able|unable)|must (decline|refuse)|have to (decline|refuse)|need to decline|refuse|decline|
@@ -54,17 +58,21 @@ _DECLINES = """
     goes against|is against)
     it (would be|is) (inappropriate|unethical|not appropriate|against)|(that|this)('s not|
     is not| isn't) something|(that|this)('s| is) something i can
-    no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))|como (modelo|ia|inteligencia)
+    ((en |con )?(eso|esto|ello) )?no (puedo|podr[eé]|me es posible|soy capaz|estoy|tengo (acceso|permiso))
+    como (modelo|ia|inteligencia)
     je (ne peux|ne suis|ne saurais|n'ai pas|refuse)|en tant qu
-    (ich (kann|darf|werde|möchte)|(kann|darf|werde|möchte) ich)\\b[^.!?]{0,120}\\b(nicht|kein)|ich bin nicht
+    (ich (kann|darf|werde|möchte)|([^\\W\\d_]+ ){0,3}(kann|darf|werde|möchte) ich)\\b[^.!?]{0,120}\\b(nicht|kein)
+    ich bin nicht
     (es )?ist (es )?mir (leider )?(nicht|un)( ?möglich| erlaubt)|als (ki|sprachmodell)
-    non (posso|sono in grado|mi è possibile)|n[aã]o (posso|consigo|sou capaz|tenho)|como (um )?modelo
-    (ik (kan|mag|ben)|(kan|mag) ik)\\b[^.!?]{0,120}\\b(niet|geen)
-    s t[ií]m nem|nie (mog[eę]|jestem)|nemohu|nemůžu|nu pot|nem tud
-    (jag kan|kan jag)( tyvärr)? inte|(jeg kan|kan jeg) (desværre |dessverre )?ikke
+    ((in |con |di )?quest[oa] )?non (posso|sono in grado|mi è possibile)
+    ((com )?n?is[st]o )?n[aã]o (posso|consigo|sou capaz|tenho)|como (um )?modelo
+    (ik (kan|mag|ben)|([^\\W\\d_]+ ){0,3}(kan|mag) ik)\\b[^.!?]{0,120}\\b(niet|geen)
+    s t[ií]m nem|((w|z) tym |tego )?nie (mog[eę]|jestem)|nemohu|nemůžu|nu pot|nem tud
+    (jag kan|([^\\W\\d_]+ ){0,3}kan jag)( tyvärr)? inte|(jeg kan|([^\\W\\d_]+ ){0,3}kan jeg) (desværre |dessverre )?ikke
     en (voi|pysty|saa|osaa|kykene)|ma ei saa|yapam|yardımcı olam|.{0,60}\\w[ae]m[ae](m|yız|yacağ[ıi]m)\\b
     saya tidak (bisa|dapat)|(tôi|mình) không thể|hindi ko (magagawa|kaya)|siwezi
-    (но |однако )?я (не (могу|буду|умею|имею)|вынужден)|не могу|(але )?я не можу|не можу|не мога|не могу
+    (но |однако )?я (не (могу|буду|умею|имею)|вынужден)
+    ((с|в) этим |этого )?(я )?(помочь |сделать )?не могу|(але )?я не можу|не можу|не мога|не могу
     δεν μπορ[ωώ]|(作为|作為|身为).{0,12}(ai|人工智能|语言模型|助手)|(但)?(我|本人)?(不能|无法|無法|没办法|沒辦法|
     不可以)
     .{0,60}(できません|できかねます|いたしかねます|お手伝いでき)|.{0,60}([가-힣] 수 (는 |가 )?없|불가능합니다)
@@ -134,6 +142,16 @@ _SIGNS = re.compile(
     r"^\s*([-*+]|#{1,6}|\d{1,3}[.)]|[|>])\s|^(\t| {4})\S|(^|\s)--?[a-z]|^\s*[\w.-]+:\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
+# Before an announcement, and in one of what is merely shown.
+_CONJUNCTIONS = re.compile(r"(but|however|so|still|anyway|pero|mais|aber|doch|ma|mas|maar|ale|но|але|但是?|ですが)\s*")
+_EXAMPLE = re.compile(
+    r"e?[jx]empl|example|instance|e\.g\.|sample|schema|esempi|beispiel|voorbeeld|przykład|příklad|пример|приклад|örnek|"
+    r"例|예시|مثال|उदाहरण"
+)
+_CORRECTED = re.compile(
+    r"correct|fixed|revised|updated|korrig|corrig|correg|corret|popraw|oprav|исправ|виправ|修正|更正|수정|düzelt|"
+    r"\b(arguments?|output|answer|json)$"
+)
 _COPIED = re.compile(r"`[^`\n]{0,80}`|\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]|\([^()\n]{0,80}\)")
 _ODD = {"'": "‘’‚‛´`′＇ʼ", '"': "“”„‟", " ": "\u00a0\u202f", "": INVISIBLE}
 _QUOTES = {ord(odd): plain for plain, odds in _ODD.items() for odd in odds}
@@ -157,6 +175,10 @@ def refuses(text: str, *, is_whole: bool = True) -> bool:
         )
     if _alternatives(_APOLOGIES).match(sentences[0]):
         return True
+    return _declines(sentences)
+
+
+def _declines(sentences: list[str]) -> bool:
     # "Note: I cannot …" and "Sorry – I can't": what stands before the colon or the dash is no sentence of its own.
     parts = [part for sentence in sentences for part in _PART_END.split(sentence)]
     return any(_alternatives(_DECLINES).match(part) for part in parts[: 3 * SENTENCES])
@@ -224,11 +246,15 @@ def talk_in(text: str) -> FaultKind | None:
 
 def _sentences(text: str) -> list[str]:
     """Give the first sentences as they are compared: plain quotes, lower case, without marks before the first word."""
-    plain = unicodedata.normalize("NFC", text[:OPENING].translate(_QUOTES)).casefold()
+    plain = _plain(text[:OPENING])
     plain = _LABEL.sub("", plain.strip("' \n\""))
     plain = re.sub(r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}(?=\W|$)", "", plain)  # the emphasis of Markdown
     found = (_LEADING.sub("", sentence).strip() for sentence in _SENTENCE_END.split(plain))
     return [sentence for sentence in found if sentence][:SENTENCES]
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text.translate(_QUOTES)).casefold()
 
 
 @cache
@@ -244,6 +270,10 @@ _LEADING = re.compile(r"^[^\w'¿¡]+|^[¿¡]")
 _WORD_START = r"(?<![^\W_])"
 # Scripts without spaces go on after an opener; where there are spaces, a word must end: "okra" is no "ok".
 _WORD_END = r"(?:(?![a-zà-ÿœšžčřěůąęłńśźżğışάέήίόύώ_0-9=(\[{])(?!:\S)|$)"
+_OPENING = re.compile(r"[\[{]")
+_LEAD = re.compile(r"(?:[:：]\s*|\n[ \t]*)`?\Z")
+_LINE_END = re.compile(r"`?[.。]?[ \t\r]*(?:\n|\Z)")
+_CLOSING = re.compile(r"[`*'\"”’»]*[ \t\r]*(?:\n|\Z|[.!;()–—。！؛।-])")
 
 NO_ATTEMPT = frozenset({FaultKind.EMPTY, FaultKind.REFUSED, FaultKind.ONLY_THOUGHTS, FaultKind.ONLY_TALK})
 METADATA = "no_attempt"  # the member of a ToolResult's metadata that names the reason
@@ -256,8 +286,11 @@ SAID = {
 }
 
 
-def no_attempt(answer: str, *, has_tags: bool = False) -> FaultKind | None:
-    """Tell why a whole answer is no attempt; None when something in it may be one."""
+def no_attempt(answer: str, *, has_tags: bool = False, kind: Kind = Kind.SOURCE_FILE) -> FaultKind | None:
+    """Tell why a whole answer is no attempt; None when something in it may be one.
+
+    Where data are due, so for every kind but files, a JSON value that the words hand over is one.
+    """
     if not answer.strip(f"{INVISIBLE} \t\r\n"):
         return FaultKind.EMPTY
     rest = without_thoughts(answer, has_tags=has_tags).lstrip("\ufeff")
@@ -265,7 +298,64 @@ def no_attempt(answer: str, *, has_tags: bool = False) -> FaultKind | None:
         return FaultKind.ONLY_THOUGHTS
     if "```" in rest or "~~~" in rest or rest.lstrip()[:1] in ("{", "["):
         return None
-    return talk_in(rest) if is_mostly_words(rest) else None
+    words, places = (rest, []) if kind is Kind.SOURCE_FILE else _words_around_values(rest, kind)
+    reason = talk_in(words) if is_mostly_words(words) else None
+    return None if reason and any(_is_given(words, place, reason) for place in places) else reason
+
+
+def _words_around_values(text: str, kind: Kind) -> tuple[str, list[int]]:
+    """Put `{}` for each JSON value that could be the output or its schema; gives the places of the outputs, too."""
+    words, begin, position, places = "", 0, 0, list[int]()
+    for _ in range(MAX_BRACKETS):
+        opening = _OPENING.search(text, position)
+        if opening is None:
+            break
+        start = opening.start()
+        try:
+            value, position = ENDS.raw_decode(text, start)
+        except RecursionError:
+            break
+        except json.JSONDecodeError as error:
+            if error.pos >= len(text):
+                break  # all the rest is within a value that does not end
+            position = start + 1
+            continue
+        # "[1]" is a footnote, unless it stands where a value would.
+        is_apart = _LEAD.search(text[max(0, start - MAX_LEAD) : start]) and _LINE_END.match(text, position)
+        is_list = isinstance(value, list) and not any(isinstance(item, dict) for item in value)
+        if is_list and (kind is Kind.TOOL_CALL or not is_apart):
+            continue
+        words += text[begin:start]
+        if not _is_schema(value):
+            places.append(len(words))
+        words, begin = f"{words}{{}}", position
+    return words + text[begin:], places
+
+
+def _is_schema(value: Any) -> bool:
+    """Tell a schema that was copied from the task."""
+    return isinstance(value, dict) and (
+        "$schema" in value or (value.get("type") == "object" and isinstance(value.get("properties"), dict))
+    )
+
+
+def _is_given(words: str, place: int, reason: FaultKind) -> bool:
+    """Tell whether the value at a place is handed over: a refusal may quote one.
+
+    All that talk holds is. After an apology a value is that ends its sentence or line; after "I cannot" it must be
+    announced, too, and not as an example.
+    """
+    if reason is not FaultKind.REFUSED:
+        return True
+    if not _CLOSING.match(words, place + len("{}")):
+        return False
+    if not _declines(_sentences(words)):
+        return True
+    before = _plain(words[max(0, place - OPENING) : place]).rstrip(" \t\r\n:：`*")
+    lead = _PART_END.split(_SENTENCE_END.split(before)[-1])[-1]
+    lead = _CONJUNCTIONS.sub("", lead.strip(), count=1)
+    is_announced = _alternatives(_OPENERS, ends=_WORD_END).match(lead) or _CORRECTED.search(lead)
+    return is_announced is not None and not _alternatives(_DECLINES).match(lead) and not _EXAMPLE.search(lead)
 
 
 def reason_of(errors: Iterable[Mapping[str, Any]]) -> str | None:
