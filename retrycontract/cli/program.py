@@ -20,6 +20,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from retrycontract import __version__
+from retrycontract.config.variables import misspelt
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -38,6 +39,7 @@ COMMANDS: Final = {
     "check": "contract", "proxy": "contract", "mcp": "contract", "mcp-gateway": "contract", "hook": "contract",
     "completion": "program", "version": "program",
 }  # fmt: skip
+NO_SETTINGS: Final = ("contract", "program")  # modules whose commands run without the settings of the service
 SERVER_PACKAGES: Final = ("django", "ninja", "dashboard", "worker", "celery", "uvicorn", "whitenoise", "structlog")
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -69,13 +71,19 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command when one is misspelt."""
+        """Name the nearest command when one is misspelt, and the nearest variable where no settings are read."""
         from difflib import get_close_matches
 
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             nearest = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"there is no command '{args[0]}'" + (f", did you mean '{nearest[0]}'?" if nearest else ""))
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        # Who asks for help or completes a word gets that; the service's settings tell of all that is wrong with them.
+        asks_help = {"-h", "--help"} & set(args[: args.index("--")] if "--" in args else args)
+        reads_none = COMMANDS[args[0]] in NO_SETTINGS and not asks_help and not ctx.resilient_parsing
+        if reads_none and (strange := [*misspelt(os.environ)]):
+            raise click.ClickException("; ".join(strange))
+        return found
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

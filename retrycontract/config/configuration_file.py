@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
+from retrycontract.config.variables import PREFIX
 from retrycontract.contract.configuration import SETTINGS, ConfigurationError, RetryConfiguration
 
 DEFAULT_PATH = Path(".agent/config.yml")
-PREFIX = "RETRYCONTRACT_"
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 

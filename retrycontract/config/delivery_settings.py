@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from retrycontract.config.login_settings import PREFIX, is_plain_url
+from retrycontract.config.login_settings import is_plain_url
+from retrycontract.config.variables import PREFIX
 
 ADDRESS = re.compile(r"[^@\s<>\"',;:()\[\]\\]+@[^@\s<>\"',;:()\[\]\\]+")
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-PREFIX = "RETRYCONTRACT_"
+from retrycontract.config.variables import PREFIX
+
 LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "::1"))
 ROLES: Final = ("viewer", "operator", "admin")  # each does what those before it do
 ANYBODY: Final = "*"

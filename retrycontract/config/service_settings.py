@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
@@ -18,24 +18,15 @@ from pydantic_core import ErrorDetails
 
 from retrycontract.config.database_url import read_database_url
 from retrycontract.config.delivery_settings import DeliverySettings
-from retrycontract.config.login_settings import PREFIX as PREFIX
 from retrycontract.config.login_settings import LoginSettings
 from retrycontract.config.login_settings import is_plain_url as is_plain_url
 from retrycontract.config.telemetry import checked_endpoint
-from retrycontract.contract.advice.names import did_you_mean
-from retrycontract.contract.configuration import SETTINGS
+from retrycontract.config.variables import PREFIX as PREFIX
+from retrycontract.config.variables import misspelt
 from retrycontract.contract.errors import WrongInputError
 
 EMBEDDED_DOORBELL = "worker.embedded.EmbeddedDoorbell"
 CELERY_DOORBELL = "worker.celery_doorbell.CeleryDoorbell"
-# Read by the client, by examples, and by what measures and tests the service.
-OF_OTHERS = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        "URL", "API_KEY", "SESSION", "CORPUS", "SEED", "INSTANCES", "SCREENSHOTS", "DOC_IMAGES",
-        "SCHEMATHESIS_EXAMPLES", "STORM_SHARE", "STORM_KILLS", "BOMBS", "E2E_API_KEY", "E2E_BASE_URL", "E2E_MODEL",
-    )
-)  # fmt: skip
 BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))
 
 
@@ -284,7 +275,7 @@ def load(environ: dict[str, str]) -> ServiceSettings:
     Keys that are not given are made once and kept in the data folder, readable by their owner only.
     """
     values: dict[str, str] = {}
-    faults = [*_misspelt(environ)]
+    faults = [*misspelt(environ)]
     for name in ServiceSettings.model_fields:
         variable = f"{PREFIX}{name.upper()}"
         # Docker and Kubernetes hand secrets over as files; a variable can be read by whoever may inspect the container.
@@ -314,19 +305,6 @@ def load(environ: dict[str, str]) -> ServiceSettings:
             settings.data_dir / "encryption_key", lambda: Fernet.generate_key().decode()
         ).split()
     return settings.model_copy(update=made)
-
-
-def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
-    """Name each variable of ours that nothing reads: a misspelt one would leave a default in force unseen."""
-    ours = [f"{PREFIX}{name.upper()}" for name in ServiceSettings.model_fields]
-    known = {*ours, *(f"{name}_FILE" for name in ours), *(f"{PREFIX}{name.upper()}" for name in SETTINGS), *OF_OTHERS}
-    for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable not in known and not variable.startswith(f"{PREFIX}TEST_"):
-            # Compared without the prefix that all share: with it everything looks alike.
-            names = [name.removeprefix(PREFIX) for name in sorted(known)]
-            nearest = did_you_mean(variable.removeprefix(PREFIX), names)
-            advice = f"did you mean {PREFIX}{nearest}?" if nearest else "docs/settings.md lists them all"
-            yield f"{variable} is no setting: {advice}"
 
 
 def _worded(fault: ErrorDetails) -> str:

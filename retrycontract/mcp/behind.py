@@ -26,6 +26,8 @@ API_KEY: Final = "RETRYCONTRACT_API_KEY"
 TOKEN: Final = "RETRYCONTRACT_GATEWAY_TOKEN"
 NAME = re.compile(r"(?!.*__)[A-Za-z0-9_-]{1,32}")  # it begins the names of tools, which are 64 characters at most
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+KEYS: Final = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "disabled"))
+IN_FULL: Final = {"environment": "env", "arguments": "args"}  # what people write for keys that are no whole words
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -140,7 +142,22 @@ def read_servers(path: Path, environment: Mapping[str, str]) -> dict[str, Server
 
 
 def _is_disabled(entry: Any) -> bool:
-    return isinstance(entry, dict) and entry.get("disabled") is True
+    if not isinstance(entry, dict):
+        return False
+    _refuse_misspelt(entry)
+    if not isinstance(is_off := entry.get("disabled", False), bool):
+        raise WrongInputError("disabled is not true or false")
+    return is_off
+
+
+def _refuse_misspelt(entry: Mapping[str, Any]) -> None:
+    """Refuse a key that is nearly one of ours; clients have keys of their own, which are unlike."""
+    for key in entry.keys() - KEYS:
+        from retrycontract.contract.advice.names import slips_between  # seldom needed, and not quick to load
+
+        for known in sorted(KEYS | IN_FULL.keys()):
+            if slips_between(key.lower(), known) is not None:
+                raise WrongInputError(f"{key!r} is unknown; did you mean {IN_FULL.get(known, known)!r}?")
 
 
 def _server(name: str, entry: Any, environment: Mapping[str, str]) -> Server:

@@ -159,15 +159,17 @@ def odd_numbers(kind: click.ParamType) -> tuple[str, ...]:
 
 def surroundings() -> Iterator[tuple[str, Case]]:
     """What is wrong around the service, for each command that needs it."""
-    for name in sorted(leaves().keys() - ALONE):
+    for name in sorted(leaves()):
         words = [*name.split(), *WORDS[name].split()]
-        looks = name == "doctor"
-        told = {"status": FAILS} if looks else {}
-        yield f"{name}, setting", Case(words, "RETRYCONTRACT_LOG_LEVEL", environment={f"{PREFIX}LOG_LEVEL": "loud"})
         yield (
             f"{name}, misspelt",
             Case(words, "did you mean RETRYCONTRACT_HTTPS", environment={f"{PREFIX}HTPS": "true"}),
         )
+        if name in ALONE:
+            continue
+        looks = name == "doctor"
+        told = {"status": FAILS} if looks else {}
+        yield f"{name}, setting", Case(words, "RETRYCONTRACT_LOG_LEVEL", environment={f"{PREFIX}LOG_LEVEL": "loud"})
         yield f"{name}, a file for a folder", Case(words, "good", data="file")
         yield f"{name}, another's folder", Case(words, "good", data="closed")
         if name in STARTS_ANYWAY:
@@ -190,6 +192,11 @@ NO_TEXT: Final = "\udcff\udcfe"  # what Python makes of bytes that are no UTF-8
 
 # What a command alone can tell, said by hand: words, what FILE holds, and what the line says.
 BY_HAND: Final = {
+    "two variables misspelt": Case(
+        ["check", "--schema", "FILE", "FILE"],
+        "RETRYCONTRACT_FOO is no setting: docs/settings.md lists them all; RETRY",
+        environment={f"{PREFIX}MAX_ATEMPTS": "5", f"{PREFIX}FOO": "1"},
+    ),
     "no such command": Case(["chek"], "did you mean 'check'?"),
     "misspelt option": Case(["doctor", "--jsno"], "--json"),
     "port out of range": Case(["up", "--port", "99999"], "1<=x<=65535"),

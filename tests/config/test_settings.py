@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from retrycontract.config.logs import json_formatter
 from retrycontract.config.service_settings import PREFIX, ServiceSettings, WrongSettingError, load
+from retrycontract.config.variables import OF_THE_SERVICE
 from tests.file_database import all_at_once
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,6 +163,10 @@ MISSPELT: list[tuple[str, str]] = [
 ]
 
 
+def test_the_list_of_the_services_variables_is_whole() -> None:
+    assert {name.upper() for name in ServiceSettings.model_fields} == OF_THE_SERVICE
+
+
 @pytest.mark.parametrize(("name", "advice"), MISSPELT)
 def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path: Path, name: str, advice: str) -> None:
     with pytest.raises(WrongSettingError) as refused:
@@ -178,6 +183,7 @@ def test_a_variable_that_nothing_reads_is_refused_with_the_nearest_name(tmp_path
         "URL",
         "API_KEY",
         "CORPUS",
+        "GATEWAY_TOKEN",
         "TEST_DATABASE",
         "MAX_ATTEMPTS",
         "SESSION",

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from retrycontract.mcp.behind import read_servers
+from retrycontract.mcp.behind import CommandServer, read_servers
 from tests.gateway.connections import ROOT, SECONDS, run, text_of, told, upstream_command
 from tests.gateway.listening import call, gateway
 from tests.gateway.raw_http import RawHttp, raw_http
@@ -167,7 +167,19 @@ WRONG = [
     ('{"mcpServers": {"a": {"url": "y"}}}', "a server's address is http:// or https://"),
     ('{"mcpServers": {"a": {"type": "sse", "url": "http://y"}}}', "older sse transport"),
     ('{"mcpServers": {"a": {"url": "http://${NO_SUCH}/mcp"}}}', "names the variable NO_SUCH, which is not set"),
+    ('{"mcpServers": {"a": {"command": "x", "dissabled": true}}}', "'dissabled' is unknown; did you mean 'disabled'?"),
+    ('{"mcpServers": {"a": {"command": "x", "Disabled": true}}}', "'Disabled' is unknown; did you mean 'disabled'?"),
+    ('{"mcpServers": {"a": {"command": "x", "enviroment": {}}}}', "'enviroment' is unknown; did you mean 'env'?"),
+    ('{"mcpServers": {"a": {"command": "x", "environment": {}}}}', "'environment' is unknown; did you mean 'env'?"),
+    ('{"mcpServers": {"a": {"url": "http://y", "header": {}}}}', "'header' is unknown; did you mean 'headers'?"),
+    ('{"mcpServers": {"a": {"comand": "x"}}}', "'comand' is unknown; did you mean 'command'?"),
+    ('{"mcpServers": {"a": {"command": "x", "disabled": "true"}}}', "disabled is not true or false"),
 ]
+
+
+def test_keys_of_other_clients_pass(tmp_path: Path) -> None:
+    others = {"alwaysAllow": ["a"], "timeout": 60, "envFile": ".env", "disabledTools": [], "description": "d"}
+    assert read_servers(Path(servers(tmp_path, a=process("x") | others)), {}) == {"a": CommandServer(("x",))}
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG)

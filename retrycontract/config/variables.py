@@ -1,0 +1,50 @@
+"""The names of all variables that begin with RETRYCONTRACT_, for whoever must not load what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+PREFIX: Final = "RETRYCONTRACT_"
+# A list of its own, since ServiceSettings needs packages that agents' machines lack. A test holds both together.
+OF_THE_SERVICE: Final = frozenset({
+    "ALLOWED_HOSTS", "ALLOW_PRIVATE_WEBHOOKS", "ANSWER_HOLD_SECONDS", "BACKUP_DAYS", "BLOCKED_EXPIRES_AFTER_DAYS",
+    "BODY_SECONDS", "CHECK_MEMORY_MB", "CHECK_PROCESSES", "CHECK_SECONDS", "CLAIM_MINUTES", "CONFIG_FILE",
+    "CONNECTIONS", "CONNECTIONS_PER_ADDRESS", "COURIER", "DASHBOARD_THREADS", "DATABASE_URL", "DATA_DIR", "DEBUG",
+    "DOORBELL", "DOOR_MAX_BYTES", "EMAIL_FROM", "EMAIL_HOST", "EMAIL_PASSWORD", "EMAIL_PORT", "EMAIL_SECURITY",
+    "EMAIL_USER", "EMBEDDED_WORKER", "ENCRYPTION_KEYS", "HEADER_SECONDS", "HSTS_INCLUDE_SUBDOMAINS",
+    "HSTS_PRELOAD", "HSTS_SECONDS", "HTTPS", "JUDGE", "LEASE_SECONDS", "LOG_LEVEL", "MAX_BODY_BYTES",
+    "MAX_DELIVERIES", "METRICS_TOKEN", "NOTIFY_EMAIL", "NOTIFY_GIVES_UP_AFTER_DAYS", "NOTIFY_PAUSE_SECONDS",
+    "NOTIFY_WEBHOOK_URL", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_GROUPS_CLAIM", "OIDC_ISSUER", "OIDC_NAME",
+    "OIDC_NAME_CLAIM", "OIDC_ROLES", "OIDC_SCOPES", "OTEL_ENDPOINT", "PASSWORD_LOGIN", "PROXY_MODE",
+    "PROXY_UPSTREAMS", "PROXY_WAIT_SECONDS", "PUBLIC_URL", "REDIS_URL", "REQUESTS_PER_MINUTE",
+    "REQUIRE_SECOND_FACTOR", "RETENTION_DAYS", "SECRET_KEY", "SESSION_IDLE_MINUTES", "SESSION_MAX_HOURS",
+    "SWEEP_SECONDS", "TRACE_URL", "TRUSTED_ORIGINS", "TRUSTED_PROXIES", "WEBHOOK_TIMEOUT_SECONDS",
+    "WORK_BURST_SECONDS", "WORK_SECONDS_PER_MINUTE",
+})  # fmt: skip
+# Read by the client and the gateway, by examples, and by what measures and tests the service.
+OF_OTHERS: Final = frozenset({
+    "URL", "API_KEY", "GATEWAY_TOKEN", "SESSION", "CORPUS", "SEED", "INSTANCES", "SCREENSHOTS", "DOC_IMAGES",
+    "SCHEMATHESIS_EXAMPLES", "STORM_SHARE", "STORM_KILLS", "BOMBS", "E2E_API_KEY", "E2E_BASE_URL", "E2E_MODEL",
+})  # fmt: skip
+OF_TESTS: Final = "TEST_"
+
+
+def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
+    """Name each variable of ours that nothing reads: a misspelt one would leave a default in force unseen."""
+    given = sorted(name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX))
+    known = OF_THE_SERVICE | OF_OTHERS | {f"{name}_FILE" for name in OF_THE_SERVICE}
+    strange = [name for name in given if name not in known and not name.startswith(OF_TESTS)]
+    if not strange:
+        return
+    # Only now, since the first words of a command do not wait for them.
+    from retrycontract.contract.advice.names import did_you_mean
+    from retrycontract.contract.configuration import SETTINGS
+
+    known |= {name.upper() for name in SETTINGS}
+    for name in strange:
+        if name not in known:
+            # Compared without the prefix that all share: with it everything looks alike.
+            nearest = did_you_mean(name, sorted(known))
+            advice = f"did you mean {PREFIX}{nearest}?" if nearest else "docs/settings.md lists them all"
+            yield f"{PREFIX}{name} is no setting: {advice}"
