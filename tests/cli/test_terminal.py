@@ -81,6 +81,8 @@ def test_ctrl_c_ends_it_in_good_order_at_any_moment(tmp_path: Path, moment: str)
         look_at_a_first_start(said)
 
 
+# Who is started in the background inherits that Ctrl-C is ignored.
+HEARS: Final = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 LOST: Final = """
 import os, signal, sys, time
 class Dropped:
@@ -102,7 +104,7 @@ sys.exit(main())
 def test_ctrl_c_is_not_lost_where_nothing_can_be_raised(tmp_path: Path) -> None:
     (tmp_path / "S.json").write_text("{}")
     done = subprocess.run(
-        [sys.executable, "-c", LOST, "check", "--schema", "S.json", "-"], cwd=tmp_path, env=alone(tmp_path),
+        [sys.executable, "-c", HEARS + LOST, "check", "--schema", "S.json", "-"], cwd=tmp_path, env=alone(tmp_path),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "\n")
@@ -111,7 +113,7 @@ def test_ctrl_c_is_not_lost_where_nothing_can_be_raised(tmp_path: Path) -> None:
 @pytest.mark.processes
 def test_ctrl_c_before_the_first_words_shows_no_imports(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
-    started = [sys.executable, "-c", "from retrycontract.__main__ import main; main()", "version"]
+    started = [sys.executable, "-c", f"{HEARS}from retrycontract.__main__ import main; main()", "version"]
     environment = alone(tmp_path) | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
