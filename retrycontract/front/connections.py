@@ -153,7 +153,10 @@ async def live(
         return
     with _hearing(on_signal):
         await send({"type": "lifespan.startup.complete"})
-        await receive()
+        try:
+            await receive()
+        except asyncio.CancelledError:  # a second Ctrl-C: the server goes without a word, which is no failure of ours
+            return
     on_signal()
     ended = await _succeeds(on_shutdown)
     await send({"type": "lifespan.shutdown.complete" if ended else "lifespan.shutdown.failed"})

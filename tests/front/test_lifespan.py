@@ -120,6 +120,19 @@ def test_a_signal_answers_the_polls_and_ends_the_server_at_once(number: signal.S
     assert said == "stopped\n"
 
 
+def test_a_server_that_does_not_wait_for_the_end_cancels_it_without_an_exception() -> None:
+    async def ended_early() -> None:
+        started = Sent()
+        events = Speaking({"type": "lifespan.startup"})  # and then nothing more comes
+        living = asyncio.create_task(House().room({"type": "lifespan"}, events, started))
+        while not started.messages:
+            await asyncio.sleep(0.01)
+        living.cancel()
+        await living
+
+    asyncio.run(ended_early())
+
+
 def test_a_socket_file_is_no_address_whose_connections_are_bounded() -> None:
     async def admitted(address: str) -> list[bool]:
         keeper = Doorkeeper(most=3, most_of_one_address=1, header_seconds=0, body_seconds=0)
