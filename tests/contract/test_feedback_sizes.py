@@ -103,6 +103,7 @@ def test_what_is_missing_is_told_however_many_fields_were_made_up() -> None:
     assert parse_feedback(text).pointers == ("/a", "/changes/a", "/changes/qty", "/query")
     assert "'a' … and 11 more unknown fields (/*)" in text
     assert "'a' … and 11 more unknown fields (/changes/*)" in text
+    assert "remove 'a' and the other unknown fields" in text
 
 
 def test_the_same_call_again_is_told_to_take_a_different_approach() -> None:

@@ -166,7 +166,7 @@ class ErrorFormatter:
         if frame.progress and layout.places:
             parts.append(frame.progress.line(layout.places))
         if layout.hints and groups:
-            parts.append(hint_line([group.error for group in groups], full=len(groups) <= FULL_BULLETS))
+            parts.append(hint_line([group.advised for group in groups], full=len(groups) <= FULL_BULLETS))
         if frame.ending:
             parts.append(frame.ending)
         return "\n\n".join(parts)

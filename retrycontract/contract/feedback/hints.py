@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrycontract.contract import pointers
 from retrycontract.contract.advice import did_you_mean
@@ -24,6 +24,13 @@ class ErrorGroup:
     def more(self) -> str:
         """Say how many more there are: 'in 9 more items'."""
         return f"{self.like} more unknown fields" if self.are_fields else f"in {self.like} more items"
+
+    @property
+    def advised(self) -> ValidationError:
+        """Give the error with the advice for all of them."""
+        if not self.are_fields:
+            return self.error
+        return replace(self.error, hint=f"remove '{_name(self.error)}' and the other unknown fields")
 
     @property
     def pattern(self) -> str:
