@@ -14,7 +14,16 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from dashboard.insights.board import RANKINGS, CutChoice, KnownTools, codes_of, markers_of, rows_of, standings_of, tools_of
+from dashboard.insights.board import (
+    RANKINGS,
+    CutChoice,
+    KnownTools,
+    codes_of,
+    markers_of,
+    rows_of,
+    standings_of,
+    tools_of,
+)
 from dashboard.insights.plots import Bar, Series, TimeRange, draw_bars, draw_columns, percent
 from dashboard.navigation import is_staff
 from dashboard.shared.choices import MAX_OPTIONS
@@ -132,9 +141,7 @@ def _asked(request: HttpRequest) -> tuple[TimeRange, Tool | None]:
     return TimeRange.of(request.GET.get("range", ""), timezone.now()), tool
 
 
-def _plots(
-    request: HttpRequest, found: Insights, board: Board, span: TimeRange, known: KnownTools
-) -> dict[str, Any]:
+def _plots(request: HttpRequest, found: Insights, board: Board, span: TimeRange, known: KnownTools) -> dict[str, Any]:
     _, tool = _asked(request)
     now, steps = timezone.now(), span.labels
     waits = count_open_waits(span.scope(tool), now)
