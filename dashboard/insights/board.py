@@ -196,7 +196,7 @@ def calls_at(span: TimeRange, choice: CutChoice, **more: str) -> str:
 
 
 def tools_of(board: Board, known: KnownTools, request: HttpRequest) -> list[tuple[Bar, str, str]]:
-    """Rank the tools: a bar as long as the tool's failed attempts, the address that looks at it alone, its namespace."""
+    """Rank the tools: a bar as long as the tool's failed attempts, where it is looked at alone, its namespace."""
     bars = draw_bars(
         (
             (visible(tool[1]) or "not registered", share.part,
