@@ -76,10 +76,15 @@ def known() -> list[Bomb]:
 
 
 def seeded(seed: int, count: int) -> Iterator[Bomb]:
-    """Make bombs of a grammar: what tests many alternatives, below what holds many values."""
+    """Make bombs of a grammar: what tests many alternatives, below what holds many values; every third is a shape."""
     random = Random(seed)
     for number in range(count):
-        yield _made(random, f"seed {seed}, number {number}")
+        name = f"seed {seed}, number {number}"
+        if number % 3 == 2:
+            shape = random.choice(SHAPES)
+            yield Bomb(f"{name}, {shape.__name__.strip('_')}", *shape(random))
+        else:
+            yield _made(random, name)
 
 
 def _made(random: Random, name: str) -> Bomb:
@@ -87,7 +92,7 @@ def _made(random: Random, name: str) -> Bomb:
     leaf, make = random.choice(LEAVES)
     branches = [leaf(number) for number in range(width)]
     if "pattern" in branches[0]:
-        branches = branches[:200]  # no more are admitted
+        branches = branches[:199]  # no more are admitted, and some holders have one themselves
     test = random.choice(TESTS)(branches)
     holder = random.choice(HOLDERS)
     return Bomb(name, *holder(test, [make(number) for number in range(values)]))
@@ -127,6 +132,119 @@ HOLDERS = [
     lambda test, values: (
         {"$defs": {"t": test}, "properties": {"a": {"items": {"$ref": "#/$defs/t"}}}}, {"a": values}
     ),
+]  # fmt: skip
+
+
+def _unique(random: Random) -> tuple[Any, Any]:
+    make = random.choice([
+        lambda n: {"i": n, "l": [n, 1]}, lambda n: n + 0.5, lambda n: f"text {n}", lambda n: [n] * 5,
+        lambda n: 2**64 + n, lambda n: n % 2 or {"a": n},
+    ])  # fmt: skip
+    schema = {"properties": {"a": {"uniqueItems": True, "items": random.choice([True, {"type": "object"}])}}}
+    return schema, {"a": [make(number) for number in range(random.choice([300, 1_500, 6_000]))]}
+
+
+def _property_names(random: Random) -> tuple[Any, Any]:
+    branches = random.choice([
+        [{"pattern": f"^x{n}[a-z]+$"} for n in range(150)], [{"const": f"name {n}"} for n in range(400)],
+        [{"maxLength": 2}, {"format": "email"}, {"pattern": "^[A-Z]+$"}], [{"enum": [f"n{n}" for n in range(900)]}],
+    ])  # fmt: skip
+    value = {f"{'k' * random.choice([1, 40])}{n}": n for n in range(random.choice([200, 2_000, 6_000]))}
+    return {"propertyNames": {random.choice(["anyOf", "oneOf"]): branches}}, value
+
+
+def _tree_of_references(random: Random) -> tuple[Any, Any]:
+    ways = random.choice([1, 2, 4])
+    node = {
+        "properties": {"l": {"$ref": "#/$defs/n"}, "r": {"$ref": "#/$defs/n"}, "v": {random.choice(["anyOf", "oneOf"]):
+                       [{"const": n} for n in range(100)]}},
+        "allOf": [{"required": [f"m{n}"]} for n in range(ways)],
+    }  # fmt: skip
+
+    def grown(depth: int) -> Any:
+        return {"v": 1_000 + depth} | ({"l": grown(depth - 1), "r": grown(depth - 1)} if depth else {})
+
+    return {"$defs": {"n": node}, "$ref": "#/$defs/n"}, grown(random.choice([7, 9, 11]))
+
+
+def _nested_alternatives(random: Random) -> tuple[Any, Any]:
+    kind, width = random.choice(["anyOf", "oneOf", "allOf"]), random.choice([5, 8, 11])
+    nested: Any = {"type": "string"}
+    for _ in range(3):
+        nested = {kind: [nested | {"title": str(number)} for number in range(width)]}
+    return _list_of(nested), {"a": _numbers(random.choice([30, 300, 1_000]))}
+
+
+def _dependent_schemas(random: Random) -> tuple[Any, Any]:
+    count = random.choice([50, 300])
+    asked = {f"k{n}": {"required": [f"m{n}"], "properties": {f"k{n}": {"type": "string"}}} for n in range(count)}
+    value = {f"k{n}": n for n in range(count)}
+    return _list_of({"dependentSchemas": asked}), {"a": [value] * random.choice([2, 20, 60])}
+
+
+def _unevaluated(random: Random) -> tuple[Any, Any]:
+    values = random.choice([20, 200, 1_000])
+    if random.random() < 0.5:
+        branches = [{"prefixItems": [True] * (n + 1)} for n in range(20)]
+        return _list_of({"anyOf": branches, "unevaluatedItems": False}), {"a": [list(range(30))] * values}
+    branches = [{"properties": {f"p{n}": {"type": "integer"}}} for n in range(60)]
+    schema: dict[str, Any] = {"anyOf": branches, "unevaluatedProperties": False}
+    for _ in range(random.choice([0, 2])):
+        schema = {"allOf": [schema], "unevaluatedProperties": False}
+    return _list_of(schema), {"a": [{f"q{n}": n for n in range(10)}] * values}
+
+
+def _deep_values(random: Random) -> tuple[Any, Any]:
+    deep: Any = random.choice([1, "x", None])
+    for level in range(random.choice([40, 90])):
+        deep = [deep] if level % 2 else {"d": deep}
+    schema = {"$defs": {"n": {"anyOf": [{"type": "string"}, {"items": {"$ref": "#/$defs/n"}},
+                                        {"properties": {"d": {"$ref": "#/$defs/n"}}}]}},
+              "properties": {"a": {"items": random.choice([True, {"$ref": "#/$defs/n"}])}}}  # fmt: skip
+    return schema, {"a": [deep] * random.choice([50, 500, 2_000])}
+
+
+def _long_strings(random: Random) -> tuple[Any, Any]:
+    written = random.choice(
+        ["lorem ipsum ", "aB3$", "key=a1B2 ", "长文本没有空格", "\\u0041\\n", "((((", "ab" * 50 + "@"]
+    )
+    text = written * (random.choice([20_000, 300_000, 1_200_000]) // len(written.encode()))
+    held = random.choice([
+        {"type": "integer"}, {"pattern": "^(a|b|ab)*c$"}, {"format": "email"}, {"maxLength": 10}, {"format": "uri"},
+        {"anyOf": [{"pattern": f"x{n}[a-z]+$"} for n in range(60)]}, True,
+    ])  # fmt: skip
+    return {"properties": {"a": held}}, {"a": text}
+
+
+def _many_properties(random: Random) -> tuple[Any, Any]:
+    count = random.choice([200, 900])
+    named = {f"p{n}": {"type": random.choice(["string", "integer"]), "minimum": 10**6} for n in range(count)}
+    return _list_of({"properties": named, "additionalProperties": False}), {
+        "a": [{f"{'pq'[at % 2]}{n}": n for n in range(count)} for at in range(random.choice([2, 20, 80]))]
+    }
+
+
+def _wide_arrays(random: Random) -> tuple[Any, Any]:
+    make = random.choice(
+        [lambda n: n, lambda n: n + 0.5, lambda _: [], lambda _: {}, lambda n: f"v{n}", lambda _: None]
+    )
+    held = random.choice([{"type": "boolean"}, True, {"const": 1}, {"contains": {"const": 1}}])
+    return _list_of(held), {"a": [make(number) for number in range(random.choice([5_000, 40_000, 130_000]))]}
+
+
+def _large_numbers(random: Random) -> tuple[Any, Any]:
+    test = random.choice([
+        {"multipleOf": 0.01}, {"multipleOf": 1e7 + 0.1}, {"minimum": 10**40}, {"const": 2**70}, {"enum": [2**70, 1]},
+        {"anyOf": [{"maximum": -n - 0.5} for n in range(80)]},
+        {"anyOf": [{"multipleOf": 2**65 + n} for n in range(40)]},
+    ])  # fmt: skip
+    digits = random.choice([19, 40, 300])
+    return _list_of(test), {"a": [10**digits + number for number in range(random.choice([100, 1_000, 4_000]))]}
+
+
+SHAPES = [
+    _unique, _property_names, _tree_of_references, _nested_alternatives, _dependent_schemas, _unevaluated,
+    _deep_values, _long_strings, _many_properties, _wide_arrays, _large_numbers,
 ]  # fmt: skip
 
 

@@ -85,18 +85,21 @@ def judge_apart(
     key: Hashable = None,
     at_once: int | None = None,
     cpu_seconds: float | None = None,
+    charge: Callable[[float], None] = lambda _seconds: None,
 ) -> Answered:
     """Judge an output in a child process; what it could not finish is a verdict of its own.
 
-    `key` says who asks: keys take turns. Raises InvalidSchema for a schema that was not admitted before, and
-    ChildUnavailableError.
+    `key` says who asks: keys take turns. `charge` is told the processor seconds, also of a schema that is refused.
+    Raises InvalidSchema for a schema that was not admitted before, and ChildUnavailableError.
     """
     try:
         done = shared_pool().run("judge", question, key=key, at_once=at_once, cpu_seconds=cpu_seconds)
     except ChildDiedError as died:
+        charge(died.cpu_seconds)
         # Of what is too much work to check, no more is looked at than a line shows.
         shown = sanitizer.preview(question.output)
         return Answered(Examined(unfinished_check(*UNFINISHED[died.death]), shown), died.cpu_seconds, died.death)
+    charge(done.cpu_seconds)
     told = done.answer
     _raise_refused(told)
     findings = Findings(

@@ -20,6 +20,7 @@ from tests.serving.service import ROOT, AgentClient, Service
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 PAUSE = 0.02  # seconds between two requests of the neighbour, and of the probe
 HANG = 120.0  # seconds; a hang guard
+PROMISED = 15.0  # seconds in which each bomb is answered, on a machine that has nothing else to do
 # `manage.py` without one of the things that keep a bomb from the others.
 UNPROTECTED = {
     "child": "import retrycontract.usecases.calls.judge_attempt as it; from retrycontract.usecases.calls.check_output "
@@ -95,6 +96,20 @@ class Seen:
     failures: int = 0
     megabytes: int = 0
 
+    @property
+    def late(self) -> int:
+        """Count the bombs that were answered later than is promised."""
+        return sum(seconds > PROMISED for seconds in self.bombs)
+
+    def row(self, name: str) -> str:
+        """Write the row of benchmarks/CHAOS.md."""
+        alone, beside = (f"{at(seen, 50):,.0f} / {at(seen, 99):,.0f} ms" for seen in (self.alone, self.beside))
+        livez = f"{at(self.livez, 99):,.0f} / {max(self.livez) * 1000:,.0f} ms"
+        return (
+            f"| {name} | {len(self.bombs)} | {alone} | {beside} | {livez} "
+            f"| {max(self.bombs):.1f} s, {self.late} | {len(self.unexplained)} | {self.megabytes:,} MB |"
+        )
+
     def figures(self) -> str:
         """Write one line, times in milliseconds but the bombs' own."""
         answers = " ".join(f"{name}={times}" for name, times in sorted(self.answers.items()))
@@ -102,7 +117,8 @@ class Seen:
             f"neighbour_alone_p50={at(self.alone, 50):.0f} p99={at(self.alone, 99):.0f} "
             f"beside_p50={at(self.beside, 50):.0f} p99={at(self.beside, 99):.0f} max={max(self.beside) * 1000:.0f} "
             f"ratio_p99={at(self.beside, 99) / at(self.alone, 99):.1f} livez_max={max(self.livez) * 1000:.0f}ms "
-            f"bombs={len(self.bombs)} longest={max(self.bombs):.1f}s {answers} unexplained={len(self.unexplained)} "
+            f"bombs={len(self.bombs)} longest={max(self.bombs):.1f}s beyond_15s={self.late} {answers} "
+            f"unexplained={len(self.unexplained)} "
             f"neighbours_failures={self.failures} memory_max={self.megabytes}MB"
         )
 

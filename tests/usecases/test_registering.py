@@ -117,7 +117,7 @@ def wide(number: int) -> dict[str, Any]:
 
 
 def test_a_list_ends_where_the_agent_has_used_up_its_work(settings: Settings) -> None:
-    configure(settings, work_seconds_per_minute=1e-3, work_burst_seconds=1e-6)
+    configure(settings, work_seconds_per_minute=1e-5, work_burst_seconds=1e-8)
     agent = make_agent()
     tools = [{"name": f"tool {number}", "parameters": wide(number)} for number in range(5)]
     with pytest.raises(WorkUsedUpError):
@@ -129,5 +129,13 @@ def test_a_schema_that_is_refused_is_charged_for_as_well() -> None:
     agent = make_agent()
     with pytest.raises(InvalidSchema):
         register_tool(agent, "deploy", {"type": "objekt"}, now=timezone.now())
+    agent.refresh_from_db()
+    assert agent.work_until > timezone.now().timestamp() - 60
+
+
+def test_a_dry_run_of_a_schema_that_is_refused_is_charged_for_as_well() -> None:
+    agent = make_agent()
+    with pytest.raises(InvalidSchema):
+        dry_run({"type": "objekt"}, {}, tool_name="x", strict=True, attempt=1, max_attempts=3, agent=agent)
     agent.refresh_from_db()
     assert agent.work_until > timezone.now().timestamp() - 60

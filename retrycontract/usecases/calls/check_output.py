@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter_ns, thread_time
 from typing import Any, Final
@@ -78,10 +79,18 @@ def check_apart(submitted: Submitted, contract: PinnedContract | None, key: obje
     return ask_child(submitted, contract.declared if contract else None, key)
 
 
-def ask_child(submitted: Submitted, declared: Tool | None, key: object, *, at_once: int | None = None) -> Checked:
+def ask_child(
+    submitted: Submitted,
+    declared: Tool | None,
+    key: object,
+    *,
+    at_once: int | None = None,
+    charge: Callable[[float], None] = lambda _seconds: None,
+) -> Checked:
     """Check an output in a child process by a tool as it is declared; raises InvalidSchema.
 
-    With `at_once` TooManyWaitingError is raised while so many checks of the same account are under way.
+    With `at_once` TooManyWaitingError is raised while so many checks of the same account are under way. `charge` is
+    told the processor seconds, also of a schema that is refused.
     """
     question = Question.of(
         submitted.output,
@@ -98,7 +107,7 @@ def ask_child(submitted: Submitted, declared: Tool | None, key: object, *, at_on
     if declared is not None and declared.kind is Kind.SOURCE_FILE:
         seconds = max(seconds, SOURCE_SECONDS)
     began = perf_counter_ns()
-    told = judge_apart(question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds)
+    told = judge_apart(question, sanitizer(), key=key, at_once=at_once, cpu_seconds=seconds, charge=charge)
     duration_us = (perf_counter_ns() - began) // 1000
     return Checked(told.examined, told.cpu_seconds, duration_us, crashed=told.death is Death.CRASH)
 

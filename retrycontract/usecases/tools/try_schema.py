@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from django.utils import timezone
@@ -198,8 +199,8 @@ def dry_run(
         checked = ask_child(submitted, tool, DESK)
     else:
         # Few at once: each holds a thread of the web process while it waits for a child.
-        checked = ask_child(submitted, tool, agent.pk, at_once=AT_ONCE)
-        charge(agent.pk, checked.cpu_seconds, now=timezone.now())
+        account = partial(charge, agent.pk, now=timezone.now())
+        checked = ask_child(submitted, tool, agent.pk, at_once=AT_ONCE, charge=account)
     findings = checked.examined.findings
     if findings.is_valid:
         return DryRun(checked.examined, kind, None)
