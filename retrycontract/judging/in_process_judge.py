@@ -86,10 +86,16 @@ class InProcessJudge:
         return Verdict.of(outcome, outcome.arguments, escalation=outcome.escalation)
 
     def _checked(self, output: ModelOutput, check: Callable[[], Outcome]) -> Any:
-        """Check here what is small and was quick before: the way to another thread and back takes longer."""
-        if self.took.get(output.tool_name, QUICK) < QUICK and is_small(output.value):
+        if self.is_quick(output.tool_name, output.value):
             return self._timed(output.tool_name, check)
         return self.run(partial(self._timed, output.tool_name, check))
+
+    def is_quick(self, tool_name: str, value: Any) -> bool:
+        """Tell whether an output is small, and its tool's last check was quick.
+
+        It is checked here then: the way to another thread and back takes longer.
+        """
+        return self.took.get(tool_name, QUICK) < QUICK and is_small(value)
 
     def _timed(self, tool_name: str, check: Callable[[], Outcome]) -> Outcome:
         began = perf_counter()

@@ -125,6 +125,9 @@ class Judge(Protocol):
     def judge(self, output: ModelOutput) -> Steps[Verdict]:
         """Judge one attempt; raises UnknownCallError (in process), NotJudgedError or ClientError (service)."""
 
+    def is_quick(self, tool_name: str, value: Any) -> bool:
+        """Tell whether an output is judged in no time, without leaving the caller's thread."""
+
     def resume(self, call_id: str, tool_name: str) -> Steps[Verdict]:
         """Give the verdict on the newest attempt; raises as `judge` does, and ValueError for another tool's call."""
 

@@ -124,6 +124,10 @@ class Checkpoint:
         self._wait, self._silent_wait = wait, min(wait, silent_wait)
         self._calls = calls or OpenCalls()
 
+    def is_quick(self, tool_name: str, output: Any) -> bool:
+        """Tell whether an attempt is decided on in no time, with nobody to be waited for."""
+        return self._wait <= 0 and self._judge.is_quick(tool_name, output)
+
     async def decide(self, tool_name: str, output: Any, tick: Tick, *, is_heard: bool) -> Forward | Refusal:
         """Judge an attempt; `tick` is awaited again and again while a person is waited for, if anybody hears it or not.
 

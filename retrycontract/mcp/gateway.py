@@ -44,6 +44,11 @@ class CallOrder:
     def __init__(self) -> None:
         self._waiting: deque[anyio.Event] = deque()
 
+    @property
+    def is_free(self) -> bool:
+        """Tell whether nobody is in the line."""
+        return not self._waiting
+
     def take(self) -> anyio.Event:
         """Line up; the event tells that everything sent before is on its way."""
         turn = anyio.Event()
@@ -122,9 +127,7 @@ class Gateway:
         if message.method == "tools/call" and (message.id is None or message.repeated):
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_CALL))
         elif message.is_call:
-            # Noted at once: the client's next message may be its cancellation.
-            self._being_judged[message.key] = (message, scope := anyio.CancelScope())
-            self._tasks.start_soon(self._judge_call, message, self._turns.take(), scope)
+            await self._take_call(message)
         elif message.method == "notifications/cancelled":
             await self._cancel(message)
         # What was sent behind a call reaches the server behind it; a ping only asks whether anybody is there.
@@ -138,6 +141,16 @@ class Gateway:
             await self._send_upstream(message)
         else:
             await self._answer(messages.failure(message.id, messages.INVALID_REQUEST, NO_MESSAGE))
+
+    async def _take_call(self, request: Message) -> None:
+        is_next = self._turns.is_free and self._upstream_listens.is_set()
+        name = request.params["name"]
+        if is_next and self._toolbox.is_shown(name) and self._checkpoint.is_quick(name, request.output):
+            await self._decide(request, None)  # a task of its own would take as long as all the rest
+            return
+        # Noted at once: the client's next message may be its cancellation.
+        self._being_judged[request.key] = (request, scope := anyio.CancelScope())
+        self._tasks.start_soon(self._judge_call, request, self._turns.take(), scope)
 
     async def _cancel(self, message: Message) -> None:
         key = messages.key_of(message.params.get("requestId"))
@@ -160,10 +173,11 @@ class Gateway:
             if self._being_judged.get(request.key, (None, None))[1] is scope:
                 del self._being_judged[request.key]
 
-    async def _decide(self, request: Message, turn: anyio.Event) -> None:
+    async def _decide(self, request: Message, turn: anyio.Event | None) -> None:
         name = request.params["name"]
         try:
-            await self._toolbox.look_up(name, request.meta)
+            if turn is not None:
+                await self._toolbox.look_up(name, request.meta)
         except NoToolListError as error:
             logger.warning("Tool %r is passed on unchecked: %s", name, error)
             await self._forward_in_turn(request, turn)
@@ -186,20 +200,25 @@ class Gateway:
         else:
             await self._forward_in_turn(request.with_arguments(decision.arguments), turn, decision.note)
 
-    def _signs_of_life(self, token: object, turn: anyio.Event) -> Tick:
+    def _signs_of_life(self, token: object, turn: anyio.Event | None) -> Tick:
         """Make what is done while a person is waited for; only a client that gave a token hears of it."""
         counter = itertools.count()
 
         async def tick() -> None:
-            self._turns.end(turn)
+            if turn is not None:
+                self._turns.end(turn)
             if isinstance(token, str | int):
                 await self._answer(messages.progress(token, next(counter), WAITING))
 
         return tick
 
-    async def _forward_in_turn(self, request: Message, turn: anyio.Event, note: str | None = None) -> None:
+    async def _forward_in_turn(self, request: Message, turn: anyio.Event | None, note: str | None = None) -> None:
+        if turn is None:
+            await self._forward(request, note)
+            return
         try:
-            await turn.wait()
+            if not turn.is_set():  # each wait is a round of the event loop, also where there is nothing to wait for
+                await turn.wait()
             await self._forward(request, note)
         finally:
             self._turns.end(turn)
@@ -214,14 +233,17 @@ class Gateway:
         self._forwarded |= {message.key: _Forwarded(message, note) for message in sent if message.is_request}
 
     async def _send_or_give_up(self, text: str, sent: list[Message]) -> None:
-        await self._upstream_listens.wait()
-        if not await self._to_upstream(text):
+        if not await self._when_it_listens(text):
             for message in sent:
                 await self.give_up(message.key, NEVER_SENT)
 
     async def _send_upstream(self, message: Message) -> bool:
-        await self._upstream_listens.wait()
-        return await self._to_upstream(message.text)
+        return await self._when_it_listens(message.text)
+
+    async def _when_it_listens(self, text: str) -> bool:
+        if not self._upstream_listens.is_set():
+            await self._upstream_listens.wait()
+        return await self._to_upstream(text)
 
     async def _answer(self, message: Message) -> None:
         self._spans.end(message)

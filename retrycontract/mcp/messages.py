@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from retrycontract.contract.feedback.tool_result import ToolResult
@@ -32,6 +32,7 @@ def _integer(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer)
+_value_at = _DECODER.raw_decode
 _SPACE = re.compile(r"[ \t\r\n]*")
 # For lines that break off: a string counts although the line ends in it, a number only where something follows that
 # ends it, for the rest of an id would make it another one.
@@ -46,18 +47,23 @@ class UnreadableMessageError(ValueError):
         super().__init__("nested too deeply to be read" if is_too_deep else "no JSON")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message:
-    """Hold a message as it was sent, and as it reads."""
+    """Hold a message as it was sent, and as it reads: `method`, the `id` if it can be answered, and its `key`."""
 
     text: str
     value: Mapping[str, Any]
+    method: str | None = field(init=False)
+    id: RequestId | None = field(init=False)
+    key: str = field(init=False)
 
-    @property
-    def method(self) -> str | None:
-        """Give the method of a request or notification."""
-        method = self.value.get("method")
-        return method if isinstance(method, str) else None
+    def __post_init__(self) -> None:
+        """Look at what is asked for again and again on a message's way."""
+        method, found = self.value.get("method"), self.value.get("id")
+        self.method = method if isinstance(method, str) else None
+        # To Python `true` is an integer, to JSON-RPC it is no id.
+        self.id = found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+        self.key = key_of(self.id)
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -70,18 +76,6 @@ class Message:
         """Give a request's `_meta`."""
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
-
-    @property
-    def id(self) -> RequestId | None:
-        """Give the id, if it is one that can be answered."""
-        found = self.value.get("id")
-        # To Python `true` is an integer, to JSON-RPC it is no id.
-        return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
-
-    @property
-    def key(self) -> str:
-        """Give the id as `key_of` does."""
-        return key_of(self.id)
 
     @property
     def is_request(self) -> bool:
@@ -101,6 +95,8 @@ class Message:
     @property
     def repeated(self) -> str | None:
         """Name a key that appears twice although only one can be meant."""
+        if all(_stands_once(self.text, name) for name in DECIDES):
+            return None
         where = [_start(self.text, ()), _start(self.text, ("params",))]
         for start in where:
             names = Counter(name for name, _, _ in _members(self.text, start) if name in DECIDES)
@@ -111,7 +107,13 @@ class Message:
     @property
     def output(self) -> Any:
         """Give a call's arguments as they are judged: their own text where it holds what JSON does not allow."""
-        return {} if self.params.get("arguments") is None else output_at(self.text, "params", "arguments")
+        if self.params.get("arguments") is None:
+            return {}
+        if not _stands_once(self.text, "arguments"):
+            return output_at(self.text, "params", "arguments")
+        # Its name is there, and only there: nothing before it has to be walked through.
+        after = _skip(self.text, self.text.index('"arguments"') + len('"arguments"'))
+        return _as_judged(self.text, _skip(self.text, after + 1))
 
     def with_arguments(self, arguments: Any) -> Message:
         """Put other arguments into a tools/call."""
@@ -167,15 +169,17 @@ def read_message(text: str) -> Message:
 
 def key_of(request_id: Any) -> str:
     """Give an id in a form that keeps 1, 1.0 and "1" apart."""
-    return json.dumps(request_id)
+    return str(request_id) if type(request_id) is int else json.dumps(request_id)
 
 
 def output_at(text: str, *path: str) -> Any:
     """Give what stands at a path of readable JSON, as it is judged: its own text where it holds what JSON forbids."""
     start = _start(text, path, any_value=True)
-    if start is None:
-        return {}
-    written = text[start : _DECODER.raw_decode(text, start)[1]]
+    return {} if start is None else _as_judged(text, start)
+
+
+def _as_judged(text: str, start: int) -> Any:
+    written = text[start : _value_at(text, start)[1]]
     value, fault = read_json(written)
     return as_text(value) if fault is None else written
 
@@ -185,7 +189,7 @@ def replaced(text: str, path: tuple[str, ...], written: str) -> str:
     start = _start(text, path, any_value=True)
     assert start is not None, "the caller has seen that it is there"
     # Decoded for its end alone: what stands around it stays as it was written.
-    return text[:start] + written + text[_DECODER.raw_decode(text, start)[1] :]
+    return text[:start] + written + text[_value_at(text, start)[1] :]
 
 
 def items_at(text: str, *path: str) -> list[str]:
@@ -256,9 +260,9 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
     """Yield name, beginning and end of an object's values in readable JSON; of anything else nothing."""
     at = len(text) if start is None or text[start] != "{" else _skip(text, start + 1)
     while at < len(text) and text[at] == '"':
-        name, at = _DECODER.raw_decode(text, at)
+        name, at = _value_at(text, at)
         begins = _skip(text, _skip(text, at) + 1)
-        end = _DECODER.raw_decode(text, begins)[1]
+        end = _value_at(text, begins)[1]
         yield name, begins, end
         at = _skip(text, _skip(text, end) + 1)
 
@@ -266,15 +270,22 @@ def _members(text: str, start: int | None) -> Iterator[tuple[str, int, int]]:
 def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
     at = _skip(text, start + 1)
     while text[at] != "]":
-        end = _DECODER.raw_decode(text, at)[1]
+        end = _value_at(text, at)[1]
         yield at, end
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at
 
 
 def _skip(text: str, at: int) -> int:
+    if text[at : at + 1] not in " \t\r\n":
+        return at
     found = _SPACE.match(text, at)
     return found.end() if found else at
+
+
+def _stands_once(text: str, name: str) -> bool:
+    """Tell that a name is no key twice, without a walk; False where that takes one."""
+    return text.count(f'"{name}"') < 2 and "\\u" not in text
 
 
 def _id_in(text: str) -> RequestId | None:

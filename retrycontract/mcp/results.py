@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -15,6 +17,7 @@ from retrycontract.contract.feedback.tool_result import ToolResult
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer, visible
 from retrycontract.contract.schemas.admission import InvalidSchema
 from retrycontract.contract.tool import CompiledTool, Tool
+from retrycontract.judging.in_process_judge import QUICK, is_small
 from retrycontract.mcp import messages
 from retrycontract.mcp.messages import Message
 
@@ -31,6 +34,7 @@ class ResultContract:
     def __init__(self, sanitizer: ValueSanitizer, *, enforces: bool) -> None:
         self._sanitizer, self._enforces = sanitizer, enforces
         self._compiled: dict[str, tuple[Any, CompiledTool | None]] = {}
+        self.took: dict[str, float] = {}  # seconds of the last check of each tool's results
         self._seen: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
 
@@ -40,7 +44,9 @@ class ResultContract:
         # An error owes no structure, and a task or a question of the server's is no result yet.
         if not isinstance(result, dict) or result.get("isError") or "content" not in result:
             return answer
-        errors = await run_sync(self._errors, name, schema, answer, "structuredContent" in result)
+        check = partial(self._errors, name, schema, answer, "structuredContent" in result)
+        is_quick = self.took.get(name, QUICK) < QUICK and is_small(result.get("structuredContent"))
+        errors = check() if is_quick else await run_sync(check)
         self._seen[name] += 1
         if not errors:
             return answer
@@ -60,13 +66,14 @@ class ResultContract:
         return answer.with_meta(NOTE, json.dumps(note))
 
     def _errors(self, name: str, schema: Any, answer: Message, has_structure: bool) -> tuple[ValidationError, ...]:
-        known = self._compiled.get(name)
+        began, known = perf_counter(), self._compiled.get(name)
         if known is None or known[0] != schema:
             known = self._compiled[name] = (schema, self._compile(name, schema))
         if known[1] is None:
             return ()
         output = messages.output_at(answer.text, "result", "structuredContent") if has_structure else None
         found = examine(output, known[1], self._sanitizer, tool_name=name)
+        self.took[name] = perf_counter() - began
         return () if found.is_valid else found.errors
 
     def _compile(self, name: str, schema: Any) -> CompiledTool | None:

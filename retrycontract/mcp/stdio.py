@@ -26,23 +26,17 @@ MOST_RESTARTS, PER_SECONDS = 5, 60.0  # a server that always dies at once is not
 class Lines:
     """Iterate over the lines that arrive at a file descriptor, without their ends.
 
-    A thread reads: pipes, terminals and files alike, on every system.
+    Pipes and terminals are read in the event loop; files, and everything on Windows, in a thread.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._loop = descriptor, asyncio.get_running_loop()
-        # Without a bound of its own, so that a send from the loop never fails; the semaphore keeps what is read ahead
-        # bounded.
-        self._send, self._receive = anyio.create_memory_object_stream[bytes](float("inf"))
-        self._room = threading.Semaphore(CHUNKS_AHEAD)
-        # A daemon: a read that nobody answers must not keep the process alive.
-        threading.Thread(target=self._read, daemon=True).start()
+        self._thread: ReadingThread | None = None
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Give each line as text that is written as the same bytes again, whatever they are."""
         parts: list[bytes] = []
-        async for chunk in self._receive:
-            self._room.release()
+        while chunk := await self._chunk():
             first, *others = chunk.split(b"\n")
             parts.append(first)
             for other in others:
@@ -51,6 +45,49 @@ class Lines:
                 parts = [other]
         if (line := b"".join(parts)).strip():
             yield line.decode("utf-8", "surrogateescape")
+
+    async def _chunk(self) -> bytes:
+        """Read what is there, at least a byte; nothing at the end."""
+        if self._thread is None:
+            arrived = anyio.Event()
+            try:
+                self._loop.add_reader(self._descriptor, arrived.set)
+            except (OSError, NotImplementedError):  # a file is always ready, and Windows waits for sockets alone
+                self._thread = ReadingThread(self._descriptor, self._loop)
+        if self._thread is not None:
+            return await self._thread.chunk()
+        try:
+            await arrived.wait()
+        finally:
+            # Each time: another pipe may get the number once this one is closed, whoever closes it.
+            self._loop.remove_reader(self._descriptor)
+        try:
+            return os.read(self._descriptor, CHUNK)
+        except OSError:
+            return b""
+
+
+class ReadingThread:
+    """Read a file descriptor in a thread, which waits where an event loop cannot."""
+
+    def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._descriptor, self._loop = descriptor, loop
+        # Without a bound of its own, so that a send from the loop never fails; the semaphore keeps what is read ahead
+        # bounded.
+        self._send, self._receive = anyio.create_memory_object_stream[bytes](float("inf"))
+        self._room = threading.Semaphore(CHUNKS_AHEAD)
+        # A daemon: a read that nobody answers must not keep the process alive.
+        threading.Thread(target=self._read, daemon=True).start()
+
+    async def chunk(self) -> bytes:
+        """Give what was read next; nothing at the end."""
+        try:
+            chunk = await self._receive.receive()
+        except anyio.EndOfStream:
+            self._receive.close()
+            return b""
+        self._room.release()
+        return chunk
 
     def _read(self) -> None:
         chunk = b"x"
@@ -85,12 +122,12 @@ class LineWriter:
             text = text.replace("\n", " ").replace("\r", " ")
         data = text.encode("utf-8", "surrogateescape") + b"\n"
         try:
+            if not self._one_at_a_time.locked() and self._takes_at_once(data):
+                os.write(self._descriptor, data)
+                return True
             with anyio.CancelScope(shield=True):  # half a line would spoil the next one
                 async with self._one_at_a_time:
-                    if self._takes_at_once(data):
-                        os.write(self._descriptor, data)
-                    else:
-                        await run_sync(self._write, data)
+                    await run_sync(self._write, data)
         except OSError:
             return False
         return True

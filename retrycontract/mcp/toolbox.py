@@ -24,7 +24,7 @@ class Toolbox:
     """Remember the upstream's tools, and show each to the judge before it is first called."""
 
     def __init__(self, judge: Judge, listing: ToolListing) -> None:
-        self._judge, self._listing, self._one_at_a_time = judge, listing, anyio.Lock()
+        self._judge, self._listing, self._one_at_a_time = judge, listing, anyio.Lock(fast_acquire=True)
         self._tools: dict[str, dict[str, Any]] = {}
         self._unseen: dict[str, DeclaredTool] = {}
         self._unchecked: set[str] = set()
@@ -39,6 +39,10 @@ class Toolbox:
                 self._replace(await self._listing.tools(meta), as_of)
             if new := list(self._unseen.values()):
                 self._note_refused(new, await settled(self._judge.import_tools(new)))
+
+    def is_shown(self, name: str) -> bool:
+        """Tell whether nothing has to be looked up: the judge has seen what the upstream lists."""
+        return self._as_of == self._changes and not self._unseen and name in self._tools
 
     def is_unchecked(self, name: str) -> bool:
         """Tell whether a tool's schema was refused."""

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from anyio.to_thread import run_sync
 
+from retrycontract.contract.configuration import RetryConfiguration
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.tool import Tool
 from retrycontract.in_process import RetryContract
 from retrycontract.judging import InProcessJudge, ModelOutput
 from retrycontract.judging.in_process_judge import is_small
 from retrycontract.judging.steps import drive
+from retrycontract.mcp.checkpoint import Checkpoint
+from retrycontract.mcp.gateway import Gateway
+from retrycontract.mcp.results import ResultContract
+from retrycontract.mcp.stdio import Lines
+from tests.gateway.listening import call, request
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -51,3 +64,97 @@ def test_a_check_leaves_the_loop_until_its_tool_was_quick_and_whenever_the_outpu
 )  # fmt: skip
 def test_small_is_what_a_look_at_few_values_shows(output: Any, small: bool) -> None:
     assert is_small(output) is small
+
+
+def is_done_at_once(work: Coroutine[Any, Any, Any]) -> bool:
+    """Tell whether nothing had to be waited for, not even a round of the event loop."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return True
+    work.close()
+    return False
+
+
+def test_a_quick_call_and_its_result_pass_without_a_round_of_the_event_loop() -> None:
+    to_client: list[Any] = []
+    to_upstream: list[Any] = []
+
+    def writes(to: list[Any]) -> Callable[[str], Coroutine[Any, Any, bool]]:
+        async def send(text: str) -> bool:
+            to.append(json.loads(text))
+            return True
+
+        return send
+
+    def result(number: int) -> str:
+        return (
+            f'{{"jsonrpc": "2.0", "id": {number}, "result": {{"content": [], "structuredContent": {{"text": "a"}}}}}}'
+        )
+
+    async def story() -> None:
+        judge, sanitizer = InProcessJudge(RetryContract(), "test", run=run_sync), ValueSanitizer(RetryConfiguration())
+        async with anyio.create_task_group() as tasks:
+            gateway = Gateway(
+                writes(to_client), writes(to_upstream), judge, Checkpoint(judge, sanitizer, wait=0, silent_wait=0),
+                tasks, contract := ResultContract(sanitizer, enforces=False),
+            )  # fmt: skip
+            await gateway.from_client(request(1, "tools/list"))
+            tools = [{"name": "known", "inputSchema": SCHEMA, "outputSchema": SCHEMA}]
+            await gateway.from_upstream(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}))
+            await gateway.from_client(call(2, "known", '{"text": "a"}'))
+            while len(to_upstream) < 2:  # the first is judged in a task, and its schema compiled in a thread
+                await anyio.sleep(0.01)
+            assert not is_done_at_once(gateway.from_upstream(result(2))), "nothing is known of the output's schema yet"
+            judge.took["known"] = contract.took["known"] = 0.0001
+            assert is_done_at_once(gateway.from_client(call(3, "known", '{"text": "a"}')))
+            assert to_upstream[-1]["id"] == 3
+            assert is_done_at_once(gateway.from_upstream(result(3)))
+            assert to_client[-1]["id"] == 3
+            assert is_done_at_once(gateway.from_client(call(4, "known", '{"text": 4}')))
+            assert to_client[-1]["result"]["isError"]
+            assert [sent["id"] for sent in to_upstream] == [1, 2, 3]
+
+    anyio.run(story)
+
+
+def test_a_pipe_is_read_without_a_thread_a_file_with_one_and_both_to_their_last_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"one\n\n two\xff\nthree")
+
+    async def read(descriptor: int) -> tuple[list[str], int]:
+        before, found = threading.active_count(), []
+        async for line in Lines(descriptor):
+            found.append(line)
+            most = threading.active_count() - before
+        return found, most
+
+    async def story() -> None:
+        for _ in range(2):  # the second pipe may get the first one's numbers
+            ours, theirs = os.pipe()
+            os.write(theirs, (tmp_path / "file").read_bytes())
+            os.close(theirs)
+            assert await read(ours) == (["one", " two\udcff", "three"], 0)
+            os.close(ours)
+        with (tmp_path / "file").open("rb") as file:
+            lines, _ = await read(file.fileno())
+            assert lines == ["one", " two\udcff", "three"]
+
+    anyio.run(story)
+
+
+def test_a_pipe_whose_number_another_one_gets_is_not_read_any_more() -> None:
+    async def story() -> None:
+        ours, theirs = os.pipe()
+        with anyio.move_on_after(0.05):  # nothing comes: whoever waits for it leaves
+            async for _ in Lines(ours):
+                raise AssertionError
+        os.dup2(os.open(os.devnull, os.O_RDONLY), ours)
+        os.close(theirs)
+        again, writes = os.pipe()
+        os.dup2(again, ours)
+        os.write(writes, b"one\n")
+        async for line in Lines(ours):
+            assert line == "one"
+            break
+
+    anyio.run(story)

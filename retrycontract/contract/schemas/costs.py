@@ -2,9 +2,8 @@
 
 The schema is followed through the value as composition does it: the subschemas that describe one place together are
 weighed once, each as often as there are ways to it, and kept. What a subschema costs is the sum of its keywords, by the
-type of the value, from the table below. Where an alternative that fits early would end the search, the
-estimate is too high. That is the side to err on: what is rated too high costs the few milliseconds of a child process,
-what is rated too low holds up the door.
+type of the value, from the table below. Where an alternative that fits early ends the search, the estimate is too high.
+That is the side to err on: it costs some milliseconds of a child process, and what is rated too low holds up the door.
 """
 
 from __future__ import annotations
@@ -341,10 +340,9 @@ def _estimate(root: Combined, value: Any, stop: float, *, samples: bool) -> Esti
 def _reading(text: str) -> float:
     """Estimate what it takes to search a text for secrets."""
     written, cost = text.encode("utf-8", "surrogatepass"), NANOSECONDS
-    without_signs = written.translate(None, SIGNS)
-    signs, digits = len(written) - len(without_signs), len(without_signs) - len(without_signs.translate(None, DIGITS))
-    far = len(written) - len(text)
-    return cost["character"] * len(text) + cost["sign"] * signs + cost["digit"] * digits + cost["far"] * far
+    signs, digits = (len(written) - len(written.translate(None, kind)) for kind in (SIGNS, DIGITS))
+    marks = cost["sign"] * signs + cost["digit"] * digits + cost["far"] * (len(written) - len(text))
+    return cost["character"] * len(text) + marks
 
 
 def _is_wide(value: Any) -> bool:
