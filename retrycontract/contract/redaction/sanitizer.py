@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +11,8 @@ from retrycontract.contract.configuration import RetryConfiguration
 from retrycontract.contract.redaction.field_names import judge
 from retrycontract.contract.redaction.foreign import MARK, MARK_PATTERN, items_of, plain_text
 from retrycontract.contract.redaction.previews import elide_middle, fit, quote, relativize, render_number, visible
-from retrycontract.contract.redaction.scanner import BALANCED, STRICT, Scanner
-from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor
+from retrycontract.contract.redaction.scanner import BALANCED, MOST_ARGUMENTS, STRICT, Scanner
+from retrycontract.contract.redaction.walk import LONGEST_CACHED, Cut, Redactor, program_of
 
 __all__ = ["ValueSanitizer", "elide_middle", "has_redaction", "visible"]
 
@@ -59,6 +59,22 @@ class ValueSanitizer:
         return text if len(text) <= longest else f"{elide_middle(text, longest)} (truncated)"
 
     sanitize = preview
+
+    def told_by_list(self, items: Sequence[Any], around: Mapping[str, Any], name: str) -> frozenset[int]:
+        """Give the positions of the texts whose neighbours tell that they are secret, as words of a command line do.
+
+        `around` is the object whose member of that name the list is; another of its members may be the program.
+        """
+        # Of a list that is longer no command line is read.
+        if not self.redacts_secrets or len(items) > MOST_ARGUMENTS or not any(type(item) is str for item in items):
+            return frozenset()
+        program, words = program_of({**around, name: items})
+        holder = {program: words, name: list(items)} if program and program != name else {name: list(items)}
+        shown = list(self.redact(holder).values())[-1]
+        return frozenset(
+            place for place, item in enumerate(items)
+            if type(item) is str and shown[place] != item and shown[place] != self.redact(item, f"/{name}/{place}")
+        )  # fmt: skip
 
     def redact_text(self, text: str) -> str:
         """Replace the secrets in free text and leave everything else as it is."""
