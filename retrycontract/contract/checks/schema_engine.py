@@ -31,7 +31,7 @@ from retrycontract.contract.explaining.explanations import Key, key_of
 from retrycontract.contract.explaining.parts import StepBudget, StepsSpentError
 from retrycontract.contract.json_types import has_at_most
 from retrycontract.contract.outputs.json_text import depth_fault
-from retrycontract.contract.redaction.sanitizer import ValueSanitizer
+from retrycontract.contract.redaction.sanitizer import ValueSanitizer, told_by_list
 from retrycontract.contract.schemas.engine_errors import EngineError, EnginePaths, Kind, Path
 from retrycontract.contract.tool import CompiledSchema
 
@@ -182,8 +182,8 @@ class Reader:
             around, items = None, self._value
             for step in place:
                 around, items = items, items[step]
-            name = str(place[-1]) if isinstance(around, dict) else ""
-            self._told[place] = self._sanitizer.told_by_list(items, around if isinstance(around, dict) else {}, name)
+            holder, name = (around, str(place[-1])) if isinstance(around, dict) else ({}, "")
+            self._told[place] = told_by_list(items, holder, name, self._sanitizer)
         if position not in self._told[place]:
             return self._marked
         return frozenset((*self._marked, pointers.from_tokens(path)))
