@@ -14,6 +14,15 @@ from retrycontract.contract.json_types import Resolve, Schema
 
 Redact = Callable[[str], str]
 
+# A valid value of each format that is asserted: a name alone says too little to a model.
+FORMATS = {
+    "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P1DT2H",
+    "email": "ana@example.com", "idn-email": "ana@example.com", "hostname": "example.com",
+    "idn-hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uri": "https://example.com/a",
+    "uri-reference": "/a", "iri": "https://example.com/a", "iri-reference": "/a",
+    "uri-template": "https://example.com/{id}", "uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7", "regex": "^a+$",
+    "json-pointer": "/a/0", "relative-json-pointer": "1/a",
+}  # fmt: skip
 MAX_LENGTH = 160  # characters of one expression
 MAX_MEMBERS = 6  # fields or alternatives named before "…"
 MAX_LEVELS = 2  # nested objects spelled out
