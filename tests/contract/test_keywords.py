@@ -409,3 +409,9 @@ def test_every_format_that_is_asserted_has_a_valid_example_in_its_hint(form: str
     wrong = next(text for text in ("{", "\\", "^ (") if formatted({"format": form}, text))
     (error,) = formatted({"format": form}, wrong)
     assert (error.hint or "").endswith(f"in the format {form}, such as {FORMATS[form]}")
+
+
+def test_what_one_value_lacks_is_not_told_of_the_next() -> None:
+    schema = CompiledTool.of(Tool(name="t", input_schema={"items": {"format": "time"}})).schema
+    found = violations(schema, ["10:00:00", "10:00", "soon"], strict=True, sanitizer=ValueSanitizer())
+    assert [error.message.partition("(")[2][:11] for error in found] == ["the zone is", "the seconds", ""]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,10 +14,9 @@ from retrycontract.contract.errors import ErrorSeverity, ValidationError
 from retrycontract.contract.json_types import type_name
 from retrycontract.contract.redaction.sanitizer import ValueSanitizer
 from retrycontract.contract.schemas.engine_errors import Kind, options_of
-from retrycontract.contract.schemas.type_expressions import FORMATS, describe_types
+from retrycontract.contract.schemas.type_expressions import FORMATS, describe_types, lacking
 
 MAX_ADVISED = 100  # unknown fields of one object, or mistakes of one submission, for which a guess is looked for
-MAX_NEARLY = 100  # characters of a value that is looked at for what it lacks of its format
 Explain = Callable[[Failure, Any], Iterator[ValidationError]]
 
 
@@ -180,30 +178,11 @@ def _pattern(failure: Failure, kind: Kind.Pattern) -> Iterator[ValidationError]:
     yield failure.error(ErrorCode.PATTERN_MISMATCH, {"pattern": pattern}, expected=f"string matching {pattern}")
 
 
-# What is most often missing from a value that is nearly right; the first that fits is told.
-NEARLY: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
-    "date-time": (
-        (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?"), "the zone is missing: Z or +01:00 at the end"),
-        (re.compile(r"\d{4}-\d\d-\d\d +\d\d:\d\d.*"), "T and not a blank stands between date and time"),
-        (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?"), "the seconds are missing"),
-        (re.compile(r"\d{4}-\d\d-\d\d"), "the time and its zone are missing"),
-        (re.compile(r".*[+-]\d{2}(?:\d{2})?"), "the zone is not written as +01:00"),
-    ),
-    "time": (
-        (re.compile(r"\d\d:\d\d:\d\d(?:\.\d+)?"), "the zone is missing: Z or +01:00 at the end"),
-        (re.compile(r"\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?"), "the seconds are missing"),
-    ),
-    "date": ((re.compile(r"\d{4}-\d\d-\d\d[T ].+"), "a time follows the date"),),
-    "uri": ((re.compile(r"[\w.-]+\.[a-zA-Z]{2,}(?:[/:?#].*)?"), "the scheme is missing: https:// at the beginning"),),
-}
-
-
 def _format(failure: Failure, kind: Kind) -> Iterator[ValidationError]:
     name = str(failure.constraint or getattr(kind, "format", ""))
     form = failure.limit(name)
     sample = f", such as {FORMATS[name]}" if name in FORMATS else ""
-    value = failure.value if isinstance(failure.value, str) and len(failure.value) <= MAX_NEARLY else ""
-    missing = next((what for looks, what in NEARLY.get(name, ()) if looks.fullmatch(value)), None)
+    missing = lacking(name, failure.value)
     yield failure.error(
         ErrorCode.FORMAT_VIOLATION,
         {"format": f"{form} ({missing})" if missing else form},
