@@ -45,9 +45,16 @@ def unknown_fields(
             at=failure.member(key),
             expected=None if guess else known,
             actual=False,
-            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else None,
+            hint=f"rename '{name}' to '{failure.name(guess)}'" if guess else _of_call(failure, key),
             severity=severity,
         )
+
+
+def _of_call(failure: Failure, key: str) -> str | None:
+    """Advise on the whole call in the place of its arguments: what is wrong with these is told once they are read."""
+    held = failure.value[key]
+    is_of_call = not failure.pointer and isinstance(held, dict) and not failure.place.declared.isdisjoint(held)
+    return f"send the content of '{failure.name(key)}' itself as the arguments" if is_of_call else None
 
 
 def deprecated_field(pointer: str, sanitizer: ValueSanitizer) -> ValidationError:
